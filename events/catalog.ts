@@ -1,0 +1,142 @@
+import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+import type { TObject } from "@sinclair/typebox";
+import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
+import * as account from "./account.ts";
+import * as delivery from "./delivery.ts";
+import type { EventMeta, EventOf, EventSpec } from "./event.ts";
+import * as idempotency from "./idempotency.ts";
+import * as outreach from "./outreach.ts";
+import * as tracking from "./tracking.ts";
+
+/** Every event there is. A new one is added here, and nowhere else. */
+const specs = [
+  account.AccountAuthorized,
+  account.TokenRefreshed,
+  account.TokenRefreshFailed,
+  account.AccountUnlinked,
+  outreach.RecipientAdded,
+  outreach.RecipientSuppressed,
+  outreach.RecipientRetryAllowed,
+  outreach.RunStarted,
+  outreach.DirectMessageAttempted,
+  outreach.DirectMessageSent,
+  outreach.DirectMessageSkipped,
+  outreach.DirectMessageFailed,
+  outreach.DirectMessageInDoubt,
+  outreach.RunFinished,
+  outreach.RunAbandoned,
+  outreach.RunRefused,
+  outreach.DryRunFinished,
+  tracking.LinkClicked,
+  delivery.NotificationRequested,
+  delivery.MessageRequested,
+  delivery.ChannelTestRequested,
+  delivery.ChannelDispatchRetryRequested,
+  delivery.ChannelDispatched,
+  delivery.ChannelDispatchFailed,
+  delivery.ChannelDispatchSkipped,
+  delivery.ChannelDispatchInDoubt,
+  delivery.ChannelDispatchAbandoned,
+  idempotency.RequestAnswered,
+] as const;
+
+type Spec = (typeof specs)[number];
+
+/** The union of all events; `type` tells them apart. */
+export type Event = EventOf<Spec>;
+export type EventType = Event["type"];
+export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
+
+/** An event as the log holds it: with position, stream, version, time and hash. */
+export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
+
+/** An event that does not fit its schema, or whose type or version this code does not know. */
+export class InvalidEvent extends Error {
+  override readonly name = "InvalidEvent";
+}
+
+/** Makes an event of the current schema version. */
+export function makeEvent<T extends EventType>(
+  type: T,
+  id: string,
+  data: DataOf<T>,
+  meta: Omit<EventMeta, "schema">,
+): Extract<Event, { type: T }> {
+  const spec = byType.get(type);
+  if (spec === undefined) throw new InvalidEvent(`unknown event type ${type}`);
+  return { id, type, data, meta: { ...meta, schema: spec.version } } as unknown as Extract<Event, { type: T }>;
+}
+
+/** A spec with its compiled check. */
+interface Checked extends EventSpec {
+  readonly check: TypeCheck<TObject>;
+}
+
+/** Builds the codec of a set of specs: it checks on write, upcasts and checks on read. */
+export function createCodec<E extends NewEvent>(known: ReadonlyMap<string, Checked>): Codec<E> {
+  const specOf = (type: string): Checked => {
+    const spec = known.get(type);
+    if (spec === undefined) throw new InvalidEvent(`unknown event type ${type}`);
+    return spec;
+  };
+  return {
+    encode(event) {
+      const spec = specOf(event.type);
+      if (schemaOf(event) !== spec.version) throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
+      ensure(spec, event.data, "written");
+      return event;
+    },
+    decode(stored) {
+      const spec = specOf(stored.type);
+      const version = schemaOf(stored);
+      if (version === spec.version) {
+        ensure(spec, stored.data, `at ${stored.position}`);
+        return stored as unknown as Stored<E>;
+      }
+      const data = upcast(spec, stored.data, version);
+      ensure(spec, data, `at ${stored.position}`);
+      const meta = { ...(stored.meta as EventMeta), schema: spec.version };
+      return { ...stored, data, meta } as unknown as Stored<E>;
+    },
+  };
+}
+
+/** Compiles the checks of `list` and proves that each older version has a way to the current one. */
+export function compileSpecs(list: readonly EventSpec[]): ReadonlyMap<string, Checked> {
+  return new Map(
+    list.map((spec) => {
+      for (let version = 1; version < spec.version; version++) {
+        if (spec.upcasts[version] === undefined) throw new Error(`${spec.type} has no upcast from version ${version}`);
+      }
+      return [spec.type, { ...spec, check: TypeCompiler.Compile(spec.data) }] as const;
+    }),
+  );
+}
+
+const byType = compileSpecs(specs);
+
+export const codec: Codec<Event> = createCodec<Event>(byType);
+
+function schemaOf(event: NewEvent): number {
+  const { schema } = event.meta as { schema?: unknown };
+  if (typeof schema !== "number") throw new InvalidEvent(`${event.type} has no schema version`);
+  return schema;
+}
+
+function upcast(spec: EventSpec, data: unknown, from: number): unknown {
+  if (from > spec.version) throw new InvalidEvent(`${spec.type} of version ${from} was written by a newer reachlog`);
+  let lifted = data;
+  for (let version = from; version < spec.version; version++) {
+    const step = spec.upcasts[version];
+    if (step === undefined) throw new InvalidEvent(`${spec.type} has no upcast from version ${version}`);
+    lifted = step(lifted);
+  }
+  return lifted;
+}
+
+function ensure(spec: Checked, data: unknown, where: string): void {
+  if (spec.check.Check(data)) return;
+  const fault = spec.check.Errors(data).First();
+  // The value itself is left out: it may be personal.
+  throw new InvalidEvent(`${spec.type} ${where}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`);
+}

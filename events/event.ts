@@ -1,0 +1,40 @@
+import type { Static, TObject } from "@sinclair/typebox";
+
+/** What every event carries beside its data: who caused it, and in which request. */
+export interface EventMeta {
+  /** Version of the data's schema; older ones are upcast when read. */
+  readonly schema: number;
+  readonly request_id?: string;
+  /** W3C Trace Context `traceparent` of the request that caused the event. */
+  readonly traceparent?: string;
+  /** Name of the API token, `anonymous`, or `reachlog` for what the service does by itself. */
+  readonly caller?: string;
+}
+
+/** Lifts data of one schema version to the next one. */
+export type Upcast = (data: unknown) => unknown;
+
+/**
+ * What a type of event looks like. `upcasts[n]` turns data of version n into version n + 1,
+ * so there is one for every version below the current one.
+ */
+export interface EventSpec<T extends string = string, S extends TObject = TObject> {
+  readonly type: T;
+  readonly version: number;
+  readonly data: S;
+  readonly upcasts: Readonly<Record<number, Upcast>>;
+}
+
+export function defineEvent<T extends string, S extends TObject>(
+  type: T,
+  data: S,
+  history: { version: number; upcasts: Readonly<Record<number, Upcast>> } = { version: 1, upcasts: {} },
+): EventSpec<T, S> {
+  return { type, data, ...history };
+}
+
+/** The event a spec describes. */
+export type EventOf<Spec> =
+  Spec extends EventSpec<infer T, infer S>
+    ? { readonly id: string; readonly type: T; readonly data: Static<S>; readonly meta: EventMeta }
+    : never;

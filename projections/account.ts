@@ -1,0 +1,25 @@
+import type { Projection } from "./projection.ts";
+
+/** The social account the service may act for. Tokens are not here: they live in the vault. */
+export interface Account {
+  user: { id: string; username: string; name: string } | null;
+  scopes: string[];
+  /** False while nobody is linked, and after the grant died: then only the same user may authorize again. */
+  authorized: boolean;
+}
+
+export const account: Projection<Account> = {
+  name: "account",
+  version: 1,
+  types: ["AccountAuthorized", "TokenRefreshed", "TokenRefreshFailed", "AccountUnlinked"],
+  initial: () => ({ user: null, scopes: [], authorized: false }),
+  evolve(state, event) {
+    if (event.type === "AccountAuthorized") {
+      return { user: event.data.user, scopes: event.data.scopes, authorized: true };
+    }
+    if (event.type === "AccountUnlinked") return account.initial();
+    if (event.type === "TokenRefreshed") state.authorized = state.user !== null;
+    if (event.type === "TokenRefreshFailed" && event.data.dead) state.authorized = false;
+    return state;
+  },
+};

@@ -1,0 +1,23 @@
+import { account } from "./account.ts";
+import { clicks } from "./clicks.ts";
+import { contacts } from "./contacts.ts";
+import { deliveries } from "./deliveries.ts";
+import type { Projection } from "./projection.ts";
+import { quota } from "./quota.ts";
+import { run } from "./run.ts";
+import { stats } from "./stats.ts";
+
+/** Every projection there is. A new one is added here, and nowhere else. */
+export const projections = { stats, run, quota, contacts, account, deliveries, clicks };
+
+export type ProjectionName = keyof typeof projections;
+export type StateOf<Name extends ProjectionName> =
+  (typeof projections)[Name] extends Projection<infer State> ? State : never;
+export type States = { [Name in ProjectionName]: StateOf<Name> };
+
+export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionName[];
+
+/** A projection whose state is left opaque, for code that treats all of them alike. */
+export function projectionOf(name: ProjectionName): Projection<unknown> {
+  return projections[name] as Projection<unknown>;
+}

@@ -1,0 +1,139 @@
+import type { DataOf, Recorded } from "../events/catalog.ts";
+import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
+import type { Projection } from "./projection.ts";
+
+/**
+ * One lane of one channel. The log is the outbox: what is owed is read from it, this only knows how far it is settled.
+ * It stays as small as the dispatcher's window, however long the backlog.
+ */
+export interface LaneState {
+  owed: number;
+  settled: number;
+  /** Everything owed below this position has its final outcome. */
+  settled_below: number;
+  /** Positions at or above `settled_below` that are settled already, in the order they were. */
+  above: Map<number, true>;
+  /** Owed positions that failed and wait for their next attempt. */
+  retries: Map<number, { attempt: number; retry_at: string }>;
+}
+
+export interface ChannelState {
+  lanes: Record<Lane, LaneState>;
+  dispatched: number;
+  skipped: number;
+  in_doubt: number;
+  /** Dead letters, less those taken up again. */
+  dead: number;
+}
+
+export type Deliveries = Record<ChannelName, ChannelState>;
+
+type Outcome = DataOf<
+  "ChannelDispatched" | "ChannelDispatchSkipped" | "ChannelDispatchInDoubt" | "ChannelDispatchAbandoned"
+>;
+
+export const deliveries: Projection<Deliveries> = {
+  name: "deliveries",
+  version: 1,
+  types: [
+    "LinkClicked",
+    "NotificationRequested",
+    "MessageRequested",
+    "ChannelTestRequested",
+    "ChannelDispatchRetryRequested",
+    "ChannelDispatched",
+    "ChannelDispatchFailed",
+    "ChannelDispatchSkipped",
+    "ChannelDispatchInDoubt",
+    "ChannelDispatchAbandoned",
+  ],
+  initial: () => ({ ads: emptyChannel(), chat: emptyChannel(), messaging: emptyChannel() }),
+  evolve(state, event) {
+    for (const channel of owedChannels(event)) state[channel].lanes[laneOf(event)].owed++;
+    switch (event.type) {
+      case "ChannelDispatchRetryRequested":
+        state[event.data.channel].dead--;
+        break;
+      case "ChannelDispatchFailed": {
+        const { channel, lane, owed, attempt, retry_at } = event.data;
+        state[channel].lanes[lane].retries.set(owed, { attempt, retry_at });
+        break;
+      }
+      case "ChannelDispatched":
+        if (settle(state, event.data, event.position)) state[event.data.channel].dispatched++;
+        break;
+      case "ChannelDispatchSkipped":
+        if (settle(state, event.data, event.position)) state[event.data.channel].skipped++;
+        break;
+      case "ChannelDispatchInDoubt":
+        if (settle(state, event.data, event.position)) state[event.data.channel].in_doubt++;
+        break;
+      case "ChannelDispatchAbandoned":
+        if (settle(state, event.data, event.position)) state[event.data.channel].dead++;
+        break;
+      default:
+    }
+    return state;
+  },
+};
+
+/** The channels to which this event owes a dispatch; empty for most. */
+export function owedChannels(event: Recorded): readonly ChannelName[] {
+  switch (event.type) {
+    case "LinkClicked":
+    case "ChannelTestRequested":
+      return event.data.channels;
+    case "NotificationRequested":
+      return ["chat"];
+    case "MessageRequested":
+      return ["messaging"];
+    case "ChannelDispatchRetryRequested":
+      return [event.data.channel];
+    default:
+      return [];
+  }
+}
+
+/** The lane in which what an event owes is dispatched. */
+export function laneOf(event: Recorded): Lane {
+  return event.type === "LinkClicked" ? "clicks" : "direct";
+}
+
+/** What is owed and not settled. */
+export function pendingOf(channel: ChannelState): number {
+  return LANES.reduce((sum, lane) => sum + channel.lanes[lane].owed - channel.lanes[lane].settled, 0);
+}
+
+/** True when this outcome is the first for what it settles. */
+function settle(state: Deliveries, outcome: Outcome, position: number): boolean {
+  const lane = state[outcome.channel].lanes[outcome.lane];
+  if (isSettled(lane, outcome.owed)) return false;
+  lane.settled++;
+  lane.above.set(outcome.owed, true);
+  lane.retries.delete(outcome.owed);
+  // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
+  const below = lane.settled === lane.owed ? position + 1 : outcome.settled_below;
+  if (below > lane.settled_below) {
+    lane.settled_below = below;
+    for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
+  }
+  return true;
+}
+
+/** Whether what is owed at `position` has its final outcome. */
+export function isSettled(lane: LaneState, position: number): boolean {
+  return position < lane.settled_below || lane.above.has(position);
+}
+
+function emptyChannel(): ChannelState {
+  return { lanes: { direct: emptyLane(), clicks: emptyLane() }, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0 };
+}
+
+function emptyLane(): LaneState {
+  return { owed: 0, settled: 0, settled_below: 0, above: new Map(), retries: new Map() };
+}
+
+/** All channels in their fixed order, with their states. */
+export function channelsOf(state: Deliveries): readonly [ChannelName, ChannelState][] {
+  return CHANNELS.map((name) => [name, state[name]]);
+}

@@ -1,0 +1,101 @@
+import type { Recorded } from "../events/catalog.ts";
+import type { KnownRecipient } from "../events/outreach.ts";
+import type { Projection } from "./projection.ts";
+
+/** An intent whose outcome is not final: just attempted, or in doubt. */
+export interface OpenAttempt {
+  run_id: string;
+  recipient: KnownRecipient;
+  text: string;
+  /** When the intent was recorded, ISO 8601. */
+  attempted_at: string;
+  in_doubt: boolean;
+}
+
+export interface RunState {
+  run_id: string;
+  dry_run: boolean;
+  started_at: string;
+  sent: number;
+  skipped: number;
+  failed: number;
+  in_doubt: number;
+}
+
+/** The run in progress, and every attempt that still waits for its outcome (of earlier runs too). */
+export interface Run {
+  current: RunState | null;
+  open: Map<string, OpenAttempt>;
+  /** Version of the outreach stream: the fence of the next decision. */
+  version: number;
+}
+
+export const run: Projection<Run> = {
+  name: "run",
+  version: 1,
+  types: [
+    "RunStarted",
+    "DirectMessageAttempted",
+    "DirectMessageSent",
+    "DirectMessageSkipped",
+    "DirectMessageFailed",
+    "DirectMessageInDoubt",
+    "RunFinished",
+    "RunAbandoned",
+    "RunRefused",
+    "DryRunFinished",
+    "RecipientAdded",
+    "RecipientSuppressed",
+    "RecipientRetryAllowed",
+  ],
+  initial: () => ({ current: null, open: new Map(), version: 0 }),
+  evolve(state, event) {
+    if (!run.types.includes(event.type)) return state;
+    state.version = event.version;
+    evolveRun(state, event);
+    return state;
+  },
+};
+
+function evolveRun(state: Run, event: Recorded): void {
+  switch (event.type) {
+    case "RunStarted":
+      state.current = { ...event.data, started_at: event.time, sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+      return;
+    case "DirectMessageAttempted": {
+      const { attempt_id, run_id, recipient, text } = event.data;
+      state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false });
+      return;
+    }
+    case "DirectMessageSkipped":
+      if (state.current?.run_id === event.data.run_id) state.current.skipped++;
+      return;
+    case "DirectMessageInDoubt":
+      return markInDoubt(state, event.data.attempt_id);
+    case "DirectMessageSent":
+      return settle(state, event.data.attempt_id, "sent");
+    case "DirectMessageFailed":
+      return settle(state, event.data.attempt_id, "failed");
+    case "RunFinished":
+    case "RunAbandoned":
+    case "DryRunFinished":
+      state.current = null;
+      return;
+    default:
+  }
+}
+
+function markInDoubt(state: Run, attemptId: string): void {
+  const attempt = state.open.get(attemptId);
+  if (attempt === undefined || attempt.in_doubt) return;
+  attempt.in_doubt = true;
+  if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
+}
+
+function settle(state: Run, attemptId: string, outcome: "sent" | "failed"): void {
+  const attempt = state.open.get(attemptId);
+  state.open.delete(attemptId);
+  if (attempt === undefined || state.current?.run_id !== attempt.run_id) return;
+  state.current[outcome]++;
+  if (attempt.in_doubt) state.current.in_doubt--;
+}

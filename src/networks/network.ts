@@ -1,0 +1,130 @@
+/**
+ * The port to the outside: what the service asks of a network, and the only answers it understands.
+ * One file a network implements it; nothing else knows their URLs, bodies or error codes.
+ */
+
+export type ChannelName = "ads" | "chat" | "messaging";
+
+/** What a channel can be asked to deliver. The channel words it for its own network. */
+export type Dispatch =
+  | {
+      readonly kind: "click";
+      /** Id of the `LinkClicked` event; the de-duplication key where a network has one. */
+      readonly id: string;
+      /** When the click was recorded, ISO 8601. */
+      readonly time: string;
+      readonly event: string;
+      readonly domain: string;
+      readonly shortCode: string;
+      readonly originalUrl: string;
+      readonly ip: string | undefined;
+      readonly userAgent: string | undefined;
+      readonly bot: boolean;
+    }
+  | {
+      readonly kind: "notification";
+      readonly id: string;
+      readonly time: string;
+      readonly message: string;
+      readonly service: string;
+      readonly level: string;
+    }
+  | { readonly kind: "message"; readonly id: string; readonly time: string; readonly text: string }
+  | { readonly kind: "test"; readonly id: string; readonly time: string };
+
+/**
+ * `delivered`: the network took it.
+ * `retryable`: certainly not delivered (or the network de-duplicates), may be sent again.
+ * `in_doubt`: it may have arrived and a repeat could double it.
+ * `refused`: this one will never be taken; `channel` tells whether the channel as a whole is at fault
+ * (revoked credential, archived channel) rather than this dispatch.
+ * `skipped`: must not be sent by the network's own rules.
+ * `detail` never holds a credential or personal data.
+ */
+export type DispatchResult =
+  | { readonly outcome: "delivered"; readonly status: number; readonly networkId?: string }
+  | { readonly outcome: "retryable"; readonly detail: string; readonly status?: number; readonly retryAfterMs?: number }
+  | { readonly outcome: "in_doubt"; readonly detail: string; readonly status?: number }
+  | { readonly outcome: "refused"; readonly detail: string; readonly status?: number; readonly channel: boolean }
+  | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "too_old" };
+
+export interface Channel {
+  readonly name: ChannelName;
+  /** The network's name, e.g. `slack`. */
+  readonly network: string;
+  /** Makes exactly one attempt within `timeoutMs`. Never throws for what a network can do. `now` in ms since the epoch. */
+  send(dispatch: Dispatch, options: { readonly timeoutMs: number; readonly now: number }): Promise<DispatchResult>;
+  /** Checks the credential without sending anything where the network allows it (`doctor --online`). */
+  check(timeoutMs: number): Promise<{ readonly ok: boolean; readonly detail: string }>;
+}
+
+/** A user as the social network shows them to us. */
+export interface SocialUser {
+  readonly id: string;
+  readonly username: string;
+  readonly name: string;
+  /** Undefined where the network does not tell. */
+  readonly receivesOurDm: boolean | undefined;
+  readonly protected: boolean | undefined;
+}
+
+/** What the rate-limit headers of an answer said; times in ms since the epoch, by the network's own clock skew corrected. */
+export interface RateWindow {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAt: number;
+}
+
+export type SendDmResult = { readonly rate: RateWindow | undefined } & (
+  | { readonly outcome: "sent"; readonly messageId: string }
+  | { readonly outcome: "rate_limited"; readonly retryAt: number }
+  | { readonly outcome: "recipient_closed"; readonly detail: string }
+  | { readonly outcome: "rejected"; readonly detail: string }
+  | { readonly outcome: "in_doubt"; readonly detail: string }
+  | { readonly outcome: "unauthorized" }
+  /** The account as a whole may not send: the run ends with this reason. */
+  | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
+);
+
+/** Why the network stops an account, as the run's end tells it. */
+export type StopReason = "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope";
+
+/** A read failed: what kind, so that the run knows whether to wait, to refresh or to end. */
+export class SocialError extends Error {
+  override readonly name = "SocialError";
+  readonly kind: "unauthorized" | "rate_limited" | "stopped" | "unavailable" | "rejected";
+  readonly retryAt: number | undefined;
+  readonly stop: StopReason | undefined;
+  constructor(
+    kind: SocialError["kind"],
+    detail: string,
+    more: { readonly retryAt?: number; readonly stop?: StopReason } = {},
+  ) {
+    super(detail);
+    this.kind = kind;
+    this.retryAt = more.retryAt;
+    this.stop = more.stop;
+  }
+}
+
+export interface SentDm {
+  readonly id: string;
+  readonly senderId: string;
+  /** As the author wrote it: shortened links are expanded back. */
+  readonly text: string;
+  readonly createdAt: number;
+}
+
+/** The social network, with the access token given to each call. Reads throw {@link SocialError}. */
+export interface SocialNetwork {
+  readonly network: string;
+  me(token: string): Promise<{ readonly id: string; readonly username: string; readonly name: string }>;
+  /** Up to 100 at once; those the network does not know are absent from the answer. */
+  usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
+  usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
+  followers(token: string, userId: string, cursor?: string): Promise<{ users: readonly SocialUser[]; next?: string }>;
+  /** Makes exactly one POST. Never throws for what a network can do. */
+  sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
+  /** The newest messages of our conversation with one person, newest first, `limit` at the most. */
+  conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
+}

@@ -1,0 +1,120 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName, type StateOf, type States } from "../projections/all.ts";
+import { decodeState, encodeState } from "../projections/snapshot.ts";
+
+/** Events folded between two snapshots: bounds what a start has to fold again. */
+const SNAPSHOT_EVERY_EVENTS = 20_000;
+
+/** Feeds the log, in order, to every projection. */
+export interface Projector extends AsyncDisposable {
+  /** The state as of `position`; changes as the log grows, so it is read afresh for each decision. */
+  state<Name extends ProjectionName>(name: Name): StateOf<Name>;
+  readonly position: number;
+  /** When the last folded event was recorded; undefined for an empty log. */
+  readonly time: string | undefined;
+  /** Resolves once everything up to `position` is folded in. */
+  until(position: number): Promise<void>;
+  /** Calls `listener` after each event is folded in. The answer removes it again. */
+  listen(listener: (event: Recorded) => void): () => void;
+  /** Rejects with the fault that stopped the projector; never resolves. */
+  readonly failed: Promise<never>;
+}
+
+/** Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up. */
+export async function startProjector(store: EventStore<Event>): Promise<Projector> {
+  const restored = await restore(store);
+  const head = await store.head();
+  const follower = follow(store, restored);
+  await Promise.race([follower.until(head.position), follower.failed]);
+  return follower;
+}
+
+interface Restored {
+  readonly states: Map<ProjectionName, unknown>;
+  /** Position up to which each projection is folded. */
+  readonly positions: Map<ProjectionName, number>;
+}
+
+async function restore(store: EventStore<Event>): Promise<Restored> {
+  const restored: Restored = { states: new Map(), positions: new Map() };
+  const head = await store.head();
+  for (const name of PROJECTION_NAMES) {
+    const projection = projectionOf(name);
+    const snapshot = await store.snapshots.load(name);
+    const usable = snapshot?.version === projection.version && snapshot.position <= head.position;
+    restored.states.set(name, usable ? decodeState(snapshot.state) : projection.initial());
+    restored.positions.set(name, usable ? snapshot.position : 0);
+  }
+  return restored;
+}
+
+function follow(store: EventStore<Event>, { states, positions }: Restored): Projector {
+  const stop = new AbortController();
+  const listeners = new Set<(event: Recorded) => void>();
+  const waiters = new Set<{ position: number; resolve: () => void }>();
+  let position = Math.min(...positions.values());
+  let snapshotAt = position;
+  let time: string | undefined;
+
+  const fold = (event: Recorded): void => {
+    for (const name of PROJECTION_NAMES) {
+      if (event.position <= (positions.get(name) ?? 0)) continue;
+      states.set(name, projectionOf(name).evolve(states.get(name), event));
+      positions.set(name, event.position);
+    }
+    position = event.position;
+    time = event.time;
+    for (const listener of listeners) listener(event);
+    for (const waiter of waiters) {
+      if (waiter.position > position) continue;
+      waiters.delete(waiter);
+      waiter.resolve();
+    }
+  };
+
+  const loop = async (): Promise<void> => {
+    const last = await store.read({ from: position, to: position })[Symbol.asyncIterator]().next();
+    if (last.done !== true) time = last.value.time;
+    for await (const event of store.subscribe({ from: position + 1, signal: stop.signal })) {
+      fold(event);
+      if (position - snapshotAt >= SNAPSHOT_EVERY_EVENTS) await save();
+    }
+  };
+
+  const save = async (): Promise<void> => {
+    snapshotAt = position;
+    for (const name of PROJECTION_NAMES) {
+      const { version } = projectionOf(name);
+      await store.snapshots.save(name, { version, position, state: encodeState(states.get(name)) });
+    }
+  };
+
+  const running = loop();
+  const failed = running.then(() => new Promise<never>(() => {}));
+  failed.catch(() => {});
+
+  return {
+    state: <Name extends ProjectionName>(name: Name) => states.get(name) as States[Name] as StateOf<Name>,
+    get position() {
+      return position;
+    },
+    get time() {
+      return time;
+    },
+    until(wanted) {
+      if (wanted <= position) return Promise.resolve();
+      return new Promise((resolve) => waiters.add({ position: wanted, resolve }));
+    },
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    failed,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running.catch(() => {});
+      if (position > snapshotAt) await save().catch(() => {});
+    },
+  };
+}
