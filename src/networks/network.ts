@@ -29,7 +29,12 @@ export type Dispatch =
       readonly service: string;
       readonly level: string;
     }
-  | { readonly kind: "message"; readonly id: string; readonly time: string; readonly text: string }
+  | {
+      readonly kind: "message";
+      readonly id: string;
+      readonly time: string;
+      readonly text: string;
+    }
   | { readonly kind: "test"; readonly id: string; readonly time: string };
 
 /**
@@ -42,11 +47,32 @@ export type Dispatch =
  * `detail` never holds a credential or personal data.
  */
 export type DispatchResult =
-  | { readonly outcome: "delivered"; readonly status: number; readonly networkId?: string }
-  | { readonly outcome: "retryable"; readonly detail: string; readonly status?: number; readonly retryAfterMs?: number }
-  | { readonly outcome: "in_doubt"; readonly detail: string; readonly status?: number }
-  | { readonly outcome: "refused"; readonly detail: string; readonly status?: number; readonly channel: boolean }
-  | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "too_old" };
+  | {
+      readonly outcome: "delivered";
+      readonly status: number;
+      readonly networkId?: string;
+    }
+  | {
+      readonly outcome: "retryable";
+      readonly detail: string;
+      readonly status?: number;
+      readonly retryAfterMs?: number;
+    }
+  | {
+      readonly outcome: "in_doubt";
+      readonly detail: string;
+      readonly status?: number;
+    }
+  | {
+      readonly outcome: "refused";
+      readonly detail: string;
+      readonly status?: number;
+      readonly channel: boolean;
+    }
+  | {
+      readonly outcome: "skipped";
+      readonly reason: "no_user_agent" | "too_old";
+    };
 
 export interface Channel {
   readonly name: ChannelName;
@@ -68,22 +94,36 @@ export interface SocialUser {
   readonly protected: boolean | undefined;
 }
 
-/** What the rate-limit headers of an answer said; times in ms since the epoch, by the network's own clock skew corrected. */
+/**
+ * What the rate-limit headers of an answer said; where they tell of several windows, the tightest. `resetAt` is in ms
+ * since the epoch of our clock: the difference to the network's (its `Date` header) is already taken out.
+ */
 export interface RateWindow {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: number;
 }
 
+/**
+ * `in_doubt`: it may have arrived; never send it again unread.
+ * `unreachable`: no connection came about, so it certainly did not arrive, and the recipient may be tried again.
+ * `rejected`: the network refused this message or this person for good.
+ * `rate_limited`: certainly not delivered; the same message may be sent from `retryAt` (ms since the epoch) on.
+ */
 export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "sent"; readonly messageId: string }
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
   | { readonly outcome: "recipient_closed"; readonly detail: string }
   | { readonly outcome: "rejected"; readonly detail: string }
   | { readonly outcome: "in_doubt"; readonly detail: string }
+  | { readonly outcome: "unreachable"; readonly detail: string }
   | { readonly outcome: "unauthorized" }
   /** The account as a whole may not send: the run ends with this reason. */
-  | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
+  | {
+      readonly outcome: "stopped";
+      readonly reason: StopReason;
+      readonly detail: string;
+    }
 );
 
 /** Why the network stops an account, as the run's end tells it. */
@@ -118,7 +158,11 @@ export interface SentDm {
 /** The social network, with the access token given to each call. Reads throw {@link SocialError}. */
 export interface SocialNetwork {
   readonly network: string;
-  me(token: string): Promise<{ readonly id: string; readonly username: string; readonly name: string }>;
+  me(token: string): Promise<{
+    readonly id: string;
+    readonly username: string;
+    readonly name: string;
+  }>;
   /** Up to 100 at once; those the network does not know are absent from the answer. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;

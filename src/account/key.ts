@@ -1,0 +1,35 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+
+/** AES-256 and everything derived from it. */
+export const KEY_BYTES = 32;
+
+/** The master key cannot be used: absent, unreadable or not a key. */
+export class KeyError extends Error {
+  override readonly name = "KeyError";
+}
+
+/** Reads the key file, or makes it at the first start. The file holds 64 hex digits and is readable by its owner only. */
+export function loadKeyFile(file: string): Uint8Array {
+  if (existsSync(file)) return parseKey(readFileSync(file, "utf8").trim(), file);
+  const key = randomBytes(KEY_BYTES);
+  const handle = openSync(file, "wx", 0o600);
+  writeSync(handle, `${key.toString("hex")}\n`);
+  // A key lost with a power cut would make everything sealed with it unreadable.
+  fsyncSync(handle);
+  closeSync(handle);
+  return key;
+}
+
+/** A key given as 64 hex digits or as base64 of 32 bytes; `source` names it in errors. */
+export function parseKey(text: string, source: string): Uint8Array {
+  const encoding = /^[0-9a-f]{64}$/i.test(text) ? "hex" : "base64";
+  const key = Buffer.from(text, encoding);
+  if (key.length !== KEY_BYTES) throw new KeyError(`${source} holds no key: 64 hex digits or base64 of 32 bytes`);
+  return key;
+}
+
+/** A key for one purpose, so that no two uses share one (HKDF-SHA-256, RFC 5869). */
+export function deriveKey(master: Uint8Array, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", master, "", `reachlog/${purpose}`, KEY_BYTES));
+}

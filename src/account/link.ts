@@ -1,0 +1,84 @@
+import { isoTime } from "../clock.ts";
+import { STREAMS, type Cause, type Journal } from "../journal.ts";
+import type { SocialNetwork } from "../networks/network.ts";
+import type { Projector } from "../projector.ts";
+import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
+import type { Tokens } from "./tokens.ts";
+
+export interface LinkDeps {
+  readonly oauth: OAuth;
+  readonly tokens: Tokens;
+  readonly network: SocialNetwork;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  /** The handle that alone may authorize; undefined: whoever comes first. */
+  readonly pinnedHandle: string | undefined;
+}
+
+export type Linked =
+  | {
+      readonly kind: "linked";
+      readonly user: { readonly id: string; readonly username: string; readonly name: string };
+      readonly scopes: readonly string[];
+    }
+  | { readonly kind: "wrong_account" };
+
+/**
+ * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and keeps them, unless
+ * they are somebody else's than those already linked (or pinned). Throws OAuthError or SocialError; nothing is
+ * stored then.
+ */
+export async function linkAccount(
+  deps: LinkDeps,
+  redirect: URLSearchParams,
+  authorization: Authorization,
+  cause: Cause,
+): Promise<Linked> {
+  const pair = await deps.oauth.exchange(redirect, authorization);
+  return deps.tokens.exclusively(async () => {
+    const user = await deps.network.me(pair.accessToken);
+    if (!mayLink(deps, user)) {
+      await discard(deps.oauth, pair);
+      return { kind: "wrong_account" };
+    }
+    const data = { user, scopes: [...pair.scopes], expires_at: isoTime(pair.expiresAt) };
+    await deps.tokens.store(pair, [{ type: "AccountAuthorized", data }], cause);
+    return { kind: "linked", user, scopes: pair.scopes };
+  });
+}
+
+/** Revokes the grant and forgets it; true when the network confirmed. */
+export async function unlinkAccount(
+  deps: Pick<LinkDeps, "oauth" | "tokens" | "journal" | "projector">,
+  cause: Cause,
+): Promise<{ readonly revoked: boolean } | undefined> {
+  return deps.tokens.exclusively(async () => {
+    const { user } = deps.projector.state("account");
+    const pair = deps.tokens.peek();
+    if (user === null && pair === undefined) return undefined;
+    const revoked = pair !== undefined && (await discard(deps.oauth, pair));
+    deps.tokens.drop();
+    const data = { user_id: user?.id ?? "", revoked };
+    const appended = await deps.journal.append(STREAMS.account, [{ type: "AccountUnlinked", data }], cause);
+    await deps.projector.until(appended.last);
+    return { revoked };
+  });
+}
+
+function mayLink(deps: LinkDeps, user: { id: string; username: string }): boolean {
+  const { user: linked } = deps.projector.state("account");
+  if (linked !== null && linked.id !== user.id) return false;
+  return deps.pinnedHandle === undefined || deps.pinnedHandle.toLowerCase() === user.username.toLowerCase();
+}
+
+/** Tokens that are not kept must not stay valid. */
+async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
+  try {
+    if (pair.refreshToken !== undefined) await oauth.revoke(pair.refreshToken);
+    await oauth.revoke(pair.accessToken);
+    return true;
+  } catch (fault) {
+    if (!(fault instanceof OAuthError)) throw fault;
+    return false;
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  readChat,
+  readMessaging,
+  readMeta,
+  readX,
+  type ChatConfig,
+  type MessagingConfig,
+  type MetaConfig,
+  type XConfig,
+} from "./config/channels.ts";
+import { readEnvironment, type RawEnvironment } from "./config/environment.ts";
+import { ConfigError, createReport } from "./config/faults.ts";
+import { readHttp, type HttpConfig } from "./config/http.ts";
+import { readKey } from "./config/key.ts";
+import { readLog, type LogConfig } from "./config/log.ts";
+import { warnOfMisspelt } from "./config/misspelt.ts";
+import {
+  readOutreach,
+  type OutreachConfig,
+  type ReadFile,
+} from "./config/outreach.ts";
+import type { Secret } from "./secret.ts";
+
+/** All that an operator can set, checked. A network without credentials is undefined: not configured. */
+export interface Config {
+  readonly http: HttpConfig;
+  readonly log: LogConfig;
+  /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside the log. */
+  readonly key: Secret | undefined;
+  readonly x: XConfig | undefined;
+  readonly outreach: OutreachConfig;
+  readonly meta: MetaConfig | undefined;
+  readonly chat: ChatConfig | undefined;
+  readonly messaging: MessagingConfig | undefined;
+  readonly bots: "dispatch" | "record";
+  /** Undefined: personal data is kept until it is forgotten by hand. */
+  readonly retentionDays: number | undefined;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+  /** Sentences for the operator, told at start. None holds a secret. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Turns the environment into a {@link Config}, or throws one {@link ConfigError} that names every fault.
+ * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` only.
+ */
+export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
+  const report = createReport();
+  const values = readEnvironment(env, report);
+  const parts = {
+    http: readHttp(values, env, report),
+    log: readLog(values.DATABASE_URL, report),
+    key: readKey(values.REACHLOG_KEY, report),
+    x: readX(values, env, report),
+    outreach: readOutreach(values, readFile, report),
+    meta: readMeta(values, env, report),
+    chat: readChat(values, report),
+    messaging: readMessaging(values, env, report),
+  };
+  warnOfMisspelt(env, report);
+  if (report.faults.length > 0) throw new ConfigError(report.faults);
+  return {
+    ...parts,
+    bots: values.BOT_CLICKS,
+    retentionDays: values.RETENTION_DAYS,
+    logLevel: values.LOG_LEVEL,
+    warnings: report.warnings,
+  };
+}

@@ -1,0 +1,100 @@
+import { Value } from "@sinclair/typebox/value";
+import type { TSchema } from "@sinclair/typebox";
+import type { Report } from "./faults.ts";
+import { environmentSchema, variables, type Environment } from "./schema.ts";
+
+/** What a shell gives: text or nothing. */
+export type RawEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** Longest value that a message repeats, in characters; more would hide the rest of the list. */
+const SHOWN_CHARS_MAX = 60;
+
+/** Digits a number may have: beyond 15 a double would lose some. */
+const WHOLE_NUMBER = /^\d{1,15}$/;
+
+const BOOLEANS = new Map([
+  ["true", true],
+  ["1", true],
+  ["yes", true],
+  ["false", false],
+  ["0", false],
+  ["no", false],
+]);
+
+/** The value as an operator gave it, without the white space that files and copying add. Empty counts as not given. */
+export function given(env: RawEnvironment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === "" ? undefined : value;
+}
+
+/**
+ * Checks every variable against the schema. A faulty one is reported and takes its default, so that the
+ * checks across variables still run and their faults are told in the same go.
+ */
+export function readEnvironment(
+  env: RawEnvironment,
+  report: Report,
+): Environment {
+  const values: Record<string, unknown> = {};
+  for (const [name, schema] of variables) {
+    const raw = given(env, name);
+    if (raw !== undefined) values[name] = convert(schema, raw);
+  }
+  for (const name of faultyVariables(values)) {
+    const schema = variables.get(name);
+    report.fault(
+      name,
+      problemOf(schema, given(env, name) ?? ""),
+      schema?.description ?? "another value",
+    );
+    delete values[name];
+  }
+  const complete = withDefaults(values);
+  Value.Assert(environmentSchema, complete);
+  return complete;
+}
+
+/** Strict on purpose: TypeBox's own conversion takes `99.9` for 99 and `0x10` for 16. */
+function convert(schema: TSchema, raw: string): unknown {
+  if (schema["type"] === "integer")
+    return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
+  if (schema["type"] === "boolean")
+    return BOOLEANS.get(raw.toLowerCase()) ?? raw;
+  return raw;
+}
+
+function faultyVariables(values: Record<string, unknown>): Set<string> {
+  return new Set(
+    [...Value.Errors(environmentSchema, withDefaults(values))].map((error) =>
+      error.path.slice(1),
+    ),
+  );
+}
+
+function withDefaults(values: Record<string, unknown>): unknown {
+  return Value.Default(environmentSchema, { ...values });
+}
+
+function problemOf(
+  schema: (TSchema & { readonly shown?: boolean }) | undefined,
+  raw: string,
+): string {
+  return schema?.shown === true
+    ? `${shown(raw)} is not accepted`
+    : "the value is not accepted";
+}
+
+/** A harmless value, quoted and cut, for a message. */
+export function shown(raw: string): string {
+  return JSON.stringify(
+    raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw,
+  );
+}
+
+/** `a, b,,c` as `["a", "b", "c"]`. */
+export function commaList(raw: string | undefined): string[] {
+  return (raw ?? "")
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}

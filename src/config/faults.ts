@@ -1,0 +1,49 @@
+/** One thing wrong with the environment. `wanted` tells the operator what to write instead. */
+export interface Fault {
+  readonly variable: string;
+  readonly problem: string;
+  readonly wanted: string;
+}
+
+/** Lists every fault at once, one line each, so that an operator mends the environment in one go. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly faults: readonly Fault[];
+  constructor(faults: readonly Fault[]) {
+    super(
+      faults
+        .map(
+          (fault) =>
+            `${fault.variable}: ${fault.problem}; wanted: ${fault.wanted}`,
+        )
+        .join("\n"),
+    );
+    this.faults = faults;
+  }
+}
+
+/**
+ * Collects what is wrong while all parts of the configuration are read. A part that reports a fault
+ * still returns something of the right shape: nobody sees it, because the faults are thrown at the end.
+ */
+export interface Report {
+  readonly faults: readonly Fault[];
+  readonly warnings: readonly string[];
+  fault(variable: string, problem: string, wanted: string): void;
+  warn(text: string): void;
+}
+
+export function createReport(): Report {
+  const faults: Fault[] = [];
+  const warnings: string[] = [];
+  return {
+    faults,
+    warnings,
+    fault(variable, problem, wanted) {
+      faults.push({ variable, problem, wanted });
+    },
+    warn(text) {
+      warnings.push(text);
+    },
+  };
+}

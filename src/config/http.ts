@@ -1,0 +1,180 @@
+import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
+import type { Report } from "./faults.ts";
+import type { Environment } from "./schema.ts";
+import { readTokens, type ApiToken } from "./tokens.ts";
+import { isLoopback, parseHttpUrl } from "./urls.ts";
+
+export interface HttpConfig {
+  readonly host: string;
+  /** 0: any free port, known once the service listens. */
+  readonly port: number;
+  /** Lower case, with the port where one was given. */
+  readonly allowedHosts: readonly string[];
+  /** An origin without a trailing slash. */
+  readonly publicUrl: string;
+  readonly authPolicy: "spec" | "strict";
+  readonly openRoutes: readonly string[];
+  readonly tokens: readonly ApiToken[];
+  readonly rateLimitPerMinute: number;
+  readonly shutdownSeconds: number;
+}
+
+/** What `OPEN_ROUTES` may open. The four that are always open may be named too, without effect. */
+const OPENABLE_ROUTES: ReadonlySet<string> = new Set([
+  "/social/health",
+  "/social/auth",
+  "/social/callback",
+  "/social/me",
+  "/social/run",
+  "/social/stats",
+  "/api/health",
+  "/api/notify",
+  "/api/tracking/event",
+]);
+
+/** These ask for a token under every policy. */
+const GUARDED_ROUTES: ReadonlySet<string> = new Set([
+  "/api/tracking/test",
+  "/api/messaging",
+]);
+
+const HOST_ENTRY =
+  /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+export function readHttp(
+  values: Environment,
+  env: RawEnvironment,
+  report: Report,
+): HttpConfig {
+  const tokens = readTokens(values.API_TOKENS, report);
+  const authPolicy =
+    values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
+  checkPolicy(authPolicy, values, env, report);
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    allowedHosts: readAllowedHosts(values.ALLOWED_HOSTS, report),
+    publicUrl: readPublicUrl(values, report),
+    authPolicy,
+    openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, report),
+    tokens,
+    rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
+    shutdownSeconds: values.SHUTDOWN_SECONDS,
+  };
+}
+
+/** Whether something was given is asked of the raw environment: a faulty token is told once, not as missing too. */
+function checkPolicy(
+  policy: "spec" | "strict",
+  values: Environment,
+  env: RawEnvironment,
+  report: Report,
+): void {
+  const hasToken = given(env, "API_TOKENS") !== undefined;
+  const why =
+    values.AUTH_POLICY === "strict"
+      ? "AUTH_POLICY is strict"
+      : `HOST ${values.HOST} can be reached by others`;
+  if (policy === "strict" && !hasToken) {
+    report.fault(
+      "API_TOKENS",
+      `missing, but ${why}`,
+      "at least one name:token (openssl rand -hex 32 makes a token)",
+    );
+  }
+  if (
+    policy === "strict" &&
+    given(env, "X_CLIENT_ID") !== undefined &&
+    given(env, "X_ACCOUNT") === undefined
+  ) {
+    report.fault(
+      "X_ACCOUNT",
+      `missing, but ${why}`,
+      "the handle that may authorize, so that no stranger can claim the service",
+    );
+  }
+  if (policy === "spec" && !hasToken) {
+    report.warn(
+      "API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to everyone.",
+    );
+  }
+  if (policy === "spec" && !isLoopback(values.HOST)) {
+    report.warn(
+      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token.`,
+    );
+  }
+}
+
+function readAllowedHosts(raw: string | undefined, report: Report): string[] {
+  const hosts = commaList(raw).map((host) => host.toLowerCase());
+  for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {
+    report.fault(
+      "ALLOWED_HOSTS",
+      `${shown(host)} is not a host`,
+      "host names such as reach.example or 10.0.0.5:8080 (no scheme, no *)",
+    );
+  }
+  return hosts;
+}
+
+function readPublicUrl(values: Environment, report: Report): string {
+  if (values.PUBLIC_URL === undefined) return defaultPublicUrl(values, report);
+  const url = parseHttpUrl(values.PUBLIC_URL);
+  if (
+    url === undefined ||
+    url.username !== "" ||
+    url.pathname !== "/" ||
+    url.search !== "" ||
+    url.hash !== ""
+  ) {
+    report.fault(
+      "PUBLIC_URL",
+      "not a plain origin",
+      "http(s)://host or http(s)://host:port, without path, query or user name",
+    );
+    return "";
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    report.warn(
+      "PUBLIC_URL is plain http: API tokens and session cookies travel in the clear.",
+    );
+  }
+  return url.origin;
+}
+
+function defaultPublicUrl(values: Environment, report: Report): string {
+  const wildcard = values.HOST === "0.0.0.0" || values.HOST === "::";
+  if (wildcard && values.X_CLIENT_ID !== undefined) {
+    report.warn(
+      `PUBLIC_URL is not set: X would send people back to ${values.HOST}, which is no address of this machine.`,
+    );
+  }
+  const host = values.HOST.includes(":") ? `[${values.HOST}]` : values.HOST;
+  return `http://${host}:${values.PORT}`;
+}
+
+function readOpenRoutes(
+  raw: string | undefined,
+  policy: "spec" | "strict",
+  report: Report,
+): string[] {
+  const routes = commaList(raw);
+  for (const route of routes) {
+    if (GUARDED_ROUTES.has(route)) {
+      report.fault(
+        "OPEN_ROUTES",
+        `${route} always wants a token`,
+        "routes other than the two guarded ones",
+      );
+    } else if (!OPENABLE_ROUTES.has(route)) {
+      report.fault(
+        "OPEN_ROUTES",
+        `${shown(route)} is no route`,
+        `some of ${[...OPENABLE_ROUTES].join(", ")}`,
+      );
+    }
+  }
+  if (routes.length > 0 && policy === "spec")
+    report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
+  return routes;
+}

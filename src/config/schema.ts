@@ -1,0 +1,203 @@
+import {
+  Type,
+  type Static,
+  type TOptional,
+  type TSchema,
+  type TUnsafe,
+} from "@sinclair/typebox";
+
+/** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
+interface Wording {
+  readonly description: string;
+  readonly shown?: boolean;
+}
+
+/** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
+const DAILY_LIMIT_MAX = 100;
+
+/** What every handle on X looks like. */
+const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
+
+const text = (description: string, pattern?: string) =>
+  Type.Optional(
+    Type.String({ description, ...(pattern === undefined ? {} : { pattern }) }),
+  );
+
+const shownText = (description: string, pattern: string) =>
+  Type.Optional(
+    Type.String({ description, pattern, shown: true } satisfies Wording & {
+      pattern: string;
+    }),
+  );
+
+const count = (
+  minimum: number,
+  maximum: number,
+  fallback: number,
+  unit: string,
+) =>
+  Type.Integer({
+    minimum,
+    maximum,
+    default: fallback,
+    ...whole(minimum, maximum, unit),
+  });
+
+const optionalCount = (minimum: number, maximum: number, unit: string) =>
+  Type.Optional(
+    Type.Integer({ minimum, maximum, ...whole(minimum, maximum, unit) }),
+  );
+
+const choice = <const T extends string>(
+  values: readonly T[],
+  fallback: T,
+): TUnsafe<T> =>
+  Type.Unsafe<T>(Type.String({ ...oneOf(values), default: fallback }));
+
+const optionalChoice = <const T extends string>(
+  values: readonly T[],
+): TOptional<TUnsafe<T>> =>
+  Type.Optional(Type.Unsafe<T>(Type.String(oneOf(values))));
+
+function whole(minimum: number, maximum: number, unit: string): Wording {
+  return {
+    description: `a whole number of ${unit} from ${minimum} to ${maximum}`,
+    shown: true,
+  };
+}
+
+function oneOf(
+  values: readonly string[],
+): Wording & { readonly pattern: string } {
+  return {
+    description: `one of ${values.join(", ")}`,
+    pattern: `^(?:${values.join("|")})$`,
+    shown: true,
+  };
+}
+
+/** Every environment variable the service reads. Text that needs more than a pattern is checked by the part it belongs to. */
+export const environmentSchema = Type.Object({
+  HOST: Type.String({
+    default: "127.0.0.1",
+    description: "an IP address or a host name",
+    pattern: "^[A-Za-z0-9.:_-]{1,253}$",
+    shown: true,
+  }),
+  PORT: count(0, 65_535, 3000, "a port (0 takes any free one)"),
+  ALLOWED_HOSTS: text(
+    "host names, with or without a port, separated by commas",
+  ),
+  PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
+  API_TOKENS: text("name:token or name:sha256:hex, separated by commas"),
+  AUTH_POLICY: optionalChoice(["spec", "strict"]),
+  OPEN_ROUTES: text("paths, separated by commas"),
+  RATE_LIMIT_PER_MINUTE: count(1, 1_000_000, 600, "requests"),
+  SHUTDOWN_SECONDS: count(1, 300, 10, "seconds"),
+
+  DATABASE_URL: Type.String({
+    default: "sqlite:./data/reachlog.sqlite",
+    description: "sqlite:PATH",
+  }),
+  REACHLOG_KEY: text(
+    "32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)",
+  ),
+
+  X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
+  X_CLIENT_SECRET: text(
+    "the client secret of the X app",
+    "^[\\x21-\\x7e]{1,500}$",
+  ),
+  X_ACCOUNT: shownText(
+    "an X handle of 1 to 15 letters, digits and underscores",
+    X_HANDLE,
+  ),
+  X_API_URL: Type.String({
+    default: "https://api.x.com",
+    description: "a base URL",
+  }),
+  X_AUTHORIZE_URL: Type.String({
+    default: "https://x.com/i/oauth2/authorize",
+    description: "a URL",
+  }),
+
+  RECIPIENT_SOURCES: Type.String({
+    default: "list",
+    description: "sources separated by commas",
+  }),
+  X_SEARCH_QUERY: text("a search query"),
+  X_LIST_ID: shownText("the number of an X list", "^[0-9]{1,19}$"),
+  MESSAGE_TEMPLATE: text("the text of the message"),
+  MESSAGE_TEMPLATE_FILE: text("the path of a text file"),
+  REQUIRE_CONSENT: Type.Boolean({
+    default: true,
+    description: "true or false",
+    shown: true,
+  }),
+  STOP_WORDS: Type.String({
+    default: "stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out",
+    description: "words separated by commas",
+  }),
+  DAILY_LIMIT: count(
+    1,
+    DAILY_LIMIT_MAX,
+    DAILY_LIMIT_MAX,
+    "direct messages a day",
+  ),
+  QUOTA_TIMEZONE: Type.String({
+    default: "UTC",
+    description: "an IANA time zone such as Europe/Berlin",
+    shown: true,
+  }),
+  RUN_MAX_MINUTES: count(1, 1440, 180, "minutes"),
+  IN_DOUBT_SETTLE_SECONDS: count(0, 3600, 60, "seconds"),
+  SEND_SPACING_SECONDS: optionalCount(0, 3600, "seconds"),
+
+  META_PIXEL_ID: shownText(
+    "the number of a Meta pixel or dataset",
+    "^[0-9]{1,20}$",
+  ),
+  META_ACCESS_TOKEN: text(
+    "an access token without spaces",
+    "^[\\x21-\\x7e]{1,1000}$",
+  ),
+  META_TEST_EVENT_CODE: shownText(
+    "a code such as TEST12345",
+    "^[A-Za-z0-9_-]{1,40}$",
+  ),
+  META_API_URL: Type.String({
+    default: "https://graph.facebook.com",
+    description: "a base URL",
+  }),
+
+  CHAT_PROVIDER: choice(["slack"], "slack"),
+  CHAT_WEBHOOK_URL: text("the URL of an incoming webhook"),
+  CHAT_DIGEST_AFTER_SECONDS: count(1, 3600, 30, "seconds"),
+
+  MESSAGING_PROVIDER: choice(["telegram"], "telegram"),
+  // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
+  TELEGRAM_BOT_TOKEN: text(
+    "a bot token such as 123456:ABC-def",
+    "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$",
+  ),
+  TELEGRAM_CHAT_ID: shownText(
+    "a chat's number or @channelname",
+    "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$",
+  ),
+  TELEGRAM_API_URL: Type.String({
+    default: "https://api.telegram.org",
+    description: "a base URL",
+  }),
+
+  BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
+  RETENTION_DAYS: optionalCount(1, 36_500, "days"),
+  LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),
+});
+
+/** The environment once checked: numbers are numbers, defaults are filled in, empty means absent. */
+export type Environment = Static<typeof environmentSchema>;
+
+export type Variable = keyof Environment;
+
+export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> =
+  new Map(Object.entries(environmentSchema.properties));

@@ -1,0 +1,82 @@
+import type { Recorded } from "../../events/catalog.ts";
+import type { Lane } from "../../events/channel.ts";
+import { isoTime } from "../clock.ts";
+import type { Fact } from "../journal.ts";
+import type { Channel, DispatchResult } from "../networks/network.ts";
+import { subjectOf } from "./owed.ts";
+import { ATTEMPTS_MAX, retryDelayMs } from "./retry.ts";
+
+/** What became of one attempt. `final`: the dispatch is settled with it. */
+export interface Outcome {
+  readonly fact: Extract<
+    Fact,
+    {
+      type:
+        | "ChannelDispatched"
+        | "ChannelDispatchFailed"
+        | "ChannelDispatchSkipped"
+        | "ChannelDispatchInDoubt"
+        | "ChannelDispatchAbandoned";
+    }
+  >;
+  readonly final: boolean;
+}
+
+/** The attempt an outcome is decided for. */
+export interface Attempt {
+  readonly channel: Channel["name"];
+  readonly lane: Lane;
+  readonly event: Recorded;
+  /** 1-based. */
+  readonly number: number;
+  readonly settledBelow: number;
+  readonly latencyMs: number;
+  /** ms since the epoch. */
+  readonly now: number;
+  /** In [0, 1). */
+  readonly random: number;
+}
+
+/** Turns a network's answer into the event that records it (pure). */
+export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome {
+  const base = {
+    event_id: subjectOf(attempt.event),
+    owed: attempt.event.position,
+    channel: attempt.channel,
+    lane: attempt.lane,
+    attempt: attempt.number,
+    settled_below: attempt.settledBelow,
+  };
+  const status = "status" in result && result.status !== undefined ? { status: result.status } : {};
+  switch (result.outcome) {
+    case "delivered": {
+      const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };
+      const data = { ...base, ...status, ...networkId, latency_ms: attempt.latencyMs };
+      return { fact: { type: "ChannelDispatched", data }, final: true };
+    }
+    case "skipped":
+      return { fact: { type: "ChannelDispatchSkipped", data: { ...base, reason: result.reason } }, final: true };
+    case "in_doubt": {
+      const data = { ...base, ...status, detail: result.detail };
+      return { fact: { type: "ChannelDispatchInDoubt", data }, final: true };
+    }
+    case "refused": {
+      const data = { ...base, ...status, detail: result.detail, refused: true };
+      return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+    }
+    case "retryable": {
+      if (attempt.number >= attemptsMax(attempt.event)) {
+        const data = { ...base, ...status, detail: result.detail, refused: false };
+        return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+      }
+      const retryAt = attempt.now + retryDelayMs(attempt.number, attempt.random, result.retryAfterMs);
+      const data = { ...base, ...status, detail: result.detail, retry_at: isoTime(retryAt) };
+      return { fact: { type: "ChannelDispatchFailed", data }, final: false };
+    }
+  }
+}
+
+/** A test is one attempt: its result is the answer somebody waits for. */
+function attemptsMax(event: Recorded): number {
+  return event.type === "ChannelTestRequested" ? 1 : ATTEMPTS_MAX;
+}

@@ -1,0 +1,34 @@
+/** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LEVELS)[number];
+
+export function createLogger(
+  level: LogLevel,
+  write: (line: string) => void,
+  clock: () => number,
+): Logger {
+  const threshold = LEVELS.indexOf(level);
+  const at =
+    (name: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (LEVELS.indexOf(name) < threshold) return;
+      // JSON escapes line breaks and control characters, so a value cannot forge a line.
+      write(`${JSON.stringify({ time: new Date(clock()).toISOString(), level: name, message, ...fields })}\n`);
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** A fault as log fields: what it was and where, without its cause's values. */
+export function faultFields(fault: unknown): LogFields {
+  if (!(fault instanceof Error)) return { error: String(fault) };
+  return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
+}

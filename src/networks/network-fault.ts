@@ -1,0 +1,59 @@
+/** What went wrong below HTTP. `forbidden`: we refused before connecting. `invalid`: not HTTP, or unforeseen. */
+export type NetworkFaultKind =
+  "forbidden" | "refused" | "dns" | "reset" | "timeout" | "aborted" | "redirect" | "tls" | "invalid";
+
+const MESSAGES: Readonly<Record<NetworkFaultKind, string>> = {
+  forbidden: "the call was not made: its address or headers are not allowed",
+  refused: "the connection was refused",
+  dns: "the host name could not be resolved",
+  reset: "the connection broke before an answer",
+  timeout: "no answer in time",
+  aborted: "the call was given up",
+  redirect: "the network answered with a redirect, which is not followed",
+  tls: "no secure connection could be made",
+  invalid: "the answer was not understood as HTTP",
+};
+
+/**
+ * A call without an answer. `certainlyNotSent`: no byte of the request left, so that a repeat cannot double anything;
+ * false means "unknown". The message is ours and the runtime's error is not even kept as the cause, because Bun
+ * puts the URL into it, and the URLs of Slack and Telegram are credentials.
+ */
+export class NetworkFault extends Error {
+  override readonly name = "NetworkFault";
+  readonly kind: NetworkFaultKind;
+  readonly certainlyNotSent: boolean;
+  constructor(kind: NetworkFaultKind, certainlyNotSent: boolean) {
+    super(MESSAGES[kind]);
+    this.kind = kind;
+    this.certainlyNotSent = certainlyNotSent;
+  }
+}
+
+/** Error codes of fetch in Bun 1.4.5, as tried against real servers; what is missing here counts as `invalid`. */
+const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
+  ECONNREFUSED: "refused",
+  ENOTFOUND: "dns",
+  EAI_AGAIN: "dns",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ETIMEDOUT: "timeout",
+  UnexpectedRedirect: "redirect",
+  EPROTO: "tls",
+};
+
+/** OpenSSL's verdicts (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`, `ERR_TLS_…`). */
+const TLS_CODE = /CERT|^ERR_TLS|^UNABLE_TO/;
+
+/** What fetch threw, as a fault. Only a failed lookup and a refused connection prove that nothing was sent. */
+export function faultOf(thrown: unknown): NetworkFault {
+  const { name, code } = thrown as { name?: unknown; code?: unknown };
+  if (name === "TimeoutError") return new NetworkFault("timeout", false);
+  if (name === "AbortError") return new NetworkFault("aborted", false);
+  const kind = typeof code === "string" ? kindOf(code) : "invalid";
+  return new NetworkFault(kind, kind === "refused" || kind === "dns");
+}
+
+function kindOf(code: string): NetworkFaultKind {
+  return KIND_BY_CODE[code] ?? (TLS_CODE.test(code) ? "tls" : "invalid");
+}

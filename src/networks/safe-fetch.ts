@@ -1,0 +1,101 @@
+import { faultOf, NetworkFault } from "./network-fault.ts";
+
+/** Bytes kept of an answer, unpacked: the largest good one is a page of 100 users, under 50 KB. */
+export const ANSWER_BYTES_MAX = 64 * 1024;
+
+export interface SafeRequest {
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string>> | Headers | undefined;
+  readonly body?: string | undefined;
+  /** For connecting, headers and body together. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface NetworkAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body broke off, came too late or was too large: `text` is its beginning, the status stands all the same. */
+  readonly truncated: boolean;
+}
+
+/** Makes one call. Throws only {@link NetworkFault}. */
+export type SafeFetch = (url: string, request: SafeRequest) => Promise<NetworkAnswer>;
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface SafeFetchOptions {
+  /** Origins (or URLs of which only the origin counts) that the configuration names. */
+  readonly allowedOrigins: readonly string[];
+  readonly fetch?: Fetch;
+}
+
+/**
+ * The only way out of the service. It calls configured origins only (which is why addresses need no check of their
+ * own: the operator may point one at this machine), follows no redirect, and bounds time and memory of each call.
+ */
+export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
+  const allowed = new Set(options.allowedOrigins.map((url) => new URL(url).origin));
+  const send: Fetch = options.fetch ?? fetch;
+  return async (url, request) => {
+    const init = prepare(url, request, allowed);
+    const response = await send(url, init).catch((thrown: unknown) => {
+      throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
+    });
+    const { status, headers } = response;
+    return { status, headers, ...(await readCapped(response.body)) };
+  };
+}
+
+/** Everything that can be wrong before a byte is sent. */
+function prepare(url: string, request: SafeRequest, allowed: ReadonlySet<string>): RequestInit {
+  if (request.signal?.aborted === true) throw new NetworkFault("aborted", true);
+  if (!(request.timeoutMs > 0)) throw new NetworkFault("timeout", true);
+  if (!isAllowed(url, allowed)) throw new NetworkFault("forbidden", true);
+  const deadline = AbortSignal.timeout(request.timeoutMs);
+  return {
+    method: request.method,
+    headers: checkedHeaders(request.headers),
+    ...(request.body === undefined ? {} : { body: request.body }),
+    redirect: "error",
+    signal: request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]),
+  };
+}
+
+function isAllowed(url: string, allowed: ReadonlySet<string>): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, origin } = new URL(url);
+  return (protocol === "https:" || protocol === "http:") && allowed.has(origin);
+}
+
+function checkedHeaders(headers: SafeRequest["headers"]): Headers {
+  try {
+    return new Headers(headers);
+  } catch {
+    // A line break in a token, for example; the runtime's error may repeat it.
+    throw new NetworkFault("forbidden", true);
+  }
+}
+
+/** Reads at most {@link ANSWER_BYTES_MAX} and hangs up on the rest; a body that breaks gives what came before. */
+async function readCapped(body: ReadableStream<Uint8Array> | null): Promise<{ text: string; truncated: boolean }> {
+  const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  let text = "";
+  let left = ANSWER_BYTES_MAX;
+  try {
+    for (;;) {
+      const chunk = await reader?.read();
+      if (chunk?.value === undefined) return { text: text + decoder.decode(), truncated: false };
+      text += decoder.decode(chunk.value.subarray(0, left), { stream: true });
+      left -= chunk.value.length;
+      if (left < 0) return { text, truncated: true };
+    }
+  } catch {
+    return { text, truncated: true };
+  } finally {
+    // Also ends the download; a body that already failed rejects here, and there is nothing left to tell.
+    await reader?.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,74 @@
+import type { Secret } from "../secret.ts";
+import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import type { Channel } from "./network.ts";
+import { truncate } from "./plain-text.ts";
+import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
+import { classifyTelegramAnswer, describeTelegram, isDone, migratedTo } from "./telegram-answers.ts";
+import { wordDispatch } from "./wording.ts";
+
+/** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
+const TEXT_UNITS_MAX = 4096;
+
+export interface TelegramOptions {
+  readonly botToken: Secret;
+  readonly chatId: string;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+}
+
+/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
+export function createTelegramChannel(options: TelegramOptions): Channel {
+  // A group's id changes when it becomes a supergroup; the new one holds until the process ends.
+  let chatId = options.chatId;
+
+  function call(method: string, parameters: object, timeoutMs: number): Promise<NetworkAnswer> {
+    return options.safeFetch(`${options.baseUrl}/bot${options.botToken.reveal()}/${method}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(parameters),
+      timeoutMs,
+    });
+  }
+
+  function sendText(text: string, timeoutMs: number): Promise<NetworkAnswer> {
+    return call("sendMessage", { chat_id: chatId, text, link_preview_options: { is_disabled: true } }, timeoutMs);
+  }
+
+  return {
+    name: "messaging",
+    network: "telegram",
+    async send(dispatch, { timeoutMs }) {
+      const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
+      const startedAt = performance.now();
+      try {
+        const answer = await sendText(text, timeoutMs);
+        const newChatId = migratedTo(answer);
+        if (newChatId === undefined) return classifyTelegramAnswer(answer);
+        chatId = newChatId;
+        return classifyTelegramAnswer(await sendText(text, timeoutMs - (performance.now() - startedAt)));
+      } catch (fault) {
+        return resultOfFault(fault, { deduplicates: false });
+      }
+    },
+    async check(timeoutMs) {
+      const startedAt = performance.now();
+      try {
+        const bot = await call("getMe", {}, timeoutMs);
+        if (!isDone(bot))
+          return {
+            ok: false,
+            detail: `${describeTelegram(bot)}: check TELEGRAM_BOT_TOKEN`,
+          };
+        const chat = await call("getChat", { chat_id: chatId }, timeoutMs - (performance.now() - startedAt));
+        if (!isDone(chat))
+          return {
+            ok: false,
+            detail: `${describeTelegram(chat)}: check TELEGRAM_CHAT_ID`,
+          };
+        return { ok: true, detail: "the bot and its chat answer" };
+      } catch (fault) {
+        return checkOfFault(fault);
+      }
+    },
+  };
+}

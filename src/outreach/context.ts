@@ -1,0 +1,76 @@
+import type { Fence } from "eventstore-lite";
+import type { Credentials } from "../account/tokens.ts";
+import type { Clock, MakeId } from "../clock.ts";
+import type { Cause, Journal } from "../journal.ts";
+import type { Logger } from "../log.ts";
+import type { SocialNetwork } from "../networks/network.ts";
+import type { Projector } from "../projector.ts";
+import { dayIn } from "./day.ts";
+import type { OutreachRules, OutreachState } from "./decide.ts";
+import type { Source } from "./sources/source.ts";
+
+/** Waits `ms`, or less when the signal aborts; never rejects. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+/** Everything outreach works with; effects and settings are values, so that tests bring their own. */
+export interface OutreachContext {
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly network: SocialNetwork;
+  readonly credentials: Credentials;
+  readonly sources: readonly Source[];
+  readonly rules: OutreachRules;
+  readonly timezone: string;
+  readonly runMaxMs: number;
+  readonly settleMs: number;
+  /** Fixed spacing between sends; undefined: by the network's headers. */
+  readonly spacingMs: number | undefined;
+  /** Names this process in the run's lease. */
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly sleep: Sleep;
+  readonly makeId: MakeId;
+  readonly log: Logger;
+  /** Tells the operator what calls for action; once for each key. */
+  readonly announce: (text: string, key: string) => Promise<void>;
+}
+
+/** The state that decisions are made from: all projections stand at one position. */
+export function outreachState({ projector }: OutreachContext): OutreachState {
+  return {
+    run: projector.state("run"),
+    quota: projector.state("quota"),
+    contacts: projector.state("contacts"),
+    account: projector.state("account"),
+  };
+}
+
+/** Now, but never before the newest event: a clock set back does not bring back yesterday's quota. */
+export function logTime({ projector, clock }: OutreachContext): number {
+  return Math.max(
+    clock(),
+    projector.time === undefined ? 0 : Date.parse(projector.time),
+  );
+}
+
+/** Today in the quota's time zone. */
+export function today(context: OutreachContext): string {
+  return dayIn(context.timezone, logTime(context));
+}
+
+/** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */
+export async function catchUp({
+  journal,
+  projector,
+}: OutreachContext): Promise<void> {
+  await projector.until((await journal.store.head()).position);
+}
+
+/** One run as its parts see it. */
+export interface RunContext extends OutreachContext {
+  readonly runId: string;
+  readonly fence: Fence;
+  /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
+  readonly signal: AbortSignal;
+  readonly cause: Cause;
+}

@@ -1,0 +1,189 @@
+import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import type { Account } from "../../projections/account.ts";
+import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { usedOn, type Quota } from "../../projections/quota.ts";
+import type { Run } from "../../projections/run.ts";
+import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
+import type { OutcomeFact } from "./outcome.ts";
+import { render, type Rendered, type Template } from "./message.ts";
+
+/** What a decision looks at: projections of one position of the log. */
+export interface OutreachState {
+  readonly run: Run;
+  readonly quota: Quota;
+  readonly contacts: Contacts;
+  readonly account: Account;
+}
+
+/** What the operator wants. */
+export interface OutreachRules {
+  readonly template: Template;
+  readonly requireConsent: boolean;
+  readonly dailyLimit: number;
+}
+
+/** Why a person gets no message. `pass`: the log tells it already. */
+export type Refusal =
+  | {
+      readonly verdict: "skip";
+      readonly reason: SkipReason;
+      readonly detail?: string;
+    }
+  | { readonly verdict: "pass" };
+
+/** `ask`: nothing speaks against a message yet, so the network is worth asking. */
+export type KnownVerdict = Refusal | { readonly verdict: "ask" };
+
+export type Verdict =
+  | Refusal
+  | {
+      readonly verdict: "write";
+      readonly text: string;
+      readonly variant: string;
+    };
+
+/** Whether a run may start; `day` is today's calendar day in the quota's time zone. */
+export function decideStart(
+  state: OutreachState,
+  rules: OutreachRules,
+  day: string,
+  dryRun: boolean,
+): "start" | "running" | "not_authorized" | "limit_reached" {
+  if (!state.account.authorized) return "not_authorized";
+  if (state.run.current !== null) return "running";
+  // A dry run takes no place of the quota.
+  if (!dryRun && remaining(state, rules, day) === 0) return "limit_reached";
+  return "start";
+}
+
+/** Places left of the day's quota. */
+export function remaining(state: OutreachState, rules: OutreachRules, day: string): number {
+  return Math.max(0, rules.dailyLimit - usedOn(state.quota, day));
+}
+
+/** What can be said of a person before the network is asked: asking costs money. */
+export function judgeKnown(state: OutreachState, rules: OutreachRules, who: Recipient): KnownVerdict {
+  const refusal = refuse(state, rules, who);
+  if (refusal !== undefined) return refusal;
+  const rendered = compose(rules.template, findContact(state.contacts, who), who);
+  if (rendered.ok) return { verdict: "ask" };
+  if (rendered.reason === "too_long") return tooLong(rendered.length);
+  // The network will tell these two.
+  const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
+  return missing.length === 0 ? { verdict: "ask" } : missingFields(missing);
+}
+
+/** What is to be done about a person as the network shows them now. */
+export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
+  const refusal = refuse(state, rules, user);
+  if (refusal !== undefined) return refusal;
+  if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
+  if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
+  const rendered = compose(rules.template, findContact(state.contacts, user), user);
+  if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
+  return { verdict: "write", text: rendered.text, variant: rendered.variant };
+}
+
+/** A skip is told once per recipient and reason. */
+export function isTold(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
+  return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;
+}
+
+/** A send that came to an end; `gave_up`: the run ended while the network asked to wait. */
+export type SendDecided =
+  | Exclude<SendDmResult, { outcome: "rate_limited" }>
+  | { readonly outcome: "gave_up"; readonly rate: RateWindow | undefined };
+
+/** What a send that took place means: the outcome to record, and whether the run ends with it. */
+export function decideOutcome(
+  attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
+  result: SendDecided,
+): { readonly fact: OutcomeFact; readonly end?: RunEnd } {
+  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeFact => ({
+    type: "DirectMessageFailed",
+    data: { ...attempt, reason, detail, frees_quota: true, retry },
+  });
+  switch (result.outcome) {
+    case "sent":
+      return {
+        fact: {
+          type: "DirectMessageSent",
+          data: {
+            ...attempt,
+            message_id: result.messageId,
+            settled_by: "answer",
+          },
+        },
+      };
+    case "in_doubt":
+      return {
+        fact: {
+          type: "DirectMessageInDoubt",
+          data: { ...attempt, detail: result.detail },
+        },
+      };
+    case "recipient_closed":
+      return { fact: failed("recipient_closed", result.detail, false) };
+    case "rejected":
+      return { fact: failed("rejected", result.detail, false) };
+    case "unreachable":
+      return {
+        fact: failed("unreachable", result.detail, true),
+        end: "network_unavailable",
+      };
+    case "unauthorized":
+      return {
+        fact: failed("unauthorized", "the network no longer accepts the grant", true),
+        end: "not_authorized",
+      };
+    case "gave_up":
+      return {
+        fact: failed("rate_limited", "the run ended while the network asked to wait", true),
+      };
+    case "stopped":
+      return {
+        fact: failed(result.reason, result.detail, true),
+        end: result.reason,
+      };
+  }
+}
+
+function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
+  const contact = findContact(state.contacts, who);
+  const self = state.account.user;
+  if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
+  if (contact?.suppressed === true) return { verdict: "skip", reason: "suppressed" };
+  if (contact?.status === "failed") return { verdict: "pass" };
+  if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
+  const basis = contact?.basis ?? "none";
+  if (rules.requireConsent && basis === "none") return { verdict: "skip", reason: "no_consent" };
+  return undefined;
+}
+
+function missingFields(missing: readonly string[]): Refusal {
+  return {
+    verdict: "skip",
+    reason: "missing_field",
+    detail: missing.join(", "),
+  };
+}
+
+/** The set of reasons is closed; what is missing here is a field short enough. */
+function tooLong(length: number): Refusal {
+  return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
+}
+
+function compose(template: Template, contact: Contact | undefined, who: Recipient & { name?: string }): Rendered {
+  const username = who.username ?? contact?.username ?? "";
+  return render(template, {
+    key: who.id ?? contact?.id ?? `@${username.toLowerCase()}`,
+    username,
+    name: contact?.name ?? who.name ?? "",
+    fields: contact?.fields ?? {},
+  });
+}
+
+function isSame(self: { id: string; username: string }, who: Recipient): boolean {
+  if (who.id !== undefined) return who.id === self.id;
+  return who.username?.toLowerCase() === self.username.toLowerCase();
+}

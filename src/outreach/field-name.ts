@@ -1,0 +1,19 @@
+/** Longest name of a template field, in characters: more is a sentence that slipped into the header row. */
+const FIELD_NAME_CHARS_MAX = 64;
+
+const RESERVED = new Set(["__proto__", "constructor", "prototype"]);
+
+/**
+ * The form under which a column and a placeholder meet: `{{ First  Name }}` finds the column `first name`.
+ * Unicode composition is settled too, because two editors may write the same `é` differently.
+ */
+export function fieldName(raw: string): string {
+  return raw.normalize("NFC").trim().replace(/\s+/gu, " ").toLowerCase();
+}
+
+/** What is wrong with a field's name, or undefined. */
+export function fieldNameFault(name: string): string | undefined {
+  if (name.length > FIELD_NAME_CHARS_MAX)
+    return `a field name has more than ${FIELD_NAME_CHARS_MAX} characters`;
+  return RESERVED.has(name) ? `the field name ${name} is reserved` : undefined;
+}

@@ -1,0 +1,63 @@
+import type { Fence, Lease } from "eventstore-lite";
+import type { RunEnd } from "../../events/outreach.ts";
+import { faultFields } from "../log.ts";
+import type { OutreachContext } from "./context.ts";
+
+/** Under this lease runs are made: one at a time over all instances. */
+const RUN_LEASE = "run";
+
+/** Long enough for a slow renewal, short enough that a dead instance does not block the next run for long. */
+const LEASE_TTL_MS = 30_000;
+const LEASE_RENEW_MS = 10_000;
+
+/** The right to run, kept until it is released. `end` aborts the signal with the reason as the run's end. */
+export interface RunLease extends AsyncDisposable {
+  readonly fence: Fence;
+  readonly signal: AbortSignal;
+  end(reason: RunEnd): void;
+}
+
+/** Takes the lease for one run; undefined while another holds it. `steal`: its holder is known to be dead. */
+export async function takeRunLease(
+  context: OutreachContext,
+  runId: string,
+  steal: boolean,
+): Promise<RunLease | undefined> {
+  const { leases } = context.journal.store;
+  // Each run is a holder of its own, so that two triggers in one process exclude each other too.
+  const holder = `${context.holder}/${runId}`;
+  const acquire = (): Promise<Lease | undefined> =>
+    leases.acquire(RUN_LEASE, { holder, ttlMs: LEASE_TTL_MS, steal: false });
+  const lease = steal
+    ? await leases.acquire(RUN_LEASE, { holder, ttlMs: LEASE_TTL_MS, steal })
+    : await acquire();
+  if (lease === undefined) return undefined;
+
+  const ending = new AbortController();
+  const released = new AbortController();
+  const renewing = (async () => {
+    for (;;) {
+      await context.sleep(LEASE_RENEW_MS, released.signal);
+      if (released.signal.aborted) return;
+      const renewed = await acquire().catch((fault: unknown) => {
+        context.log.error(
+          "the run's lease could not be renewed",
+          faultFields(fault),
+        );
+        return undefined;
+      });
+      if (renewed === undefined) return ending.abort("fault" satisfies RunEnd);
+    }
+  })();
+
+  return {
+    fence: { lease: RUN_LEASE, token: lease.token },
+    signal: ending.signal,
+    end: (reason) => ending.abort(reason),
+    async [Symbol.asyncDispose]() {
+      released.abort();
+      await renewing;
+      await leases.release(lease).catch(() => {});
+    },
+  };
+}

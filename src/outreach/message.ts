@@ -1,0 +1,192 @@
+import { createHash } from "node:crypto";
+import { fieldName } from "./field-name.ts";
+import { cleanValue } from "./field-value.ts";
+import { parseParts, TemplateError, type Part } from "./template-parser.ts";
+
+/** Longest direct message that X takes, in characters. Counted in UTF-16 units, which is never fewer. */
+export const MESSAGE_CHARS_MAX = 10_000;
+
+/** Variants are named A to Z. */
+const VARIANTS_MAX = 26;
+
+/** Parsed once, at start. Fields are named in the form of {@link fieldName}. */
+export interface Template {
+  readonly text: string;
+  readonly variants: readonly Variant[];
+}
+
+interface Variant {
+  /** `A` for the first, `B` for the second … */
+  readonly label: string;
+  readonly parts: readonly Part[];
+}
+
+export interface MessageRecipient {
+  /** What stays the same about a person for ever; decides the variant. */
+  readonly key: string;
+  readonly username: string;
+  readonly name: string | undefined;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export type Rendered =
+  | { readonly ok: true; readonly text: string; readonly variant: string }
+  | {
+      readonly ok: false;
+      readonly reason: "missing_field";
+      readonly missing: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      readonly reason: "too_long";
+      readonly missing: readonly [];
+      readonly length: number;
+    };
+
+/** Throws {@link TemplateError} for malformed braces and for variants that could not be sent. */
+export function parseTemplate(raw: string): Template {
+  const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
+  const spans = variantSpans(text);
+  if (spans.length > VARIANTS_MAX)
+    throw new TemplateError(
+      `more than ${VARIANTS_MAX} variants`,
+      text,
+      spans[VARIANTS_MAX]?.start ?? 0,
+    );
+  return {
+    text,
+    variants: spans.map((span, index) => parseVariant(text, span, index)),
+  };
+}
+
+/** Every field that the template asks for, with or without a fallback, each once, sorted. */
+export function placeholders(template: Template): string[] {
+  return sortedFields(template, () => true);
+}
+
+/** Fields without a fallback that are neither X's own nor among `knownFields`: nobody could ever be written to. */
+export function missingPlaceholders(
+  template: Template,
+  knownFields: Iterable<string>,
+): string[] {
+  const known = new Set([
+    "username",
+    "name",
+    ...[...knownFields].map(fieldName),
+  ]);
+  return sortedFields(
+    template,
+    ({ field, fallback }) => fallback === undefined && !known.has(field),
+  );
+}
+
+/** The message for one person, or why there is none. A blank value is a missing one; values are taken literally. */
+export function render(
+  template: Template,
+  recipient: MessageRecipient,
+): Rendered {
+  const variant = variantFor(template, recipient.key);
+  const values = valuesOf(recipient);
+  const missing = new Set<string>();
+  let text = "";
+  for (const part of variant.parts) {
+    if (typeof part === "string") text += part;
+    else
+      text +=
+        values.get(part.field) ?? part.fallback ?? note(missing, part.field);
+  }
+  if (missing.size > 0)
+    return { ok: false, reason: "missing_field", missing: [...missing].sort() };
+  if (text.length > MESSAGE_CHARS_MAX)
+    return { ok: false, reason: "too_long", missing: [], length: text.length };
+  return { ok: true, text, variant: variant.label };
+}
+
+/**
+ * The first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
+ * another rule would give people another variant than the one the log says they got.
+ */
+function variantFor(template: Template, key: string): Variant {
+  const hash = createHash("sha256")
+    .update(key, "utf8")
+    .digest()
+    .readUInt32BE(0);
+  const variant = template.variants[hash % template.variants.length];
+  if (variant === undefined)
+    throw new Error("a template has at least one variant");
+  return variant;
+}
+
+function valuesOf(recipient: MessageRecipient): Map<string, string> {
+  const values = new Map<string, string>();
+  const { fields, name, username } = recipient;
+  for (const [raw, value] of [
+    ...Object.entries(fields),
+    ["name", name ?? ""],
+    ["username", username],
+  ] as const) {
+    const cleaned = cleanValue(value);
+    if (cleaned !== undefined) values.set(fieldName(raw), cleaned);
+  }
+  return values;
+}
+
+function note(missing: Set<string>, field: string): string {
+  missing.add(field);
+  return "";
+}
+
+function sortedFields(
+  template: Template,
+  wanted: (part: Exclude<Part, string>) => boolean,
+): string[] {
+  const parts = template.variants.flatMap((variant) => variant.parts);
+  const fields = parts
+    .filter((part) => typeof part !== "string")
+    .filter(wanted);
+  return [...new Set(fields.map((part) => part.field))].sort();
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where each variant begins and ends: between lines of `---`, without the white space around it. */
+function variantSpans(text: string): Span[] {
+  const spans: Span[] = [];
+  let start = 0;
+  for (const line of text.matchAll(/^---[ \t]*$/gm)) {
+    spans.push(trimmed(text, start, line.index));
+    start = line.index + line[0].length;
+  }
+  spans.push(trimmed(text, start, text.length));
+  return spans;
+}
+
+function trimmed(text: string, start: number, end: number): Span {
+  const body = text.slice(start, end);
+  const from = start + body.length - body.trimStart().length;
+  return { start: from, end: Math.max(from, start + body.trimEnd().length) };
+}
+
+function parseVariant(
+  text: string,
+  { start, end }: Span,
+  index: number,
+): Variant {
+  if (start === end)
+    throw new TemplateError("a variant without text", text, start);
+  const parts = parseParts(text, start, end);
+  const literal = parts.reduce(
+    (sum, part) => sum + (typeof part === "string" ? part.length : 0),
+    0,
+  );
+  if (literal > MESSAGE_CHARS_MAX)
+    throw new TemplateError(
+      `a variant longer than X's ${MESSAGE_CHARS_MAX} characters`,
+      text,
+      start,
+    );
+  return { label: String.fromCharCode("A".charCodeAt(0) + index), parts };
+}

@@ -1,0 +1,107 @@
+import { CsvError, parse } from "csv-parse/sync";
+import { RecipientsFileError } from "./error.ts";
+import { readHeader, type Header } from "./header.ts";
+import type { Cells, FileRow } from "./row.ts";
+
+/** Spreadsheets of different languages separate by any of these. */
+const DELIMITERS = [",", ";", "\t"];
+
+/** Excel writes (and hides) this line to name the delimiter. */
+const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
+
+interface CsvRecord {
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/** Throws for a file without a usable header; a bad row becomes a refused one. */
+export function* readCsv(text: string): Generator<FileRow> {
+  const named = SEPARATOR_LINE.exec(text);
+  const body = named === null ? text : text.slice(named[0].length);
+  const delimiter = named?.[1] ?? detectDelimiter(body);
+  const { records, unclosedFrom } = readRecords(
+    body,
+    delimiter,
+    named === null ? 1 : 2,
+  );
+  const filled = records.filter(({ cells }) =>
+    cells.some((cell) => cell.trim() !== ""),
+  );
+  const [first, ...rest] = filled;
+  if (first === undefined)
+    throw new RecipientsFileError("header", "the file is empty");
+  const header = readHeader(first.cells);
+  for (const record of rest) yield toRow(record, header);
+  if (unclosedFrom !== undefined) {
+    yield {
+      line: unclosedFrom,
+      refused:
+        "a quote is opened in this row and never closed: nothing after it could be read",
+    };
+  }
+}
+
+function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
+  if (cells.length !== header.length) {
+    return {
+      line,
+      refused: `the row has ${cells.length} columns, the header has ${header.length}`,
+    };
+  }
+  const row: Cells = new Map();
+  for (const [index, cell] of cells.entries()) {
+    const column = header[index];
+    if (column !== undefined) row.set(column, cell);
+    else if (cell.trim() !== "")
+      return {
+        line,
+        refused: `column ${index + 1} has a value, but no name in the header`,
+      };
+  }
+  return { line, cells: row };
+}
+
+/**
+ * The lines are counted here, because the parser's own count is off after a CRLF inside quotes. Blank lines
+ * are kept as records for the same reason.
+ */
+function readRecords(text: string, delimiter: string, firstLine: number) {
+  const records: CsvRecord[] = [];
+  let line = firstLine;
+  try {
+    parse(text, {
+      delimiter,
+      // All three, whatever comes first: a line appended by hand often ends differently from those before it.
+      record_delimiter: ["\r\n", "\n", "\r"],
+      relax_column_count: true,
+      relax_quotes: true,
+      on_record(cells: string[]) {
+        records.push({ line, cells });
+        line += 1 + cells.reduce((sum, cell) => sum + lineBreaks(cell), 0);
+        return null;
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    if (error.code !== "CSV_QUOTE_NOT_CLOSED")
+      throw new RecipientsFileError("syntax", `line ${line}: ${error.message}`);
+    return { records, unclosedFrom: line };
+  }
+  return { records, unclosedFrom: undefined };
+}
+
+function lineBreaks(cell: string): number {
+  return /[\r\n]/.test(cell) ? (cell.match(/\r\n|\n|\r/g)?.length ?? 0) : 0;
+}
+
+/** The one that occurs most often in the first filled line, outside of quotes. */
+function detectDelimiter(text: string): string {
+  const line =
+    /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
+  const counted = DELIMITERS.map((delimiter) => ({
+    delimiter,
+    count: line.split(delimiter).length,
+  }));
+  return counted.reduce((best, next) => (next.count > best.count ? next : best))
+    .delimiter;
+}

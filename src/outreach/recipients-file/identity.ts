@@ -1,0 +1,81 @@
+/** A value that cannot be who it should be, and why. */
+interface Faulty {
+  readonly fault: string;
+}
+
+const ID = /^[1-9][0-9]{0,18}$/;
+
+/** What a spreadsheet makes of a long number; in some languages with a comma. */
+const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
+
+/** Spreadsheets keep 15 digits and fill up with zeros. From 18 digits on that is hardly ever a real id. */
+const ROUNDED = /^\d{15}0{3,4}$/;
+
+const HANDLE = /^[@＠]?([A-Za-z0-9_]{1,15})$/;
+
+const PROFILE =
+  /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\/(?:#!\/)?@?([A-Za-z0-9_]{1,15})(?:[/?#].*)?$/i;
+
+/** First parts of addresses on X that are pages, not people. */
+const PAGES = new Set([
+  "compose",
+  "explore",
+  "hashtag",
+  "home",
+  "i",
+  "intent",
+  "login",
+  "messages",
+  "notifications",
+  "privacy",
+  "search",
+  "settings",
+  "share",
+  "signup",
+  "tos",
+]);
+
+/** The id as digits; undefined for a blank one. `="123"`, by which spreadsheets are kept from rounding, is taken. */
+export function readId(raw: string): string | Faulty | undefined {
+  const value = visible(raw).replace(/^="(.*)"$/, "$1");
+  if (value === "") return undefined;
+  if (SCIENTIFIC.test(value)) {
+    return {
+      fault: `id ${value}: a spreadsheet has rounded this id and its digits are lost; format the column as text and export again`,
+    };
+  }
+  if (ROUNDED.test(value)) {
+    return {
+      fault: `id ${value} ends in zeros, as ids do that a spreadsheet has rounded; it may be someone else's: give the username instead`,
+    };
+  }
+  return ID.test(value)
+    ? value
+    : { fault: "id is not a number of 1 to 19 digits" };
+}
+
+/** The handle from `@handle`, `handle` or the address of a profile, in the case in which it was written. */
+export function readHandle(raw: string): string | Faulty | undefined {
+  const value = visible(raw);
+  if (value === "") return undefined;
+  const handle = HANDLE.exec(value)?.[1];
+  if (handle !== undefined) return handle;
+  const profile = PROFILE.exec(value)?.[1];
+  if (profile === undefined || PAGES.has(profile.toLowerCase())) {
+    return {
+      fault:
+        "username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+    };
+  }
+  return profile;
+}
+
+/** Without the invisible characters that copying from web pages brings along. */
+function visible(raw: string): string {
+  return raw
+    .replace(
+      /[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
+      "",
+    )
+    .trim();
+}

@@ -1,0 +1,108 @@
+import { RecipientsFileError } from "./error.ts";
+import { columnName } from "./header.ts";
+import type { Cells, FileRow } from "./row.ts";
+
+/** An array of objects, or `{"recipients": [...]}`. */
+export function* readJson(text: string): Generator<FileRow> {
+  const entries = readEntries(text);
+  const lines = entryLines(text);
+  for (const [index, entry] of entries.entries())
+    yield toRow(entry, lines[index] ?? 1);
+}
+
+/** One object a line; blank lines are passed over. */
+export function* readJsonl(text: string): Generator<FileRow> {
+  for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
+    if (content.trim() === "") continue;
+    const line = index + 1;
+    const value = tryParse(content);
+    yield value === undefined
+      ? { line, refused: "the line is not valid JSON" }
+      : toRow(value, line);
+  }
+}
+
+function readEntries(text: string): readonly unknown[] {
+  const value = tryParse(text);
+  if (value === undefined)
+    throw new RecipientsFileError("syntax", "the file is not valid JSON");
+  if (Array.isArray(value)) return value;
+  // Other keys beside it are refused: one of them may be the list that was meant.
+  const entries =
+    isObject(value) && Object.keys(value).length === 1
+      ? value["recipients"]
+      : undefined;
+  if (Array.isArray(entries)) return entries;
+  throw new RecipientsFileError(
+    "syntax",
+    'neither an array of objects nor {"recipients": [...]}',
+  );
+}
+
+/** Undefined stands for invalid: no JSON text has that value. Nesting too deep for the parser is invalid too. */
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toRow(entry: unknown, line: number): FileRow {
+  if (!isObject(entry)) return { line, refused: "not an object" };
+  const cells: Cells = new Map();
+  for (const [key, value] of Object.entries(entry)) {
+    const column = columnName(key);
+    if (cells.has(column)) return { line, refused: `two keys mean ${column}` };
+    const text = toText(value);
+    if (text === undefined)
+      return { line, refused: `${column}: ${whyNoText(value)}` };
+    cells.set(column, text);
+  }
+  return { line, cells };
+}
+
+/** The value as a spreadsheet would hold it. */
+function toText(value: unknown): string | undefined {
+  if (value === null) return "";
+  if (typeof value === "number")
+    return Number.isInteger(value) && !Number.isSafeInteger(value)
+      ? undefined
+      : String(value);
+  return typeof value === "string" || typeof value === "boolean"
+    ? String(value)
+    : undefined;
+}
+
+function whyNoText(value: unknown): string {
+  if (typeof value === "number")
+    return "a number this large loses its last digits in JSON: write it as a string";
+  return "neither a text, a number, true, false nor null";
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The line on which each entry of the list begins. Expects text that parsed: strings are skipped, brackets counted. */
+function entryLines(text: string): number[] {
+  const lines: number[] = [];
+  const listDepth = text.trimStart().startsWith("[") ? 1 : 2;
+  let line = 1;
+  let depth = 0;
+  let awaitsEntry = false;
+  for (const [token] of text.matchAll(
+    /"[^"\\]*(?:\\.[^"\\]*)*"|\r\n|[\n\r[\]{},]|[^\s"[\]{},]+/g,
+  )) {
+    if (/^[\r\n]/.test(token)) {
+      line += 1;
+      continue;
+    }
+    if (awaitsEntry && token !== "]") lines.push(line);
+    awaitsEntry = false;
+    if (token === "[" || token === "{") depth += 1;
+    if (token === "]" || token === "}") depth -= 1;
+    awaitsEntry = depth === listDepth && (token === "[" || token === ",");
+  }
+  return lines;
+}

@@ -1,0 +1,91 @@
+import { fieldNameFault } from "../field-name.ts";
+import { readHandle, readId } from "./identity.ts";
+import { FIELDS_MAX, isField } from "./header.ts";
+
+/** Longest value of a field, in characters: a tenth of the longest message. */
+const VALUE_CHARS_MAX = 1000;
+
+/** Column to text. A map, so that no column name can reach a prototype. */
+export type Cells = Map<string, string>;
+
+/** A row as the file's format gives it, before its values are looked at. */
+export type FileRow =
+  | { readonly line: number; readonly cells: Cells }
+  | { readonly line: number; readonly refused: string };
+
+export type Basis = "dm_first" | "opt_in" | "none";
+
+/** At least one of `id` and `username` is there. Blank values are left out. `fields` has no prototype. */
+export interface ImportedRecipient {
+  readonly id?: string;
+  /** As it was written, without @ and address: compare it in lower case. */
+  readonly username?: string;
+  readonly name?: string;
+  readonly basis: Basis;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const BASES = new Map<string, Basis>([
+  ["", "none"],
+  ["none", "none"],
+  ["dm_first", "dm_first"],
+  ["opt_in", "opt_in"],
+]);
+
+/** The recipient, or the reason why the row is refused. */
+export function readRow(cells: Cells): ImportedRecipient | string {
+  const fault = cellsFault(cells);
+  if (fault !== undefined) return fault;
+  const id = readId(cells.get("id") ?? "");
+  const username = readHandle(cells.get("username") ?? "");
+  if (typeof id === "object") return id.fault;
+  if (typeof username === "object") return username.fault;
+  if (id === undefined && username === undefined)
+    return "neither a username nor an id";
+  const basis = readBasis(cells.get("basis") ?? "");
+  if (basis === undefined) return "basis is none of dm_first, opt_in, none";
+  const name = (cells.get("name") ?? "").trim();
+  return {
+    ...(id === undefined ? {} : { id }),
+    ...(username === undefined ? {} : { username }),
+    ...(name === "" ? {} : { name }),
+    basis,
+    fields: readFields(cells),
+  };
+}
+
+/** `Opt-In`, `opt in` and `opt_in` are one. */
+function readBasis(raw: string): Basis | undefined {
+  return BASES.get(
+    raw
+      .trim()
+      .toLowerCase()
+      .replace(/[\s_-]+/g, "_"),
+  );
+}
+
+function readFields(cells: Cells): Record<string, string> {
+  const fields: Record<string, string> = Object.create(null);
+  for (const [column, value] of cells) {
+    const text = value.trim();
+    if (isField(column) && text !== "") fields[column] = text;
+  }
+  return fields;
+}
+
+function cellsFault(cells: Cells): string | undefined {
+  let fields = 0;
+  for (const [column, value] of cells) {
+    const fault = fieldNameFault(column);
+    if (fault !== undefined) return fault;
+    if (column === "") return "a field without a name";
+    if (isField(column) && ++fields > FIELDS_MAX)
+      return `more than ${FIELDS_MAX} template fields`;
+    if (value.length > VALUE_CHARS_MAX)
+      return `${column} has more than ${VALUE_CHARS_MAX} characters`;
+    // The mark that a program leaves where it could not read a character: the original is lost.
+    if (value.includes("\uFFFD"))
+      return `${column} holds damaged characters (the file was once read in a wrong encoding)`;
+  }
+  return undefined;
+}

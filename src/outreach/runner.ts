@@ -1,0 +1,369 @@
+import { LeaseLost, VersionConflict } from "eventstore-lite";
+import type { RunEnd } from "../../events/outreach.ts";
+import { usedOn } from "../../projections/quota.ts";
+import { isoTime } from "../clock.ts";
+import { OWN_CAUSE, STREAMS, type Cause, type Fact } from "../journal.ts";
+import { faultFields } from "../log.ts";
+import {
+  catchUp,
+  logTime,
+  outreachState,
+  today,
+  type OutreachContext,
+  type RunContext,
+} from "./context.ts";
+import { nextDayAt } from "./day.ts";
+import { decideStart } from "./decide.ts";
+import { performDryRun, type DryRun } from "./dry-run.ts";
+import { takeRunLease, type RunLease } from "./lease.ts";
+import { reconcile } from "./reconcile.ts";
+import { performRun } from "./run.ts";
+
+/** A finished run, as it is answered. */
+export interface RunReport {
+  readonly run_id: string;
+  readonly reason: RunEnd;
+  readonly sent: number;
+  readonly skipped: number;
+  readonly failed: number;
+  readonly in_doubt: number;
+  readonly started_at: string;
+  readonly finished_at: string;
+  /** Only of a dry run. */
+  readonly preview?: DryRun;
+}
+
+/** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
+export type Triggered =
+  | {
+      readonly kind: "started";
+      readonly run_id: string;
+      readonly done: Promise<RunReport | undefined>;
+    }
+  | { readonly kind: "running"; readonly run_id: string | undefined }
+  | { readonly kind: "not_authorized" }
+  | { readonly kind: "limit_reached" };
+
+export interface Quota {
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** ms since the epoch. */
+  readonly resetsAt: number;
+}
+
+export interface Runner extends AsyncDisposable {
+  /** `key` makes the trigger idempotent: a repeat answers with the run that the first one started. */
+  trigger(request: {
+    readonly dryRun: boolean;
+    readonly cause: Cause;
+    readonly key?: string;
+  }): Promise<Triggered>;
+  quota(): Quota;
+  /** Closes the run of a dead process, after settling what it left in doubt. `steal`: its lease needs no waiting for. */
+  recover(options: { readonly steal: boolean }): Promise<void>;
+}
+
+/** Ends that an operator has to do something about. */
+const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
+  "credits_depleted",
+  "usage_capped",
+  "sender_restricted",
+  "missing_scope",
+]);
+
+export function createRunner(context: OutreachContext): Runner {
+  const leases = new Set<RunLease>();
+  const background = new Set<Promise<unknown>>();
+
+  const inBackground = <T>(
+    what: string,
+    lease: RunLease,
+    work: () => Promise<T>,
+  ): Promise<T | undefined> => {
+    leases.add(lease);
+    const guarded = (async () => {
+      await using held = lease;
+      void held;
+      return await work();
+    })()
+      .catch((fault: unknown) => {
+        context.log.error(`${what} failed`, faultFields(fault));
+        return undefined;
+      })
+      .finally(() => {
+        leases.delete(lease);
+        background.delete(guarded);
+      });
+    background.add(guarded);
+    return guarded;
+  };
+
+  const recoverUnder = (lease: RunLease): Promise<void> =>
+    inBackground("the recovery of a run", lease, async () => {
+      await settleOpen(context, lease);
+      if (!lease.signal.aborted) await abandon(context, lease);
+    });
+
+  return {
+    quota: () => quotaNow(context),
+    async trigger({ dryRun, cause, key }) {
+      const refused = await refuse(context, dryRun, cause);
+      if (refused !== undefined) return refused;
+      const runId = context.makeId();
+      const lease = await takeRunLease(context, runId, false);
+      if (lease === undefined) return runningNow(context);
+      if (context.projector.state("run").current !== null) {
+        // The lease was free, so that run's process is dead.
+        void recoverUnder(lease);
+        return runningNow(context);
+      }
+      const first = await appendStart(context, {
+        runId,
+        dryRun,
+        cause,
+        key,
+        lease,
+      });
+      if (first !== runId) {
+        await lease[Symbol.asyncDispose]();
+        return {
+          kind: "started",
+          run_id: first,
+          done: Promise.resolve(undefined),
+        };
+      }
+      const run: RunContext = {
+        ...context,
+        runId,
+        cause,
+        fence: lease.fence,
+        signal: lease.signal,
+      };
+      return {
+        kind: "started",
+        run_id: runId,
+        done: inBackground("a run", lease, () => perform(run, lease, dryRun)),
+      };
+    },
+    async recover({ steal }) {
+      const { current, open } = context.projector.state("run");
+      if (current === null && open.size === 0) return;
+      const lease = await takeRunLease(
+        context,
+        current?.run_id ?? context.makeId(),
+        steal,
+      );
+      if (lease !== undefined) await recoverUnder(lease);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const lease of leases) lease.end("stopped");
+      await Promise.all(background);
+    },
+  };
+}
+
+function quotaNow(context: OutreachContext): Quota {
+  const { dailyLimit: limit } = context.rules;
+  const used = usedOn(context.projector.state("quota"), today(context));
+  const resetsAt = nextDayAt(context.timezone, logTime(context));
+  return { limit, used, remaining: Math.max(0, limit - used), resetsAt };
+}
+
+async function refuse(
+  context: OutreachContext,
+  dryRun: boolean,
+  cause: Cause,
+): Promise<Triggered | undefined> {
+  const day = today(context);
+  switch (decideStart(outreachState(context), context.rules, day, dryRun)) {
+    case "not_authorized":
+      return { kind: "not_authorized" };
+    case "limit_reached": {
+      const used = usedOn(context.projector.state("quota"), day);
+      const data = { reason: "daily_limit_reached", day, used } as const;
+      const appended = await context.journal.append(
+        STREAMS.outreach,
+        [{ type: "RunRefused", data }],
+        cause,
+      );
+      await context.projector.until(appended.last);
+      return { kind: "limit_reached" };
+    }
+    default:
+      // A run in the log may be one whose process died: only the lease can tell.
+      return undefined;
+  }
+}
+
+async function runningNow(context: OutreachContext): Promise<Triggered> {
+  await catchUp(context);
+  return {
+    kind: "running",
+    run_id: context.projector.state("run").current?.run_id,
+  };
+}
+
+interface Start {
+  readonly runId: string;
+  readonly dryRun: boolean;
+  readonly cause: Cause;
+  readonly key: string | undefined;
+  readonly lease: RunLease;
+}
+
+/** Appends the run's start. Answers the id of the run: an earlier one's when the key is known. */
+async function appendStart(
+  context: OutreachContext,
+  start: Start,
+): Promise<string> {
+  const fact: Fact = {
+    type: "RunStarted",
+    data: { run_id: start.runId, dry_run: start.dryRun },
+  };
+  const appended = await context.journal.append(
+    STREAMS.outreach,
+    [fact],
+    start.cause,
+    {
+      fence: start.lease.fence,
+      ...(start.key === undefined ? {} : { key: start.key }),
+    },
+  );
+  await context.projector.until(appended.last);
+  if (!appended.repeated) return start.runId;
+  for await (const event of context.journal.store.read({
+    from: appended.first,
+    to: appended.first,
+  })) {
+    if (event.type === "RunStarted") return event.data.run_id;
+  }
+  throw new Error(`no run starts at position ${appended.first}`);
+}
+
+async function perform(
+  run: RunContext,
+  lease: RunLease,
+  dryRun: boolean,
+): Promise<RunReport | undefined> {
+  const timer = new AbortController();
+  void run.sleep(run.runMaxMs, timer.signal).then(() => {
+    if (!timer.signal.aborted) lease.end("time_limit");
+  });
+  try {
+    return dryRun ? await performDry(run) : await performReal(run, lease);
+  } finally {
+    timer.abort();
+  }
+}
+
+async function performReal(
+  run: RunContext,
+  lease: RunLease,
+): Promise<RunReport> {
+  let reason: RunEnd;
+  try {
+    await settleOpen(run, lease);
+    reason = await performRun(run);
+    if (CALLS_FOR_ACTION.has(reason))
+      await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
+    await settleOpen(run, lease);
+  } catch (fault) {
+    if (fault instanceof LeaseLost) throw fault;
+    run.log.error("a run ended by a fault", {
+      run_id: run.runId,
+      ...faultFields(fault),
+    });
+    reason = "fault";
+  }
+  const counts = countsOf(run);
+  const { started_at } = currentOf(run);
+  const data = { run_id: run.runId, reason, ...counts };
+  const finished_at = await appendEnd(run, { type: "RunFinished", data });
+  return { ...data, started_at, finished_at };
+}
+
+async function performDry(run: RunContext): Promise<RunReport> {
+  const { started_at } = currentOf(run);
+  const preview = await performDryRun(run);
+  const data = {
+    run_id: run.runId,
+    reason: preview.reason,
+    would_send: preview.would_send.length,
+    would_skip: preview.would_skip.length,
+  };
+  const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  return {
+    run_id: run.runId,
+    reason: preview.reason,
+    ...counts,
+    started_at,
+    finished_at,
+    preview,
+  };
+}
+
+/** Appends the run's end and answers when it was recorded. */
+async function appendEnd(run: RunContext, fact: Fact): Promise<string> {
+  const appended = await run.journal.append(
+    STREAMS.outreach,
+    [fact],
+    run.cause,
+    { fence: run.fence },
+  );
+  await run.projector.until(appended.last);
+  return run.projector.time ?? isoTime(run.clock());
+}
+
+/** Settles whatever any run left in doubt. */
+async function settleOpen(
+  context: OutreachContext,
+  lease: RunLease,
+): Promise<void> {
+  await reconcile(
+    context,
+    new Map(context.projector.state("run").open),
+    lease.signal,
+  );
+}
+
+async function abandon(
+  context: OutreachContext,
+  lease: RunLease,
+): Promise<void> {
+  for (;;) {
+    const { current, version } = context.projector.state("run");
+    if (current === null) return;
+    const { run_id, sent, skipped, failed, in_doubt } = current;
+    const fact: Fact = {
+      type: "RunAbandoned",
+      data: { run_id, sent, skipped, failed, in_doubt },
+    };
+    try {
+      const options = { expected: version, fence: lease.fence };
+      const appended = await context.journal.append(
+        STREAMS.outreach,
+        [fact],
+        OWN_CAUSE,
+        options,
+      );
+      return await context.projector.until(appended.last);
+    } catch (fault) {
+      if (!(fault instanceof VersionConflict)) throw fault;
+      await catchUp(context);
+    }
+  }
+}
+
+function currentOf(run: RunContext) {
+  const { current } = run.projector.state("run");
+  if (current?.run_id !== run.runId)
+    throw new Error(`run ${run.runId} is not the one in progress`);
+  return current;
+}
+
+function countsOf(run: RunContext) {
+  const { sent, skipped, failed, in_doubt } = currentOf(run);
+  return { sent, skipped, failed, in_doubt };
+}

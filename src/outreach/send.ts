@@ -1,0 +1,168 @@
+import { VersionConflict } from "eventstore-lite";
+import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
+import { STREAMS, type Fact } from "../journal.ts";
+import type {
+  RateWindow,
+  SendDmResult,
+  SocialUser,
+} from "../networks/network.ts";
+import { catchUp, outreachState, today, type RunContext } from "./context.ts";
+import {
+  decideOutcome,
+  isTold,
+  judgeUser,
+  remaining,
+  type SendDecided,
+} from "./decide.ts";
+import { recordOutcome } from "./outcome.ts";
+
+/** What one person's turn came to. `sent`: a request reached the network, so the pace applies. */
+export interface Turn {
+  readonly called: boolean;
+  readonly rate: RateWindow | undefined;
+  /** Why the run ends here; undefined: it goes on. */
+  readonly end: RunEnd | undefined;
+}
+
+interface Attempt {
+  readonly attempt_id: string;
+  readonly run_id: string;
+  readonly recipient: KnownRecipient;
+}
+
+/** Intent, send, outcome: one message to one person, or the recorded reason why not. */
+export async function takeTurn(
+  context: RunContext,
+  user: SocialUser,
+): Promise<Turn> {
+  const intended = await intend(context, user);
+  if (intended.attempt === undefined)
+    return { called: false, rate: undefined, end: intended.end };
+  const { attempt, text } = intended;
+  const result = await sendUntilDecided(context, attempt, text);
+  const { fact, end } = decideOutcome(attempt, result);
+  await recordOutcome(context, fact, context.cause);
+  return { called: true, rate: result.rate, end };
+}
+
+type Intention =
+  | { readonly attempt: Attempt; readonly text: string }
+  | { readonly attempt: undefined; readonly end: RunEnd | undefined };
+
+/**
+ * Judges the person on the newest state and appends the intent, fenced by the stream's version: whatever was
+ * appended meanwhile (a suppression, another intent) makes it judge anew.
+ */
+async function intend(
+  context: RunContext,
+  user: SocialUser,
+): Promise<Intention> {
+  for (;;) {
+    if (context.signal.aborted) return { attempt: undefined, end: undefined };
+    const state = outreachState(context);
+    const verdict = judgeUser(state, context.rules, user);
+    const day = today(context);
+    if (verdict.verdict === "pass")
+      return { attempt: undefined, end: undefined };
+    if (
+      verdict.verdict === "write" &&
+      remaining(state, context.rules, day) === 0
+    ) {
+      return { attempt: undefined, end: "daily_limit_reached" };
+    }
+    const attempt = {
+      attempt_id: context.makeId(),
+      run_id: context.runId,
+      recipient: { id: user.id, username: user.username },
+    };
+    const fact: Fact =
+      verdict.verdict === "write"
+        ? {
+            type: "DirectMessageAttempted",
+            data: {
+              ...attempt,
+              text: verdict.text,
+              variant: verdict.variant,
+              day,
+            },
+          }
+        : {
+            type: "DirectMessageSkipped",
+            data: {
+              run_id: context.runId,
+              recipient: attempt.recipient,
+              ...reasonOf(verdict),
+            },
+          };
+    if (
+      verdict.verdict === "skip" &&
+      isTold(state, attempt.recipient, verdict.reason)
+    ) {
+      return { attempt: undefined, end: undefined };
+    }
+    if (!(await appendFenced(context, [fact], state.run.version))) continue;
+    return verdict.verdict === "write"
+      ? { attempt, text: verdict.text }
+      : { attempt: undefined, end: undefined };
+  }
+}
+
+/** False when the stream moved on meanwhile; the projections have caught up with it then. */
+export async function appendFenced(
+  context: RunContext,
+  facts: readonly Fact[],
+  expected: number,
+): Promise<boolean> {
+  try {
+    const appended = await context.journal.append(
+      STREAMS.outreach,
+      facts,
+      context.cause,
+      {
+        expected,
+        fence: context.fence,
+      },
+    );
+    await context.projector.until(appended.last);
+    return true;
+  } catch (fault) {
+    if (!(fault instanceof VersionConflict)) throw fault;
+    await catchUp(context);
+    return false;
+  }
+}
+
+/**
+ * A 429 is certain non-delivery, so the same intent waits for the window and is sent then; a 401 is tried once more
+ * with a fresh token. When the run has to end during the wait, the intent ends as refused.
+ */
+async function sendUntilDecided(
+  context: RunContext,
+  attempt: Attempt,
+  text: string,
+): Promise<SendDecided> {
+  for (;;) {
+    const result: SendDmResult = await context.credentials.send((token) =>
+      context.network.sendDm(token, attempt.recipient.id, text),
+    );
+    if (result.outcome !== "rate_limited") return result;
+    context.log.info("the network asks to wait", {
+      run_id: context.runId,
+      until: new Date(result.retryAt).toISOString(),
+    });
+    await context.sleep(result.retryAt - context.clock(), context.signal);
+    if (context.signal.aborted)
+      return { outcome: "gave_up", rate: result.rate };
+  }
+}
+
+/** A skip as the event tells it. */
+export function reasonOf(verdict: {
+  reason: Extract<Fact, { type: "DirectMessageSkipped" }>["data"]["reason"];
+  detail?: string;
+}) {
+  return {
+    reason: verdict.reason,
+    ...(verdict.detail === undefined ? {} : { detail: verdict.detail }),
+  };
+}

@@ -1,0 +1,76 @@
+import { fieldName, fieldNameFault } from "./field-name.ts";
+
+/** Text as it stands, or a place to fill. */
+export type Part =
+  string | { readonly field: string; readonly fallback: string | undefined };
+
+/** A template that cannot be used, with the place where an editor shows the fault (both from 1). */
+export class TemplateError extends Error {
+  override readonly name = "TemplateError";
+  readonly line: number;
+  readonly column: number;
+  constructor(problem: string, text: string, offset: number) {
+    const before = text.slice(0, offset).split("\n");
+    const line = before.length;
+    // Counted in characters as people see them, not in UTF-16 units: an emoji before the fault is one column.
+    const column = Array.from(before.at(-1) ?? "").length + 1;
+    super(`line ${line}, column ${column}: ${problem}`);
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/** Parses `text` from `start` to `end` into parts. Offsets in errors are those of the whole text. */
+export function parseParts(text: string, start: number, end: number): Part[] {
+  const parts: Part[] = [];
+  let at = start;
+  while (at < end) {
+    const open = before(end, text.indexOf("{{", at));
+    const stray = text.slice(at, open).indexOf("}}");
+    if (stray !== -1)
+      throw new TemplateError("}} without a {{ before it", text, at + stray);
+    if (open > at) parts.push(text.slice(at, open));
+    if (open === end) break;
+    const close = closingBraces(text, open, end);
+    parts.push(placeholder(text, open, close));
+    at = close + 2;
+  }
+  return parts;
+}
+
+function before(end: number, found: number): number {
+  return found === -1 || found > end ? end : found;
+}
+
+/** Offset of the `}}` that ends the placeholder opened at `open`. */
+function closingBraces(text: string, open: number, end: number): number {
+  const close = text.indexOf("}}", open + 2);
+  const lineEnd = before(end, text.indexOf("\n", open));
+  if (close === -1 || close >= lineEnd)
+    throw new TemplateError("{{ is not closed by }} on its line", text, open);
+  // A third brace is a slip as well: `{{{name}}}` would send a brace to someone.
+  if (text[close + 2] === "}")
+    throw new TemplateError("one } too many", text, close + 2);
+  return close;
+}
+
+function placeholder(text: string, open: number, close: number): Part {
+  const inner = text.slice(open + 2, close);
+  if (/[{}]/.test(inner))
+    throw new TemplateError("a brace inside a placeholder", text, open);
+  const [rawName = "", ...rest] = inner.split("|");
+  const field = fieldName(rawName);
+  if (field === "")
+    throw new TemplateError("a placeholder without a name", text, open);
+  const fault = fieldNameFault(field);
+  if (fault !== undefined) throw new TemplateError(fault, text, open);
+  if (rest.length === 0) return { field, fallback: undefined };
+  const fallback = rest.join("|").trim();
+  if (fallback === "")
+    throw new TemplateError(
+      `{{${field}|}} has an empty fallback: it would leave a hole`,
+      text,
+      open,
+    );
+  return { field, fallback };
+}

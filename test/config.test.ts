@@ -1,0 +1,590 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { loadConfig } from "../src/config.ts";
+import { ConfigError } from "../src/config/faults.ts";
+import { decodeKey } from "../src/config/key.ts";
+import { variables } from "../src/config/schema.ts";
+import { secret } from "../src/secret.ts";
+
+type Env = Record<string, string | undefined>;
+
+const noFile = (path: string): string => {
+  throw Object.assign(new Error(`no such file: ${path}`), { code: "ENOENT" });
+};
+
+const load = (env: Env, readFile = noFile) => loadConfig(env, readFile);
+
+function faultsOf(env: Env, readFile = noFile): string[] {
+  try {
+    loadConfig(env, readFile);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}
+
+const TOKEN = "0123456789abcdef0123";
+
+describe("an empty environment", () => {
+  test("gives the documented defaults", () => {
+    const config = load({});
+    expect(config.http).toEqual({
+      host: "127.0.0.1",
+      port: 3000,
+      allowedHosts: [],
+      publicUrl: "http://127.0.0.1:3000",
+      authPolicy: "spec",
+      openRoutes: [],
+      tokens: [],
+      rateLimitPerMinute: 600,
+      shutdownSeconds: 10,
+    });
+    expect(config.log).toEqual({
+      kind: "sqlite",
+      file: "./data/reachlog.sqlite",
+    });
+    expect(config.outreach).toMatchObject({
+      sources: ["list"],
+      requireConsent: true,
+      dailyLimit: 100,
+      timezone: "UTC",
+    });
+    expect(config.outreach).toMatchObject({
+      runMaxMinutes: 180,
+      inDoubtSettleSeconds: 60,
+    });
+    for (const absent of [
+      config.key,
+      config.x,
+      config.meta,
+      config.chat,
+      config.messaging,
+    ])
+      expect(absent).toBeUndefined();
+    expect([
+      config.outreach.template,
+      config.outreach.sendSpacingSeconds,
+      config.retentionDays,
+    ]).toEqual([undefined, undefined, undefined]);
+    expect([config.bots, config.logLevel]).toEqual(["dispatch", "info"]);
+  });
+
+  test("warns that the guarded endpoints answer 401", () => {
+    expect(load({}).warnings).toEqual([
+      expect.stringContaining("/api/messaging answer 401"),
+    ]);
+    expect(load({ API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([]);
+  });
+
+  test("is the same as one of empty and blank values", () => {
+    const blank = Object.fromEntries(
+      [...variables.keys()].map((name, index) => [
+        name,
+        index % 2 === 0 ? "" : "  ",
+      ]),
+    );
+    expect(load(blank)).toEqual(load({}));
+  });
+});
+
+test("all faults are told at once, one line each, with variable and wish", () => {
+  const lines = faultsOf({
+    PORT: "70000",
+    DAILY_LIMIT: "150",
+    QUOTA_TIMEZONE: "Berlin",
+    META_PIXEL_ID: "12",
+    LOG_LEVEL: "loud",
+  });
+  expect(lines).toHaveLength(5);
+  expect(lines.map((line) => line.split(":")[0] ?? "").toSorted()).toEqual([
+    "DAILY_LIMIT",
+    "LOG_LEVEL",
+    "META_ACCESS_TOKEN",
+    "PORT",
+    "QUOTA_TIMEZONE",
+  ]);
+  for (const line of lines) expect(line).toContain("; wanted: ");
+  expect(lines.join()).toContain(
+    '"150" is not accepted; wanted: a whole number of direct messages a day from 1 to 100',
+  );
+});
+
+describe("numbers and switches are read strictly", () => {
+  test.each([
+    "99.9",
+    "0x10",
+    "1e2",
+    "-1",
+    "0",
+    "101",
+    "ten",
+    "NaN",
+    "100 messages",
+  ])("DAILY_LIMIT=%s is refused", (value) => {
+    expect(faultsOf({ DAILY_LIMIT: value })).toHaveLength(1);
+  });
+  test.each([
+    ["true", true],
+    ["FALSE", false],
+    ["1", true],
+    ["no", false],
+  ] as const)("REQUIRE_CONSENT=%s", (value, expected) => {
+    expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(
+      expected,
+    );
+  });
+  test.each(["maybe", "2", "on off"])(
+    "REQUIRE_CONSENT=%s is refused",
+    (value) => {
+      expect(faultsOf({ REQUIRE_CONSENT: value })).toHaveLength(1);
+    },
+  );
+});
+
+describe("secrets", () => {
+  const faulty: Env = {
+    API_TOKENS: "ops:hunter2,weird:ab cd efghijklmnopqrst",
+    REACHLOG_KEY: "hunter2-key",
+    X_CLIENT_SECRET: "hunter2 secret",
+    META_ACCESS_TOKEN: "hunter2 meta",
+    TELEGRAM_BOT_TOKEN: "hunter2/telegram",
+    CHAT_WEBHOOK_URL: "http://chat.example/hunter2",
+    DATABASE_URL: "postgres://user:hunter2@db/reachlog",
+    X_API_URL: "https://user:hunter2@api.example",
+  };
+
+  test("never show in a fault", () => {
+    const message = faultsOf(faulty).join("\n");
+    for (const name of Object.keys(faulty))
+      expect(message).toContain(`${name}: `);
+    expect(message).not.toMatch(/hunter2|ab cd/);
+  });
+
+  test("never show in a printed or serialised Config", () => {
+    const config = load({
+      API_TOKENS: `ops:${TOKEN}`,
+      REACHLOG_KEY: "A".repeat(43),
+      X_CLIENT_ID: "id",
+      X_CLIENT_SECRET: "s3cret-x",
+      META_PIXEL_ID: "1",
+      META_ACCESS_TOKEN: "s3cret-meta",
+      CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/s3cret-chat",
+      TELEGRAM_BOT_TOKEN: "1:s3cret-bot",
+      TELEGRAM_CHAT_ID: "-100",
+    });
+    const printed = [
+      inspect(config, { depth: 9, showHidden: true }),
+      Bun.inspect(config, { depth: 9 }),
+      JSON.stringify(config),
+      String(config.x?.clientSecret),
+    ].join();
+    expect(printed).not.toMatch(/s3cret|AAAAAA|0123456789abcdef0123/);
+    expect(printed).toContain("[redacted]");
+    expect(config.chat?.webhookUrl.reveal()).toBe(
+      "https://hooks.slack.com/services/T/B/s3cret-chat",
+    );
+    expect(config.messaging?.botToken.reveal()).toBe("1:s3cret-bot");
+  });
+
+  test("a secret gives its value to reveal() only", () => {
+    const value = secret("s3cret");
+    expect(value.reveal()).toBe("s3cret");
+    expect(
+      [String(value), JSON.stringify({ value }), inspect(value)].join(),
+    ).not.toContain("s3cret");
+  });
+});
+
+describe("API_TOKENS", () => {
+  const sha256 = createHash("sha256").update(TOKEN).digest("hex");
+
+  test("takes tokens and their hashes, and keeps hashes only", () => {
+    const other = "f".repeat(64);
+    expect(
+      load({
+        API_TOKENS: ` ops:${TOKEN} , ci.bot:sha256:${other.toUpperCase()},`,
+      }).http.tokens,
+    ).toEqual([
+      { name: "ops", sha256 },
+      { name: "ci.bot", sha256: other },
+    ]);
+  });
+
+  test("one name may have two tokens, so that a token can be rotated", () => {
+    expect(
+      load({ API_TOKENS: `ops:${TOKEN},ops:${TOKEN}x` }).http.tokens.map(
+        ({ name }) => name,
+      ),
+    ).toEqual(["ops", "ops"]);
+  });
+
+  test.each([
+    [TOKEN, "has no name"],
+    ["ops:short", "fewer than 16"],
+    [`ops:${"x".repeat(513)}`, "more than 512"],
+    [`o p s:${TOKEN}`, "the name is not"],
+    [`ops:${TOKEN}:more`, "Bearer header cannot carry"],
+    ["ops:sha256:abc", "not 64 hex digits"],
+    [`a:${TOKEN},b:${TOKEN}`, "entry 2 is the token of an earlier name"],
+    [
+      `a:${TOKEN},b:sha256:${sha256}`,
+      "entry 2 is the token of an earlier name",
+    ],
+  ])("%s is refused", (value, problem) => {
+    expect(faultsOf({ API_TOKENS: value })).toEqual([
+      expect.stringContaining(problem),
+    ]);
+  });
+});
+
+describe("AUTH_POLICY", () => {
+  test.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])(
+    "is spec on %s",
+    (HOST) => {
+      expect(load({ HOST }).http.authPolicy).toBe("spec");
+    },
+  );
+  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])(
+    "is strict on %s, and wants a token",
+    (HOST) => {
+      expect(load({ HOST, API_TOKENS: `ops:${TOKEN}` }).http.authPolicy).toBe(
+        "strict",
+      );
+      expect(faultsOf({ HOST })).toEqual([
+        expect.stringMatching(
+          /^API_TOKENS: missing, but HOST .* can be reached/,
+        ),
+      ]);
+    },
+  );
+  test("spec by hand on another address is allowed and warned of", () => {
+    const config = load({
+      HOST: "0.0.0.0",
+      AUTH_POLICY: "spec",
+      API_TOKENS: `ops:${TOKEN}`,
+    });
+    expect(config.http.authPolicy).toBe("spec");
+    expect(config.warnings).toEqual([
+      expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0"),
+    ]);
+  });
+  test("strict with X wants the account that may authorize", () => {
+    const env = {
+      AUTH_POLICY: "strict",
+      API_TOKENS: `ops:${TOKEN}`,
+      X_CLIENT_ID: "id",
+      MESSAGE_TEMPLATE: "hi",
+    };
+    expect(faultsOf(env)).toEqual([
+      expect.stringMatching(/^X_ACCOUNT: missing/),
+    ]);
+    expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
+  });
+  test("a faulty token is told once, not as missing too", () => {
+    expect(
+      faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" }),
+    ).toHaveLength(1);
+  });
+});
+
+describe("OPEN_ROUTES", () => {
+  const strict = { AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
+  test("takes known paths", () => {
+    expect(
+      load({ ...strict, OPEN_ROUTES: "/api/tracking/event, /social/stats" })
+        .http.openRoutes,
+    ).toEqual(["/api/tracking/event", "/social/stats"]);
+  });
+  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])(
+    "%s is no route",
+    (OPEN_ROUTES) => {
+      expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([
+        expect.stringContaining("is no route"),
+      ]);
+    },
+  );
+  test.each(["/api/messaging", "/api/tracking/test"])(
+    "%s stays guarded",
+    (OPEN_ROUTES) => {
+      expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([
+        expect.stringContaining("always wants a token"),
+      ]);
+    },
+  );
+});
+
+describe("addresses", () => {
+  test.each([
+    [{ PUBLIC_URL: "https://Reach.Example/" }, "https://reach.example"],
+    [
+      { PUBLIC_URL: "https://reach.example:8443" },
+      "https://reach.example:8443",
+    ],
+    [{ HOST: "::1", PORT: "80" }, "http://[::1]:80"],
+  ])("%o gives the origin %s", (env, expected) => {
+    expect(load(env).http.publicUrl).toBe(expected);
+  });
+  test.each([
+    "reach.example",
+    "https://reach.example/app",
+    "ftp://reach.example",
+    "https://reach.example/?a",
+    "https://u@reach.example",
+    "https://",
+    "https:reach.example",
+  ])("PUBLIC_URL=%s is refused", (PUBLIC_URL) => {
+    expect(faultsOf({ PUBLIC_URL })).toEqual([
+      expect.stringContaining("not a plain origin"),
+    ]);
+  });
+  test("a plain http PUBLIC_URL elsewhere is warned of", () => {
+    expect(
+      load({ PUBLIC_URL: "http://reach.example", API_TOKENS: `ops:${TOKEN}` })
+        .warnings,
+    ).toEqual([expect.stringContaining("plain http")]);
+  });
+  test.each([
+    "X_API_URL",
+    "X_AUTHORIZE_URL",
+    "META_API_URL",
+    "TELEGRAM_API_URL",
+    "CHAT_WEBHOOK_URL",
+  ])("%s is https, or http to this machine", (name) => {
+    for (const good of [
+      "http://127.0.0.1:9/x",
+      "http://localhost:9",
+      "http://[::1]:9",
+      "https://api.example/v1/",
+    ])
+      expect(faultsOf({ [name]: good })).toEqual([]);
+    for (const bad of [
+      "http://api.example",
+      "http://127.0.0.1.evil.example",
+      "ftp://api.example",
+      "api.example",
+      "https://a:b@api.example",
+      "https://api.example/?t=1",
+      "https://a b",
+    ]) {
+      expect(faultsOf({ [name]: bad })).not.toEqual([]);
+    }
+  });
+  test("a base URL has no trailing slash", () => {
+    expect(
+      load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x
+        ?.apiUrl,
+    ).toBe("https://api.example/v1");
+    expect(
+      load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl,
+    ).toBe("https://api.example");
+  });
+  test("ALLOWED_HOSTS are host names, with or without a port", () => {
+    expect(
+      load({ ALLOWED_HOSTS: "Reach.Example, 10.0.0.5:8080,[::1]:80" }).http
+        .allowedHosts,
+    ).toEqual(["reach.example", "10.0.0.5:8080", "[::1]:80"]);
+    for (const bad of ["https://reach.example", "*", "reach.example/x", "a b"])
+      expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
+  });
+});
+
+describe("DATABASE_URL", () => {
+  test.each([
+    ["sqlite:./a.db", "./a.db"],
+    ["sqlite:/var/a.db", "/var/a.db"],
+    ["sqlite:///var/a.db", "/var/a.db"],
+  ])("%s", (DATABASE_URL, file) => {
+    expect(load({ DATABASE_URL }).log).toEqual({ kind: "sqlite", file });
+  });
+  test.each([
+    ["postgres://localhost/x", "not supported yet"],
+    ["postgresql://localhost/x", "not supported yet"],
+    ["mysql://localhost/x", "not the address"],
+    ["sqlite:", "not the address"],
+    ["./a.db", "not the address"],
+    ["sqlite::memory:", "in memory"],
+    ["sqlite:a.db?mode=ro", "plain file path"],
+    ["sqlite:data/", "plain file path"],
+  ])("%s is refused", (DATABASE_URL, problem) => {
+    expect(faultsOf({ DATABASE_URL })).toEqual([
+      expect.stringContaining(problem),
+    ]);
+  });
+});
+
+describe("REACHLOG_KEY", () => {
+  const bytes = Uint8Array.from({ length: 32 }, (_, index) => index * 7);
+  const forms = ["hex", "base64", "base64url"] as const;
+  test.each(forms)("takes 32 bytes as %s", (form) => {
+    const text = Buffer.from(bytes).toString(form);
+    expect(decodeKey(load({ REACHLOG_KEY: text }).key?.reveal() ?? "")).toEqual(
+      bytes,
+    );
+  });
+  test.each([
+    "short",
+    "0".repeat(63),
+    "A".repeat(42),
+    "A".repeat(45),
+    "!".repeat(43),
+    "correct horse battery staple correct horse b",
+  ])("%s is refused", (REACHLOG_KEY) => {
+    expect(faultsOf({ REACHLOG_KEY })).toHaveLength(1);
+  });
+});
+
+describe("half a credential names the missing half", () => {
+  test.each([
+    ["META_PIXEL_ID", "1", "META_ACCESS_TOKEN"],
+    ["META_ACCESS_TOKEN", "t", "META_PIXEL_ID"],
+    ["TELEGRAM_BOT_TOKEN", "1:a", "TELEGRAM_CHAT_ID"],
+    ["TELEGRAM_CHAT_ID", "@reach", "TELEGRAM_BOT_TOKEN"],
+    ["X_CLIENT_SECRET", "s", "X_CLIENT_ID"],
+    ["X_ACCOUNT", "ann", "X_CLIENT_ID"],
+  ])("%s alone", (name, value, missing) => {
+    expect(faultsOf({ [name]: value })).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${missing}: missing, but ${name} is set`),
+      ),
+    ]);
+  });
+});
+
+describe("what this version does not serve is said", () => {
+  test.each([
+    [{ CHAT_PROVIDER: "discord" }, "wanted: one of slack"],
+    [{ MESSAGING_PROVIDER: "line" }, "wanted: one of telegram"],
+    [{ RECIPIENT_SOURCES: "list,inbound" }, '"inbound" is not supported yet'],
+    [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],
+    [{ RECIPIENT_SOURCES: "," }, "names no source"],
+  ])("%o", (env, problem) => {
+    expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
+  });
+  test("sources keep their order, each once", () => {
+    expect(
+      load({ RECIPIENT_SOURCES: "Followers, list,followers" }).outreach.sources,
+    ).toEqual(["followers", "list"]);
+  });
+  test.each([
+    "LINE_CHANNEL_ACCESS_TOKEN",
+    "WHATSAPP_TOKEN",
+    "X_SEARCH_QUERY",
+    "X_LIST_ID",
+  ])("%s is warned of", (name) => {
+    expect(load({ [name]: "1" }).warnings).toContainEqual(
+      expect.stringContaining(name),
+    );
+  });
+});
+
+describe("the template", () => {
+  test("comes from the variable or from the file", () => {
+    expect(
+      load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text,
+    ).toBe("Hi {{name}}");
+    const fromFile = load(
+      { MESSAGE_TEMPLATE_FILE: "dm.txt" },
+      (path) => `\uFEFFfrom ${path}`,
+    );
+    expect(fromFile.outreach.template?.text).toBe("from dm.txt");
+  });
+  test.each([
+    [
+      { MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" },
+      "given beside MESSAGE_TEMPLATE",
+    ],
+    [
+      { MESSAGE_TEMPLATE_FILE: "gone.txt" },
+      '"gone.txt" cannot be read (ENOENT)',
+    ],
+    [
+      { MESSAGE_TEMPLATE: "Hi\nyou {{name" },
+      "MESSAGE_TEMPLATE: line 2, column 5",
+    ],
+  ])("%o is refused", (env, problem) => {
+    expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
+  });
+  test("without one and with X configured no run can start, which is said", () => {
+    expect(load({ X_CLIENT_ID: "id" }).warnings).toContainEqual(
+      expect.stringContaining("no run can start"),
+    );
+  });
+});
+
+test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])(
+  "QUOTA_TIMEZONE=%s",
+  (QUOTA_TIMEZONE) => {
+    expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
+  },
+);
+test.each(["Berlin", "+02:00", "Mars/Base"])(
+  "QUOTA_TIMEZONE=%s is refused",
+  (QUOTA_TIMEZONE) => {
+    expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
+  },
+);
+
+describe("misspelt variables", () => {
+  test.each([
+    ["API_TOKEN", "API_TOKENS"],
+    ["TELEGRM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"],
+    ["META_PIXELID", "META_PIXEL_ID"],
+    ["daily_limit", "DAILY_LIMIT"],
+  ])("%s is taken for %s", (name, meant) => {
+    expect(load({ [name]: "1" }).warnings).toContainEqual(
+      `${name} is not read. Was ${meant} meant?`,
+    );
+  });
+  test("an unknown REACHLOG_ setting is warned of", () => {
+    expect(load({ REACHLOG_COLOUR: "1" }).warnings).toContainEqual(
+      expect.stringContaining("REACHLOG_COLOUR is not read"),
+    );
+  });
+  test("the names of others are left alone", () => {
+    expect(
+      load({
+        PATH: "/bin",
+        POST: "1",
+        HOSTNAME: "a",
+        NODE_ENV: "test",
+        X_CUSTOM: "1",
+        X_API_KEY: "1",
+        API_TOKENS: `ops:${TOKEN}`,
+      }).warnings,
+    ).toEqual([]);
+  });
+});
+
+describe(".env.example", () => {
+  const lines = readFileSync(
+    new URL("../.env.example", import.meta.url),
+    "utf8",
+  ).split("\n");
+  const settings = lines.flatMap(
+    (line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? [],
+  );
+  const documented = new Map(
+    Array.from({ length: settings.length / 2 }, (_, index) => [
+      settings[index * 2],
+      settings[index * 2 + 1],
+    ]),
+  );
+
+  test("names every variable once, each under a comment of its own", () => {
+    expect(new Set(documented.keys())).toEqual(new Set(variables.keys()));
+    expect(settings).toHaveLength(variables.size * 2);
+    for (const [index, line] of lines.entries()) {
+      if (/^# [A-Z_]+=/.test(line))
+        expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
+    }
+  });
+  test("tells the defaults that the code has", () => {
+    for (const [name, schema] of variables)
+      expect(`${name}=${documented.get(name)}`).toBe(
+        `${name}=${schema.default ?? ""}`,
+      );
+  });
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { faultOf, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
+
+const thrown = (code: unknown, name = "TypeError"): Error =>
+  Object.assign(new Error("http://host/bot-token"), { code, name });
+
+test.each<[unknown, NetworkFaultKind, boolean]>([
+  ["ECONNREFUSED", "refused", true],
+  ["ENOTFOUND", "dns", true],
+  ["EAI_AGAIN", "dns", true],
+  ["ECONNRESET", "reset", false],
+  ["EPIPE", "reset", false],
+  ["ETIMEDOUT", "timeout", false],
+  ["EHOSTUNREACH", "invalid", false],
+  ["UnexpectedRedirect", "redirect", false],
+  ["EPROTO", "tls", false],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "tls", false],
+  ["CERT_HAS_EXPIRED", "tls", false],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "tls", false],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "tls", false],
+  ["Malformed_HTTP_Response", "invalid", false],
+  [undefined, "invalid", false],
+  [23, "invalid", false],
+])("fetch's code %p is %s", (code, kind, certainlyNotSent) => {
+  const fault = faultOf(thrown(code));
+  expect([fault.kind, fault.certainlyNotSent]).toEqual([kind, certainlyNotSent]);
+  expect(fault.message).not.toContain("token");
+});
+
+test("DOMExceptions are told apart by name", () => {
+  expect(faultOf(thrown(23, "TimeoutError")).kind).toBe("timeout");
+  expect(faultOf(thrown(20, "AbortError")).kind).toBe("aborted");
+});

@@ -1,0 +1,220 @@
+import { expect, test } from "bun:test";
+import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
+import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+
+const CANARY = "canary-5f3a9c";
+const TIMEOUT_MS = 2000;
+
+async function faultOf(url: string, request: Partial<SafeRequest> = {}): Promise<NetworkFault> {
+  const call = safeFetchTo(url)(`${url}/bot${CANARY}/x`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${CANARY}` },
+    body: CANARY,
+    timeoutMs: TIMEOUT_MS,
+    ...request,
+  });
+  const fault: unknown = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(fault instanceof NetworkFault)) throw new Error("the call should have failed with a NetworkFault");
+  expect(Bun.inspect(fault, { depth: 10 })).not.toContain(CANARY);
+  expect(fault.cause).toBeUndefined();
+  return fault;
+}
+
+function expectFault(fault: NetworkFault, kind: NetworkFaultKind, certainlyNotSent: boolean): void {
+  expect([fault.kind, fault.certainlyNotSent]).toEqual([kind, certainlyNotSent]);
+}
+
+test("an answer comes back with status, headers and text", async () => {
+  await using server = serve((seen) => new Response(seen.body, { status: 418, headers: { "x-kind": "teapot" } }));
+  const answer = await safeFetchTo(server.url)(`${server.url}/tea`, {
+    method: "POST",
+    body: "ä",
+    timeoutMs: TIMEOUT_MS,
+  });
+  expect([answer.status, answer.text, answer.truncated]).toEqual([418, "ä", false]);
+  expect(answer.headers.get("x-kind")).toBe("teapot");
+});
+
+test("an answer without a body is empty, not broken", async () => {
+  await using server = serve(() => new Response(null, { status: 204 }));
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.status, answer.text, answer.truncated]).toEqual([204, "", false]);
+});
+
+test("a refused connection is certain non-delivery", async () => {
+  expectFault(await faultOf(await deadUrl()), "refused", true);
+});
+
+test("a name that does not resolve is certain non-delivery", async () => {
+  expectFault(await faultOf("http://reachlog-test.invalid"), "dns", true);
+});
+
+test.each([
+  ["a reset", (end: "reset" | "close") => end === "reset", "reset"],
+  ["a closed connection", (end: "reset" | "close") => end === "close", "close"],
+] as const)("%s after the request leaves it unknown whether it arrived", async (_name, _is, end) => {
+  await using server = await serveRaw((socket) => (end === "reset" ? socket.resetAndDestroy() : socket.end()));
+  expectFault(await faultOf(server.url), "reset", false);
+  expect(server.received()).toBeGreaterThan(0);
+});
+
+test("a server that never answers ends at the deadline, unknown", async () => {
+  await using server = await serveRaw(() => undefined);
+  expectFault(await faultOf(server.url, { timeoutMs: 50 }), "timeout", false);
+});
+
+test("informational answers do not extend the deadline", async () => {
+  await using server = await serveRaw((socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"));
+  expectFault(await faultOf(server.url, { timeoutMs: 50 }), "timeout", false);
+});
+
+test.each([301, 302, 303, 307, 308])("a %i is not followed and its target sees nothing", async (status) => {
+  await using target = serve(() => new Response("leaked"));
+  await using server = serve(() => new Response(null, { status, headers: { location: `${target.url}/` } }));
+  const fault = await faultOf(server.url);
+  expectFault(fault, "redirect", false);
+  expect(target.requests).toEqual([]);
+});
+
+test("a redirect within the allowed origin is not followed either", async () => {
+  await using server = serve(() => new Response(null, { status: 307, headers: { location: "/again" } }));
+  expectFault(await faultOf(server.url), "redirect", false);
+  expect(server.requests).toHaveLength(1);
+});
+
+test.each([
+  ["another protocol", "SSH-2.0-OpenSSH_9.7\r\n\r\n"],
+  ["a negative length", "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nhi"],
+  ["an upgrade", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+])("%s is an invalid answer", async (_name, bytes) => {
+  await using server = await serveRaw((socket) => socket.end(bytes));
+  expectFault(await faultOf(server.url), "invalid", false);
+});
+
+test("a server that does not speak TLS is a TLS fault", async () => {
+  await using server = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
+  expectFault(await faultOf(server.url.replace("http:", "https:")), "tls", false);
+});
+
+test.each([
+  ["a cut length", "content-length: 50\r\n\r\nokay"],
+  ["a cut chunk", "transfer-encoding: chunked\r\n\r\n4\r\nokay\r\n"],
+])("%s keeps the status and what came of the body", async (_name, rest) => {
+  await using server = await serveRaw((socket) => socket.end(`HTTP/1.1 201 Created\r\n${rest}`));
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.status, answer.truncated]).toEqual([201, true]);
+  expect("okay").toStartWith(answer.text);
+});
+
+test("a body that drips ends at the deadline and keeps the status", async () => {
+  await using server = await serveRaw((socket) => {
+    socket.write("HTTP/1.1 403 Forbidden\r\ncontent-length: 5000\r\n\r\n");
+    const drip = setInterval(() => socket.write("."), 5);
+    socket.on("close", () => clearInterval(drip));
+  });
+  const startedAt = performance.now();
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: 100 });
+  expect([answer.status, answer.truncated]).toEqual([403, true]);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+});
+
+test("a broken encoding keeps the status", async () => {
+  await using server = serve(() => new Response("no gzip", { headers: { "content-encoding": "gzip" } }));
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.status, answer.truncated]).toEqual([200, true]);
+});
+
+test("an endless body is cut and the server is hung up on", async () => {
+  const hungUp = Promise.withResolvers<void>();
+  await using server = serve(
+    () =>
+      new Response(
+        new ReadableStream({
+          pull: (controller) => controller.enqueue(new Uint8Array(16_384).fill(97)),
+          cancel: () => hungUp.resolve(),
+        }),
+      ),
+  );
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.status, answer.text.length, answer.truncated]).toEqual([200, ANSWER_BYTES_MAX, true]);
+  await hungUp.promise;
+});
+
+test("a gzip bomb of 200 MB costs 64 KB", async () => {
+  const bomb = Bun.gzipSync(new Uint8Array(200 * 1024 * 1024));
+  await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+});
+
+test("a body of exactly the limit is whole", async () => {
+  await using server = serve(() => new Response("a".repeat(ANSWER_BYTES_MAX)));
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, false]);
+});
+
+test.each([
+  "https://elsewhere.example/x",
+  "http://127.0.0.1:1/x",
+  "https://allowed.example:8443/x",
+  "http://allowed.example/x",
+  "https://allowed.example@elsewhere.example/x",
+  "file:///etc/hostname",
+  "data:text/plain,hello",
+  "blob:https://allowed.example/1",
+  "not a url",
+])("%s is refused before anything is called", async (url) => {
+  const calls: string[] = [];
+  const safeFetch = createSafeFetch({
+    allowedOrigins: ["https://allowed.example/some/path"],
+    fetch: async (called) => {
+      calls.push(called);
+      return new Response();
+    },
+  });
+  const fault: unknown = await safeFetch(url, { method: "POST", timeoutMs: TIMEOUT_MS }).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(fault).toBeInstanceOf(NetworkFault);
+  expectFault(fault as NetworkFault, "forbidden", true);
+  expect(calls).toEqual([]);
+});
+
+test("a header that cannot be sent is refused before anything is called", async () => {
+  await using server = serve(() => new Response("ok"));
+  expectFault(await faultOf(server.url, { headers: { authorization: `Bearer ${CANARY}\r\nx: y` } }), "forbidden", true);
+  expect(server.requests).toEqual([]);
+});
+
+test.each([0, -1, Number.NaN])("no time left (%p ms) is certain non-delivery", async (timeoutMs) => {
+  await using server = serve(() => new Response("ok"));
+  expectFault(await faultOf(server.url, { timeoutMs }), "timeout", true);
+  expect(server.requests).toEqual([]);
+});
+
+test("a call given up before it starts is certain non-delivery, later it is unknown", async () => {
+  expectFault(await faultOf("http://127.0.0.1:1", { signal: AbortSignal.abort() }), "aborted", true);
+  const caller = new AbortController();
+  await using server = await serveRaw(() => caller.abort(new Error("shutting down")));
+  expectFault(await faultOf(server.url, { signal: caller.signal }), "aborted", false);
+});
+
+test("a POST on a kept-alive connection that dies is not sent twice", async () => {
+  let requests = 0;
+  await using server = await serveRaw((socket) => {
+    requests++;
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    socket.once("data", () => {
+      requests++;
+      socket.resetAndDestroy();
+    });
+  });
+  const safeFetch = safeFetchTo(server.url);
+  await safeFetch(server.url, { method: "POST", body: "one", timeoutMs: TIMEOUT_MS });
+  expectFault(await faultOf(server.url), "reset", false);
+  expect(requests).toBe(2);
+});

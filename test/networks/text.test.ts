@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { excerpt } from "../../src/networks/excerpt.ts";
+import { oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
+import { retryAfterMs } from "../../src/networks/retry-after.ts";
+
+describe("plain text", () => {
+  test("loses control characters and direction marks, keeps line breaks and tabs", () => {
+    expect(plainText("a\0b\x1b[31m\r\nc\td\u202ee\x85f\x7f")).toBe("ab[31m\nc\tdef");
+  });
+
+  test("half a character becomes a whole one", () => {
+    expect(plainText("a\ud83d")).toBe("a\ufffd");
+  });
+
+  test("a value on one line cannot start another", () => {
+    expect(oneLine(" a\r\nTime: never\u2028b ")).toBe("a Time: never b");
+  });
+
+  test("truncation never cuts a character in half and keeps to the limit", () => {
+    expect(truncate("ab😀cd", 4)).toBe("ab…");
+    expect(truncate("ab😀c", 5)).toBe("ab😀c");
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 60 }), fc.integer({ min: 2, max: 40 }), (text, max) => {
+        const cut = truncate(text, max);
+        return cut.length <= max && cut.isWellFormed() && (text.length > max || cut === text);
+      }),
+    );
+  });
+});
+
+describe("an excerpt of a network's words", () => {
+  test.each([
+    ["Bad Request: chat not found", "Bad Request: chat not found"],
+    [
+      "Your enrolled account [1234567] does not have any credits",
+      "Your enrolled account […] does not have any credits",
+    ],
+    ['User "jane doe" is gone', "User […] is gone"],
+    ["chat -1001234567890 of @jane", "chat -[…] of […]"],
+    ["token EAABsbCS1iHgBAKZCwZDZD12 expired", "token […] expired"],
+    ["mail jane.doe@example.com", "mail […]"],
+    ["two\r\nlines\0", "two lines"],
+  ])("%j reads %j", (theirs, ours) => {
+    expect(excerpt(theirs)).toBe(ours);
+  });
+
+  test("stays short, whatever comes", () => {
+    expect(excerpt("word ".repeat(20_000)).length).toBe(200);
+  });
+});
+
+test.each<[string | number | null | undefined, number | undefined]>([
+  ["30", 30_000],
+  [30, 30_000],
+  ["0.2", 1000],
+  ["0", 1000],
+  ["-5", 1000],
+  ["86400", 3_600_000],
+  ["9".repeat(400), 3_600_000],
+  ["Wed, 21 Oct 2026 07:28:00 GMT", undefined],
+  ["1e9", undefined],
+  [Number.NaN, undefined],
+  [Number.POSITIVE_INFINITY, undefined],
+  ["", undefined],
+  [null, undefined],
+  [undefined, undefined],
+])("Retry-After %p is %p ms", (seconds, ms) => {
+  expect(retryAfterMs(seconds)).toBe(ms);
+});

@@ -1,0 +1,328 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  MESSAGE_CHARS_MAX,
+  missingPlaceholders,
+  parseTemplate,
+  placeholders,
+  render,
+  type MessageRecipient,
+} from "../../src/outreach/message.ts";
+import { TemplateError } from "../../src/outreach/template-parser.ts";
+
+const ann: MessageRecipient = {
+  key: "42",
+  username: "ann_b",
+  name: "Ann",
+  fields: { company: "Acme" },
+};
+
+function say(text: string, recipient: Partial<MessageRecipient> = {}) {
+  return render(parseTemplate(text), { ...ann, ...recipient });
+}
+
+function faultOf(text: string): TemplateError {
+  try {
+    parseTemplate(text);
+  } catch (error) {
+    if (error instanceof TemplateError) return error;
+    throw error;
+  }
+  throw new Error("the template was accepted");
+}
+
+describe("placeholders", () => {
+  test.each([
+    ["Hi {{name}}", "Hi Ann"],
+    ["Hi {{ name }}, @{{username}}!", "Hi Ann, @ann_b!"],
+    ["{{NAME}} of {{ Company }}", "Ann of Acme"],
+    ["{{title|friend}}", "friend"],
+    ["{{ title | a | b }}", "a | b"],
+    ["{{name|there}}", "Ann"],
+    ["{ one } brace {is} text", "{ one } brace {is} text"],
+    ["👋🏽 {{name}} 日本", "👋🏽 Ann 日本"],
+    ["one\r\ntwo\rthree", "one\ntwo\nthree"],
+    ["  \n Hi {{name}} \n\n", "Hi Ann"],
+  ])("%j gives %j", (template, text) => {
+    expect(say(template)).toEqual({ ok: true, text, variant: "A" });
+  });
+
+  test("an imported column and a placeholder meet whatever their case, spaces and composition", () => {
+    expect(
+      say("{{ PRE\u0301NOM  usuel }}", { fields: { " Prénom usuel ": "Zoé" } }),
+    ).toMatchObject({ text: "Zoé" });
+  });
+
+  test("a recipient's name beats a field of that name", () => {
+    expect(say("{{name}}", { fields: { name: "Field" } })).toMatchObject({
+      text: "Ann",
+    });
+    expect(
+      say("{{name}}", { name: undefined, fields: { name: "Field" } }),
+    ).toMatchObject({ text: "Field" });
+  });
+
+  test("are listed once, sorted, and those nobody could fill are found", () => {
+    const template = parseTemplate(
+      "{{zip}} {{ Company }} {{company}} {{name}} {{title|x}}\n---\n{{city}}",
+    );
+    expect(placeholders(template)).toEqual([
+      "city",
+      "company",
+      "name",
+      "title",
+      "zip",
+    ]);
+    expect(missingPlaceholders(template, ["COMPANY "])).toEqual([
+      "city",
+      "zip",
+    ]);
+    expect(missingPlaceholders(template, ["city", "zip", "company"])).toEqual(
+      [],
+    );
+  });
+
+  test("a field with a fallback in one place only is still missed in the other", () => {
+    expect(missingPlaceholders(parseTemplate("{{a|x}} {{a}}"), [])).toEqual([
+      "a",
+    ]);
+  });
+});
+
+describe("never a message with a hole in it", () => {
+  test.each([
+    undefined,
+    "",
+    "   ",
+    "\n\t",
+    "\u200B",
+    "\u2060\uFE0F",
+    "\u3164",
+    "\u0000",
+    "\u2800",
+    "\u202E",
+  ])("the name %j counts as missing", (name) => {
+    expect(say("Hi {{name}}", { name })).toEqual({
+      ok: false,
+      reason: "missing_field",
+      missing: ["name"],
+    });
+    expect(say("Hi {{name|there}}", { name })).toMatchObject({
+      ok: true,
+      text: "Hi there",
+    });
+  });
+
+  test("all missing fields are named, once", () => {
+    expect(say("{{b}} {{a}} {{b}} {{name}}")).toEqual({
+      ok: false,
+      reason: "missing_field",
+      missing: ["a", "b"],
+    });
+  });
+
+  test.each(["toString", "__proto__x", "hasOwnProperty", "valueOf"])(
+    "{{%s}} is not found on a prototype",
+    (field) => {
+      expect(say(`{{${field}}}`)).toMatchObject({ ok: false });
+    },
+  );
+});
+
+describe("values are taken literally", () => {
+  test.each([
+    ["{{username}}", "{{username}}"],
+    ["$& $1 $$", "$& $1 $$"],
+    ["A\nB\tC", "A B C"],
+    ["A\u0000\u001b[31mB\u007f", "A[31mB"],
+    ["\u202Eevil\u202C", "evil"],
+    ["👩‍👩‍👧 x", "👩‍👩‍👧 x"],
+    ["\uD800x", "\uFFFDx"],
+    ["  Ann  ", "Ann"],
+  ])("%j is written %j", (name, text) => {
+    expect(say("{{name}}", { name })).toMatchObject({ ok: true, text });
+  });
+});
+
+describe("malformed templates are told by line and column", () => {
+  test.each([
+    ["Hi {{name", 1, 4, "not closed"],
+    ["Hi\n  {{name\n}}", 2, 3, "not closed"],
+    ["Hi name}}", 1, 8, "without a {{"],
+    ["Hi {{name}} }}", 1, 13, "without a {{"],
+    ["Hi {{{name}}}", 1, 4, "one } too many|brace inside"],
+    ["Hi {{name}}}", 1, 12, "one } too many"],
+    ["{{a {{b}}", 1, 1, "brace inside"],
+    ["Hi {{}}", 1, 4, "without a name"],
+    ["Hi {{ | x}}", 1, 4, "without a name"],
+    ["Hi {{name| }}", 1, 4, "hole"],
+    ["👋 {{__proto__}}", 1, 3, "reserved"],
+    ["a\r\n---\r\nb {{", 3, 3, "not closed"],
+    ["", 1, 1, "without text"],
+    ["a\n---\n \n---\nb", 3, 1, "without text"],
+  ])("%j", (text, line, column, problem) => {
+    const fault = faultOf(text);
+    expect(fault.message).toMatch(new RegExp(problem));
+    if (!text.includes("\n \n") && !text.includes("{{{"))
+      expect([fault.line, fault.column]).toEqual([line, column]);
+  });
+
+  test("a placeholder may not reach over a line of ---", () => {
+    expect(faultOf("{{a\n---\nb}}").line).toBe(1);
+  });
+});
+
+describe("variants", () => {
+  const template = parseTemplate(
+    "first {{name}}\n---\nsecond {{name}}\n---  \nthird {{name}}",
+  );
+
+  // Seven, because 256 is 1 modulo 3: with three variants the order of the hash's bytes would not show.
+  const seven = parseTemplate(
+    Array.from({ length: 7 }, (_, index) => `text ${index}`).join("\n---\n"),
+  );
+
+  // Written down: another rule would tell people another message than the log says they got.
+  test.each([
+    ["1", "F"],
+    ["42", "A"],
+    ["@ann_b", "A"],
+    ["1786543210987654321", "B"],
+    ["日本", "D"],
+  ])("the recipient %s gets %s for ever", (key, variant) => {
+    expect(render(seven, { ...ann, key })).toMatchObject({ variant });
+  });
+
+  test("are assigned about evenly", () => {
+    const counts = new Map<string, number>();
+    for (let id = 0; id < 30_000; id++) {
+      const message = render(template, {
+        ...ann,
+        key: String(1_786_000_000_000_000 + id),
+      });
+      if (message.ok)
+        counts.set(message.variant, (counts.get(message.variant) ?? 0) + 1);
+    }
+    for (const label of ["A", "B", "C"])
+      expect(Math.abs((counts.get(label) ?? 0) - 10_000)).toBeLessThan(500);
+  });
+
+  test("a line that only begins with --- is text", () => {
+    expect(say("a\n----\n--- b\n ---")).toMatchObject({
+      text: "a\n----\n--- b\n ---",
+    });
+  });
+
+  test("there are at most 26", () => {
+    expect(
+      faultOf(Array.from({ length: 27 }, () => "x").join("\n---\n")).message,
+    ).toContain("26 variants");
+  });
+});
+
+describe("length", () => {
+  test("X's limit is the last length that passes", () => {
+    const fits = "x".repeat(MESSAGE_CHARS_MAX - 1);
+    expect(say(`${fits}{{name}}`, { name: "1" })).toMatchObject({ ok: true });
+    expect(say(`${fits}{{name}}`, { name: "12" })).toEqual({
+      ok: false,
+      reason: "too_long",
+      missing: [],
+      length: MESSAGE_CHARS_MAX + 1,
+    });
+  });
+  test("a text that could never be sent is refused at start", () => {
+    expect(faultOf("x".repeat(MESSAGE_CHARS_MAX + 1)).message).toContain(
+      "10000",
+    );
+  });
+});
+
+describe("for any template and recipient", () => {
+  const field = fc.constantFrom("name", "username", "company", "city", "Ort");
+  const literal = fc
+    .string({ unit: "grapheme", maxLength: 20 })
+    .map((text) => text.replace(/[{}]|---/g, ""));
+  const piece = fc.oneof(
+    literal,
+    field.map((name) => `{{ ${name} }}`),
+    fc
+      .tuple(field, fc.stringMatching(/^[a-z]{1,8}$/))
+      .map(([name, fallback]) => `{{${name}|${fallback}}}`),
+  );
+  const template = fc
+    .array(piece, { minLength: 1, maxLength: 8 })
+    .map((pieces) => `x${pieces.join("")}`);
+  const value = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 30 }),
+    fc.constantFrom("", " ", "{{name}}", "}}", "{{", "\u200B"),
+  );
+  const recipient = fc.record({
+    key: fc.string(),
+    username: fc.stringMatching(/^\w{1,15}$/),
+    name: fc.option(value, { nil: undefined }),
+    fields: fc.dictionary(fc.constantFrom("company", "City", "ort"), value),
+  });
+
+  test("a message is whole, clean and of the same variant each time, or there is none", () => {
+    fc.assert(
+      fc.property(template, recipient, (text, who) => {
+        const parsed = parseTemplate(text);
+        const message = render(parsed, who);
+        expect(render(parseTemplate(text), structuredClone(who))).toEqual(
+          message,
+        );
+        if (message.ok) {
+          expect(message.text).not.toMatch(/(?![\n\t])\p{Cc}/u);
+          expect(message.text.isWellFormed()).toBe(true);
+          expect(message.text.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX);
+        } else {
+          expect(message.missing.length).toBeGreaterThan(0);
+          for (const name of message.missing)
+            expect(placeholders(parsed)).toContain(name);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a value never changes the text around it", () => {
+    fc.assert(
+      fc.property(value, (name) => {
+        const message = say("<{{name}}>", { name });
+        if (message.ok) expect(message.text).toMatch(/^<[^]+>$/);
+        const framed = message.ok ? message.text.slice(1, -1) : "";
+        expect(framed.trim()).toBe(framed);
+      }),
+    );
+  });
+
+  test("parsing either gives a template or a TemplateError, never another fault", () => {
+    const hostile = fc.array(
+      fc.constantFrom(
+        "{{",
+        "}}",
+        "{",
+        "}",
+        "|",
+        "---",
+        "\n",
+        "name",
+        " ",
+        "é",
+        "\r\n",
+      ),
+      { maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(hostile, (pieces) => {
+        try {
+          parseTemplate(pieces.join(""));
+        } catch (error) {
+          expect(error).toBeInstanceOf(TemplateError);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

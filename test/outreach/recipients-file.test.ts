@@ -1,0 +1,444 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { readFileSync } from "node:fs";
+import {
+  parseRecipients,
+  type RecipientsFormat,
+} from "../../src/outreach/recipients-file.ts";
+import { RecipientsFileError } from "../../src/outreach/recipients-file/error.ts";
+
+const fixture = (name: string) =>
+  new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));
+
+const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv");
+
+/** The one reason for which a file with this one row is refused. */
+function reasonFor(header: string, row: string): string {
+  const { refused } = csv(header, row);
+  expect(refused).toHaveLength(1);
+  return refused[0]?.reason ?? "";
+}
+
+function fileFault(
+  file: string | Uint8Array,
+  format: RecipientsFormat = "csv",
+): string {
+  try {
+    parseRecipients(file, format);
+  } catch (error) {
+    if (error instanceof RecipientsFileError)
+      return `${error.kind}: ${error.message}`;
+    throw error;
+  }
+  return "accepted";
+}
+
+describe("a spreadsheet's export with every oddity", () => {
+  const { rows, refused, duplicates } = parseRecipients(
+    fixture("recipients-spreadsheet.csv"),
+    "csv",
+  );
+  const byHandle = new Map(rows.map((row) => [row.recipient.username, row]));
+
+  test("the good rows go in, in order, by their line in an editor", () => {
+    expect(
+      rows.map(({ line, recipient }) => [line, recipient.username]),
+    ).toEqual([
+      [3, "Bob_Stone"],
+      [5, "carla"],
+      [7, "dave99"],
+      [14, "ANN_B"],
+      [18, "karl"],
+    ]);
+  });
+
+  test("values are read as the spreadsheet showed them", () => {
+    expect(byHandle.get("Bob_Stone")?.recipient).toMatchObject({
+      name: "Bob; Stone",
+      basis: "dm_first",
+      fields: { "first name": "Bob", note: "two\r\nlines" },
+    });
+    expect(byHandle.get("carla")?.recipient).toMatchObject({
+      name: "Cärla Größe",
+      basis: "dm_first",
+      fields: { company: "Müller & Söhne" },
+    });
+    expect(byHandle.get("dave99")?.recipient).toMatchObject({
+      name: "Dave 🚀",
+      basis: "none",
+      fields: { company: "Rocket; Co", note: '5" screen' },
+    });
+    expect(
+      Object.keys(byHandle.get("Bob_Stone")?.recipient.fields ?? {}),
+    ).not.toContain("company");
+  });
+
+  test("the bad ones are refused by line and reason", () => {
+    expect(
+      refused.map(({ line, reason }) => [line, reason.slice(0, 26)]),
+    ).toEqual([
+      [9, "basis is none of dm_first,"],
+      [10, "the row has 5 columns, the"],
+      [11, "username is neither a hand"],
+      [12, "neither a username nor an "],
+      [13, "column 7 has a value, but "],
+      [15, "username is neither a hand"],
+      [16, "name holds damaged charact"],
+      [17, "username is neither a hand"],
+    ]);
+  });
+
+  test("the later row of one person takes the place of the earlier", () => {
+    expect(duplicates).toEqual([{ line: 14, of: 2 }]);
+    expect(byHandle.get("ANN_B")?.recipient.fields["company"]).toBe("Acme 2");
+  });
+});
+
+describe("encodings", () => {
+  test("UTF-16 by its mark", () => {
+    expect(
+      parseRecipients(fixture("recipients-utf16.csv"), "csv").rows[0]
+        ?.recipient,
+    ).toMatchObject({ username: "ann_b", name: "Änn", basis: "opt_in" });
+  });
+  test("a legacy code page is refused with the line and the way out", () => {
+    const fault = fileFault(fixture("recipients-windows-1252.csv"));
+    expect(fault).toContain(
+      "encoding: the file is not valid UTF-8 (line 3; perhaps Windows-1252)",
+    );
+    expect(fault).toContain('"CSV UTF-8"');
+  });
+  test.each([
+    ["a workbook", [0x50, 0x4b, 3, 4, 20], "Excel workbook"],
+    ["UTF-16 without a mark", [0x69, 0, 0x64, 0], "zero bytes"],
+    ["cut UTF-16", [0xff, 0xfe, 0x00, 0xd8], "not valid UTF-16LE"],
+  ])("%s is refused", (_, bytes, problem) => {
+    expect(fileFault(Uint8Array.from(bytes))).toContain(problem);
+  });
+  test("a mark is not a part of the first column's name, in a string either", () => {
+    expect(csv("\uFEFFid", "12").rows).toHaveLength(1);
+  });
+});
+
+describe("CSV", () => {
+  test.each([",", ";", "\t"])(
+    "columns separated by %j are found",
+    (delimiter) => {
+      const { rows } = csv(
+        ["username", '"a,b;c"', "name"].join(delimiter),
+        ["ann", "x", "Ann"].join(delimiter),
+      );
+      expect(rows[0]?.recipient).toMatchObject({
+        username: "ann",
+        name: "Ann",
+        fields: { "a,b;c": "x" },
+      });
+    },
+  );
+  test("Excel's sep= line names the delimiter and counts as a line", () => {
+    expect(
+      parseRecipients("sep=;\r\nusername;a,b,c\r\nann;1\r\n", "csv").rows,
+    ).toMatchObject([{ line: 3, recipient: { username: "ann" } }]);
+  });
+  test.each(["\n", "\r\n", "\r"])("line ends %j, also inside quotes", (end) => {
+    const { rows } = parseRecipients(
+      ["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end),
+      "csv",
+    );
+    expect(rows.map(({ line }) => line)).toEqual([2, 6]);
+  });
+  test("mixed line ends", () => {
+    expect(
+      parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv").rows.map(
+        ({ line }) => line,
+      ),
+    ).toEqual([2, 3, 4, 5]);
+  });
+  test("a quote that is never closed costs only what follows it", () => {
+    const { rows, refused } = csv(
+      "username,note",
+      "ann,x",
+      'bob,"open',
+      "carl,x",
+      "dora,x",
+    );
+    expect(rows.map(({ recipient }) => recipient.username)).toEqual(["ann"]);
+    expect(refused).toEqual([
+      { line: 3, reason: expect.stringContaining("never closed") },
+    ]);
+  });
+  test.each([
+    ["", "empty"],
+    ["\n \n", "empty"],
+    [
+      "name,mail\nAnn,a",
+      "no column is named username, handle or id (found: name, mail)",
+    ],
+    ["username,Handle\na,b", "two columns are named username"],
+    ["id,City,CITY \n1,a,b", "two columns are named city"],
+    ["id,__proto__\n1,x", "reserved"],
+    [`id,${"x".repeat(65)}\n1,x`, "more than 64"],
+    [
+      `id,${Array.from({ length: 51 }, (_, index) => `f${index}`).join(",")}\n1`,
+      "more than 50",
+    ],
+  ])("%j is refused as a whole", (text, problem) => {
+    expect(fileFault(text)).toContain(problem);
+  });
+  test("a header alone is a file without rows", () => {
+    expect(csv("username")).toEqual({ rows: [], refused: [], duplicates: [] });
+  });
+  test.each([
+    "handle",
+    "HANDLE ",
+    "User Name",
+    "user_name",
+    "X handle",
+    "twitter_username",
+    "screen_name",
+  ])("%j names the username", (header) => {
+    expect(csv(header, "ann").rows[0]?.recipient.username).toBe("ann");
+  });
+});
+
+describe("who is meant", () => {
+  test.each([
+    ["ann", "ann"],
+    ["@Ann_B", "Ann_B"],
+    ["＠ann", "ann"],
+    [" \u200B@ann\u00A0", "ann"],
+    ["https://x.com/ann", "ann"],
+    ["http://www.x.com/Ann/", "Ann"],
+    ["https://twitter.com/ann/?lang=en", "ann"],
+    ["https://mobile.twitter.com/ann#top", "ann"],
+    ["x.com/@ann", "ann"],
+    ["HTTPS://X.COM/ANN", "ANN"],
+    ["https://x.com/ann/status/12", "ann"],
+    ["https://twitter.com/#!/ann", "ann"],
+    ["abcdefghijklmno", "abcdefghijklmno"],
+  ])("%j is %s", (username, handle) => {
+    expect(csv("username", username).rows[0]?.recipient.username).toBe(handle);
+  });
+  test.each([
+    "abcdefghijklmnop",
+    "ann b",
+    "ann-b",
+    "@@ann",
+    "ann@example.com",
+    "https://example.com/ann",
+    "https://notx.com/ann",
+    "https://x.com.evil.example/ann",
+    "https://x.com/",
+    "https://x.com/home",
+    "https://x.com/i/user/12",
+    "https://x.com/intent/user?screen_name=ann",
+    "анна",
+    "1.78E+18",
+  ])("%j is nobody", (username) => {
+    expect(reasonFor("username", username)).toContain("username is neither");
+  });
+  test.each([
+    ["1", "1"],
+    ["1786543210987654321", "1786543210987654321"],
+    ['"=""1786543210987654321"""', "1786543210987654321"],
+  ])("the id %s", (cell, id) => {
+    expect(csv("id", cell).rows[0]?.recipient.id).toBe(id);
+  });
+  test.each([
+    ["1.23457E+18", "a spreadsheet has rounded this id"],
+    ['"1,23457E+18"', "a spreadsheet has rounded this id"],
+    ["1786543210987650000", "ends in zeros"],
+    ["12345678901234567890", "1 to 19 digits"],
+    ["0", "1 to 19 digits"],
+    ["007", "1 to 19 digits"],
+    ["-5", "1 to 19 digits"],
+    ["12a", "1 to 19 digits"],
+    ["１２", "1 to 19 digits"],
+  ])("the id %s is refused", (cell, problem) => {
+    expect(reasonFor("id", cell)).toContain(problem);
+  });
+});
+
+describe("basis", () => {
+  test.each([
+    ["dm_first", "dm_first"],
+    ["DM-First", "dm_first"],
+    [" opt in ", "opt_in"],
+    ["None", "none"],
+    ["", "none"],
+  ] as const)("%j is %s", (cell, basis) => {
+    expect(csv("username,basis", `ann,${cell}`).rows[0]?.recipient.basis).toBe(
+      basis,
+    );
+  });
+  test.each(["yes", "optin", "true", "dm"])(
+    "%j is refused: consent is not guessed",
+    (cell) => {
+      expect(reasonFor("username,basis", `ann,${cell}`)).toContain(
+        "basis is none of",
+      );
+    },
+  );
+});
+
+describe("duplicates", () => {
+  const pick = ({ rows, duplicates, refused }: ReturnType<typeof csv>) => ({
+    lines: rows.map(({ line }) => line),
+    duplicates,
+    refused,
+  });
+  test("by handle in any case, and by id", () => {
+    expect(pick(csv("id,username", ",ann", ",ANN", "7,", "7,bob"))).toEqual({
+      lines: [3, 5],
+      duplicates: [
+        { line: 3, of: 2 },
+        { line: 5, of: 4 },
+      ],
+      refused: [],
+    });
+  });
+  test("a row that joins two earlier ones takes the place of both", () => {
+    expect(pick(csv("id,username", "7,", ",ann", "7,ann"))).toEqual({
+      lines: [4],
+      duplicates: [
+        { line: 4, of: 2 },
+        { line: 4, of: 3 },
+      ],
+      refused: [],
+    });
+  });
+  test("one handle with two ids is a contradiction, not a duplicate", () => {
+    expect(pick(csv("id,username", "7,ann", "8,Ann"))).toEqual({
+      lines: [2],
+      duplicates: [],
+      refused: [{ line: 3, reason: "@ann has another id on line 2" }],
+    });
+  });
+});
+
+describe("JSON", () => {
+  const entries =
+    '[\n  {"username": "ann", "Company": "Acme [}\\"", "age": 7, "vip": true, "note": null},\n\n  {"id": 12,\n   "basis": "opt_in"}, {"handle": "@bob"}\n]';
+
+  test.each([
+    ["an array", entries, 0],
+    ["an object with recipients", `{"recipients":\n${entries}}`, 1],
+  ] as const)("%s, by line", (_, text, shift) => {
+    const { rows } = parseRecipients(text, "json");
+    expect(rows.map(({ line }) => line - shift)).toEqual([2, 4, 5]);
+    expect(rows[0]?.recipient).toMatchObject({
+      username: "ann",
+      fields: { company: 'Acme [}"', age: "7", vip: "true" },
+    });
+    expect(rows[1]?.recipient).toMatchObject({ id: "12", basis: "opt_in" });
+    expect(rows[0]?.recipient.fields).not.toHaveProperty("note");
+  });
+
+  test("entries on one line are all kept", () => {
+    expect(
+      parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json").rows.map(
+        ({ recipient }) => recipient.id,
+      ),
+    ).toEqual(["1", "2", "3"]);
+  });
+
+  test.each([
+    ['{"id": 1786543210987654321}', "loses its last digits"],
+    ['{"id": 1.5}', "1 to 19 digits"],
+    ['{"id": 1, "x": {"a": 1}}', "x: neither a text"],
+    ['{"id": 1, "x": [1]}', "x: neither a text"],
+    ['{"id": 1, "__proto__": "x"}', "reserved"],
+    ['{"id": 1, "constructor": "x"}', "reserved"],
+    ['{"id": 1, "": "x"}', "a field without a name"],
+    ['{"username": "a", "handle": "b"}', "two keys mean username"],
+    [`{"id": 1, "x": "${"y".repeat(1001)}"}`, "more than 1000"],
+    [
+      `{"id": 1${Array.from({ length: 51 }, (_, index) => `,"f${index}":1`).join("")}}`,
+      "more than 50",
+    ],
+    ['{"name": "Ann"}', "neither a username nor an id"],
+    ["7", "not an object"],
+    ["null", "not an object"],
+    ["[]", "not an object"],
+  ])("%s is refused", (entry, problem) => {
+    for (const format of ["json", "jsonl"] as const) {
+      const { rows, refused } = parseRecipients(
+        format === "json" ? `[\n${entry}]` : `\n${entry}`,
+        format,
+      );
+      expect({ rows, refused }).toEqual({
+        rows: [],
+        refused: [{ line: 2, reason: expect.stringContaining(problem) }],
+      });
+    }
+  });
+
+  test("a reserved key reaches no prototype", () => {
+    const fields =
+      parseRecipients('[{"id":1,"city":"Rome"}]', "json").rows[0]?.recipient
+        .fields ?? {};
+    expect(Object.getPrototypeOf(fields)).toBeNull();
+    expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
+  });
+
+  test.each([
+    "",
+    "{",
+    '{"recipients": 1}',
+    '{"recipients": [], "more": []}',
+    "7",
+    "[".repeat(200_000),
+  ])("a file that is none is refused as a whole", (text) => {
+    expect(fileFault(text, "json")).toContain("syntax: ");
+  });
+
+  test("JSONL: a bad line costs only itself", () => {
+    const { rows, refused } = parseRecipients(
+      '{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n',
+      "jsonl",
+    );
+    expect(rows.map(({ line }) => line)).toEqual([1, 4]);
+    expect(refused).toEqual([
+      { line: 3, reason: "the line is not valid JSON" },
+    ]);
+  });
+});
+
+describe("limits", () => {
+  test("a file of more than 50 MB", () => {
+    expect(fileFault(new Uint8Array(50 * 1024 * 1024 + 1))).toContain(
+      "too_large",
+    );
+  });
+  test("more than a million rows", () => {
+    expect(fileFault("7\n".repeat(1_000_001), "jsonl")).toContain(
+      "more than 1000000 rows",
+    );
+  });
+});
+
+test("whatever is in the cells, each row is taken, refused or replaced, and nothing else throws", () => {
+  const cell = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 12 }),
+    fc.constantFrom("ann", "@bob", "12", "opt_in", '"', "\r\n", ",", "\uFEFF"),
+  );
+  const quoted = cell.map((text) => `"${text.replaceAll('"', '""')}"`);
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(quoted, quoted, quoted), { maxLength: 12 }),
+      (table) => {
+        const { rows, refused, duplicates } = parseRecipients(
+          `username,basis,note\n${table.map((row) => row.join(",")).join("\n")}`,
+          "csv",
+        );
+        const blank = table.filter((row) =>
+          row.every((text) => text.slice(1, -1).trim() === ""),
+        ).length;
+        expect(rows.length + refused.length + duplicates.length + blank).toBe(
+          table.length,
+        );
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
