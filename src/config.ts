@@ -14,11 +14,7 @@ import { readHttp, type HttpConfig } from "./config/http.ts";
 import { readKey } from "./config/key.ts";
 import { readLog, type LogConfig } from "./config/log.ts";
 import { warnOfMisspelt } from "./config/misspelt.ts";
-import {
-  readOutreach,
-  type OutreachConfig,
-  type ReadFile,
-} from "./config/outreach.ts";
+import { readOutreach, type OutreachConfig, type ReadFile } from "./config/outreach.ts";
 import type { Secret } from "./secret.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */

@@ -11,11 +11,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LEVELS)[number];
 
-export function createLogger(
-  level: LogLevel,
-  write: (line: string) => void,
-  clock: () => number,
-): Logger {
+export function createLogger(level: LogLevel, write: (line: string) => void, clock: () => number): Logger {
   const threshold = LEVELS.indexOf(level);
   const at =
     (name: LogLevel) =>

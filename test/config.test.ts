@@ -56,36 +56,23 @@ describe("an empty environment", () => {
       runMaxMinutes: 180,
       inDoubtSettleSeconds: 60,
     });
-    for (const absent of [
-      config.key,
-      config.x,
-      config.meta,
-      config.chat,
-      config.messaging,
-    ])
+    for (const absent of [config.key, config.x, config.meta, config.chat, config.messaging])
       expect(absent).toBeUndefined();
-    expect([
-      config.outreach.template,
-      config.outreach.sendSpacingSeconds,
-      config.retentionDays,
-    ]).toEqual([undefined, undefined, undefined]);
+    expect([config.outreach.template, config.outreach.sendSpacingSeconds, config.retentionDays]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
     expect([config.bots, config.logLevel]).toEqual(["dispatch", "info"]);
   });
 
   test("warns that the guarded endpoints answer 401", () => {
-    expect(load({}).warnings).toEqual([
-      expect.stringContaining("/api/messaging answer 401"),
-    ]);
+    expect(load({}).warnings).toEqual([expect.stringContaining("/api/messaging answer 401")]);
     expect(load({ API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([]);
   });
 
   test("is the same as one of empty and blank values", () => {
-    const blank = Object.fromEntries(
-      [...variables.keys()].map((name, index) => [
-        name,
-        index % 2 === 0 ? "" : "  ",
-      ]),
-    );
+    const blank = Object.fromEntries([...variables.keys()].map((name, index) => [name, index % 2 === 0 ? "" : "  "]));
     expect(load(blank)).toEqual(load({}));
   });
 });
@@ -113,35 +100,23 @@ test("all faults are told at once, one line each, with variable and wish", () =>
 });
 
 describe("numbers and switches are read strictly", () => {
-  test.each([
-    "99.9",
-    "0x10",
-    "1e2",
-    "-1",
-    "0",
-    "101",
-    "ten",
-    "NaN",
-    "100 messages",
-  ])("DAILY_LIMIT=%s is refused", (value) => {
-    expect(faultsOf({ DAILY_LIMIT: value })).toHaveLength(1);
-  });
+  test.each(["99.9", "0x10", "1e2", "-1", "0", "101", "ten", "NaN", "100 messages"])(
+    "DAILY_LIMIT=%s is refused",
+    (value) => {
+      expect(faultsOf({ DAILY_LIMIT: value })).toHaveLength(1);
+    },
+  );
   test.each([
     ["true", true],
     ["FALSE", false],
     ["1", true],
     ["no", false],
   ] as const)("REQUIRE_CONSENT=%s", (value, expected) => {
-    expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(
-      expected,
-    );
+    expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(expected);
   });
-  test.each(["maybe", "2", "on off"])(
-    "REQUIRE_CONSENT=%s is refused",
-    (value) => {
-      expect(faultsOf({ REQUIRE_CONSENT: value })).toHaveLength(1);
-    },
-  );
+  test.each(["maybe", "2", "on off"])("REQUIRE_CONSENT=%s is refused", (value) => {
+    expect(faultsOf({ REQUIRE_CONSENT: value })).toHaveLength(1);
+  });
 });
 
 describe("secrets", () => {
@@ -158,8 +133,7 @@ describe("secrets", () => {
 
   test("never show in a fault", () => {
     const message = faultsOf(faulty).join("\n");
-    for (const name of Object.keys(faulty))
-      expect(message).toContain(`${name}: `);
+    for (const name of Object.keys(faulty)) expect(message).toContain(`${name}: `);
     expect(message).not.toMatch(/hunter2|ab cd/);
   });
 
@@ -183,18 +157,14 @@ describe("secrets", () => {
     ].join();
     expect(printed).not.toMatch(/s3cret|AAAAAA|0123456789abcdef0123/);
     expect(printed).toContain("[redacted]");
-    expect(config.chat?.webhookUrl.reveal()).toBe(
-      "https://hooks.slack.com/services/T/B/s3cret-chat",
-    );
+    expect(config.chat?.webhookUrl.reveal()).toBe("https://hooks.slack.com/services/T/B/s3cret-chat");
     expect(config.messaging?.botToken.reveal()).toBe("1:s3cret-bot");
   });
 
   test("a secret gives its value to reveal() only", () => {
     const value = secret("s3cret");
     expect(value.reveal()).toBe("s3cret");
-    expect(
-      [String(value), JSON.stringify({ value }), inspect(value)].join(),
-    ).not.toContain("s3cret");
+    expect([String(value), JSON.stringify({ value }), inspect(value)].join()).not.toContain("s3cret");
   });
 });
 
@@ -214,11 +184,10 @@ describe("API_TOKENS", () => {
   });
 
   test("one name may have two tokens, so that a token can be rotated", () => {
-    expect(
-      load({ API_TOKENS: `ops:${TOKEN},ops:${TOKEN}x` }).http.tokens.map(
-        ({ name }) => name,
-      ),
-    ).toEqual(["ops", "ops"]);
+    expect(load({ API_TOKENS: `ops:${TOKEN},ops:${TOKEN}x` }).http.tokens.map(({ name }) => name)).toEqual([
+      "ops",
+      "ops",
+    ]);
   });
 
   test.each([
@@ -229,37 +198,20 @@ describe("API_TOKENS", () => {
     [`ops:${TOKEN}:more`, "Bearer header cannot carry"],
     ["ops:sha256:abc", "not 64 hex digits"],
     [`a:${TOKEN},b:${TOKEN}`, "entry 2 is the token of an earlier name"],
-    [
-      `a:${TOKEN},b:sha256:${sha256}`,
-      "entry 2 is the token of an earlier name",
-    ],
+    [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 is the token of an earlier name"],
   ])("%s is refused", (value, problem) => {
-    expect(faultsOf({ API_TOKENS: value })).toEqual([
-      expect.stringContaining(problem),
-    ]);
+    expect(faultsOf({ API_TOKENS: value })).toEqual([expect.stringContaining(problem)]);
   });
 });
 
 describe("AUTH_POLICY", () => {
-  test.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])(
-    "is spec on %s",
-    (HOST) => {
-      expect(load({ HOST }).http.authPolicy).toBe("spec");
-    },
-  );
-  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])(
-    "is strict on %s, and wants a token",
-    (HOST) => {
-      expect(load({ HOST, API_TOKENS: `ops:${TOKEN}` }).http.authPolicy).toBe(
-        "strict",
-      );
-      expect(faultsOf({ HOST })).toEqual([
-        expect.stringMatching(
-          /^API_TOKENS: missing, but HOST .* can be reached/,
-        ),
-      ]);
-    },
-  );
+  test.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])("is spec on %s", (HOST) => {
+    expect(load({ HOST }).http.authPolicy).toBe("spec");
+  });
+  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])("is strict on %s, and wants a token", (HOST) => {
+    expect(load({ HOST, API_TOKENS: `ops:${TOKEN}` }).http.authPolicy).toBe("strict");
+    expect(faultsOf({ HOST })).toEqual([expect.stringMatching(/^API_TOKENS: missing, but HOST .* can be reached/)]);
+  });
   test("spec by hand on another address is allowed and warned of", () => {
     const config = load({
       HOST: "0.0.0.0",
@@ -267,9 +219,7 @@ describe("AUTH_POLICY", () => {
       API_TOKENS: `ops:${TOKEN}`,
     });
     expect(config.http.authPolicy).toBe("spec");
-    expect(config.warnings).toEqual([
-      expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0"),
-    ]);
+    expect(config.warnings).toEqual([expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0")]);
   });
   test("strict with X wants the account that may authorize", () => {
     const env = {
@@ -278,51 +228,34 @@ describe("AUTH_POLICY", () => {
       X_CLIENT_ID: "id",
       MESSAGE_TEMPLATE: "hi",
     };
-    expect(faultsOf(env)).toEqual([
-      expect.stringMatching(/^X_ACCOUNT: missing/),
-    ]);
+    expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
     expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
   });
   test("a faulty token is told once, not as missing too", () => {
-    expect(
-      faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" }),
-    ).toHaveLength(1);
+    expect(faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" })).toHaveLength(1);
   });
 });
 
 describe("OPEN_ROUTES", () => {
   const strict = { AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
   test("takes known paths", () => {
-    expect(
-      load({ ...strict, OPEN_ROUTES: "/api/tracking/event, /social/stats" })
-        .http.openRoutes,
-    ).toEqual(["/api/tracking/event", "/social/stats"]);
+    expect(load({ ...strict, OPEN_ROUTES: "/api/tracking/event, /social/stats" }).http.openRoutes).toEqual([
+      "/api/tracking/event",
+      "/social/stats",
+    ]);
   });
-  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])(
-    "%s is no route",
-    (OPEN_ROUTES) => {
-      expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([
-        expect.stringContaining("is no route"),
-      ]);
-    },
-  );
-  test.each(["/api/messaging", "/api/tracking/test"])(
-    "%s stays guarded",
-    (OPEN_ROUTES) => {
-      expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([
-        expect.stringContaining("always wants a token"),
-      ]);
-    },
-  );
+  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])("%s is no route", (OPEN_ROUTES) => {
+    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("is no route")]);
+  });
+  test.each(["/api/messaging", "/api/tracking/test"])("%s stays guarded", (OPEN_ROUTES) => {
+    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("always wants a token")]);
+  });
 });
 
 describe("addresses", () => {
   test.each([
     [{ PUBLIC_URL: "https://Reach.Example/" }, "https://reach.example"],
-    [
-      { PUBLIC_URL: "https://reach.example:8443" },
-      "https://reach.example:8443",
-    ],
+    [{ PUBLIC_URL: "https://reach.example:8443" }, "https://reach.example:8443"],
     [{ HOST: "::1", PORT: "80" }, "http://[::1]:80"],
   ])("%o gives the origin %s", (env, expected) => {
     expect(load(env).http.publicUrl).toBe(expected);
@@ -336,56 +269,41 @@ describe("addresses", () => {
     "https://",
     "https:reach.example",
   ])("PUBLIC_URL=%s is refused", (PUBLIC_URL) => {
-    expect(faultsOf({ PUBLIC_URL })).toEqual([
-      expect.stringContaining("not a plain origin"),
-    ]);
+    expect(faultsOf({ PUBLIC_URL })).toEqual([expect.stringContaining("not a plain origin")]);
   });
   test("a plain http PUBLIC_URL elsewhere is warned of", () => {
-    expect(
-      load({ PUBLIC_URL: "http://reach.example", API_TOKENS: `ops:${TOKEN}` })
-        .warnings,
-    ).toEqual([expect.stringContaining("plain http")]);
+    expect(load({ PUBLIC_URL: "http://reach.example", API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([
+      expect.stringContaining("plain http"),
+    ]);
   });
-  test.each([
-    "X_API_URL",
-    "X_AUTHORIZE_URL",
-    "META_API_URL",
-    "TELEGRAM_API_URL",
-    "CHAT_WEBHOOK_URL",
-  ])("%s is https, or http to this machine", (name) => {
-    for (const good of [
-      "http://127.0.0.1:9/x",
-      "http://localhost:9",
-      "http://[::1]:9",
-      "https://api.example/v1/",
-    ])
-      expect(faultsOf({ [name]: good })).toEqual([]);
-    for (const bad of [
-      "http://api.example",
-      "http://127.0.0.1.evil.example",
-      "ftp://api.example",
-      "api.example",
-      "https://a:b@api.example",
-      "https://api.example/?t=1",
-      "https://a b",
-    ]) {
-      expect(faultsOf({ [name]: bad })).not.toEqual([]);
-    }
-  });
+  test.each(["X_API_URL", "X_AUTHORIZE_URL", "META_API_URL", "TELEGRAM_API_URL", "CHAT_WEBHOOK_URL"])(
+    "%s is https, or http to this machine",
+    (name) => {
+      for (const good of ["http://127.0.0.1:9/x", "http://localhost:9", "http://[::1]:9", "https://api.example/v1/"])
+        expect(faultsOf({ [name]: good })).toEqual([]);
+      for (const bad of [
+        "http://api.example",
+        "http://127.0.0.1.evil.example",
+        "ftp://api.example",
+        "api.example",
+        "https://a:b@api.example",
+        "https://api.example/?t=1",
+        "https://a b",
+      ]) {
+        expect(faultsOf({ [name]: bad })).not.toEqual([]);
+      }
+    },
+  );
   test("a base URL has no trailing slash", () => {
-    expect(
-      load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x
-        ?.apiUrl,
-    ).toBe("https://api.example/v1");
-    expect(
-      load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl,
-    ).toBe("https://api.example");
+    expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x?.apiUrl).toBe("https://api.example/v1");
+    expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl).toBe("https://api.example");
   });
   test("ALLOWED_HOSTS are host names, with or without a port", () => {
-    expect(
-      load({ ALLOWED_HOSTS: "Reach.Example, 10.0.0.5:8080,[::1]:80" }).http
-        .allowedHosts,
-    ).toEqual(["reach.example", "10.0.0.5:8080", "[::1]:80"]);
+    expect(load({ ALLOWED_HOSTS: "Reach.Example, 10.0.0.5:8080,[::1]:80" }).http.allowedHosts).toEqual([
+      "reach.example",
+      "10.0.0.5:8080",
+      "[::1]:80",
+    ]);
     for (const bad of ["https://reach.example", "*", "reach.example/x", "a b"])
       expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
   });
@@ -409,9 +327,7 @@ describe("DATABASE_URL", () => {
     ["sqlite:a.db?mode=ro", "plain file path"],
     ["sqlite:data/", "plain file path"],
   ])("%s is refused", (DATABASE_URL, problem) => {
-    expect(faultsOf({ DATABASE_URL })).toEqual([
-      expect.stringContaining(problem),
-    ]);
+    expect(faultsOf({ DATABASE_URL })).toEqual([expect.stringContaining(problem)]);
   });
 });
 
@@ -420,9 +336,7 @@ describe("REACHLOG_KEY", () => {
   const forms = ["hex", "base64", "base64url"] as const;
   test.each(forms)("takes 32 bytes as %s", (form) => {
     const text = Buffer.from(bytes).toString(form);
-    expect(decodeKey(load({ REACHLOG_KEY: text }).key?.reveal() ?? "")).toEqual(
-      bytes,
-    );
+    expect(decodeKey(load({ REACHLOG_KEY: text }).key?.reveal() ?? "")).toEqual(bytes);
   });
   test.each([
     "short",
@@ -446,9 +360,7 @@ describe("half a credential names the missing half", () => {
     ["X_ACCOUNT", "ann", "X_CLIENT_ID"],
   ])("%s alone", (name, value, missing) => {
     expect(faultsOf({ [name]: value })).toEqual([
-      expect.stringMatching(
-        new RegExp(`^${missing}: missing, but ${name} is set`),
-      ),
+      expect.stringMatching(new RegExp(`^${missing}: missing, but ${name} is set`)),
     ]);
   });
 });
@@ -464,68 +376,40 @@ describe("what this version does not serve is said", () => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
   });
   test("sources keep their order, each once", () => {
-    expect(
-      load({ RECIPIENT_SOURCES: "Followers, list,followers" }).outreach.sources,
-    ).toEqual(["followers", "list"]);
+    expect(load({ RECIPIENT_SOURCES: "Followers, list,followers" }).outreach.sources).toEqual(["followers", "list"]);
   });
-  test.each([
-    "LINE_CHANNEL_ACCESS_TOKEN",
-    "WHATSAPP_TOKEN",
-    "X_SEARCH_QUERY",
-    "X_LIST_ID",
-  ])("%s is warned of", (name) => {
-    expect(load({ [name]: "1" }).warnings).toContainEqual(
-      expect.stringContaining(name),
-    );
-  });
+  test.each(["LINE_CHANNEL_ACCESS_TOKEN", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
+    "%s is warned of",
+    (name) => {
+      expect(load({ [name]: "1" }).warnings).toContainEqual(expect.stringContaining(name));
+    },
+  );
 });
 
 describe("the template", () => {
   test("comes from the variable or from the file", () => {
-    expect(
-      load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text,
-    ).toBe("Hi {{name}}");
-    const fromFile = load(
-      { MESSAGE_TEMPLATE_FILE: "dm.txt" },
-      (path) => `\uFEFFfrom ${path}`,
-    );
+    expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text).toBe("Hi {{name}}");
+    const fromFile = load({ MESSAGE_TEMPLATE_FILE: "dm.txt" }, (path) => `\uFEFFfrom ${path}`);
     expect(fromFile.outreach.template?.text).toBe("from dm.txt");
   });
   test.each([
-    [
-      { MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" },
-      "given beside MESSAGE_TEMPLATE",
-    ],
-    [
-      { MESSAGE_TEMPLATE_FILE: "gone.txt" },
-      '"gone.txt" cannot be read (ENOENT)',
-    ],
-    [
-      { MESSAGE_TEMPLATE: "Hi\nyou {{name" },
-      "MESSAGE_TEMPLATE: line 2, column 5",
-    ],
+    [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "given beside MESSAGE_TEMPLATE"],
+    [{ MESSAGE_TEMPLATE_FILE: "gone.txt" }, '"gone.txt" cannot be read (ENOENT)'],
+    [{ MESSAGE_TEMPLATE: "Hi\nyou {{name" }, "MESSAGE_TEMPLATE: line 2, column 5"],
   ])("%o is refused", (env, problem) => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
   });
   test("without one and with X configured no run can start, which is said", () => {
-    expect(load({ X_CLIENT_ID: "id" }).warnings).toContainEqual(
-      expect.stringContaining("no run can start"),
-    );
+    expect(load({ X_CLIENT_ID: "id" }).warnings).toContainEqual(expect.stringContaining("no run can start"));
   });
 });
 
-test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])(
-  "QUOTA_TIMEZONE=%s",
-  (QUOTA_TIMEZONE) => {
-    expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
-  },
-);
-test.each(["Berlin", "+02:00", "Mars/Base"])(
-  "QUOTA_TIMEZONE=%s is refused",
-  (QUOTA_TIMEZONE) => {
-    expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
-  },
-);
+test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])("QUOTA_TIMEZONE=%s", (QUOTA_TIMEZONE) => {
+  expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
+});
+test.each(["Berlin", "+02:00", "Mars/Base"])("QUOTA_TIMEZONE=%s is refused", (QUOTA_TIMEZONE) => {
+  expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
+});
 
 describe("misspelt variables", () => {
   test.each([
@@ -534,9 +418,7 @@ describe("misspelt variables", () => {
     ["META_PIXELID", "META_PIXEL_ID"],
     ["daily_limit", "DAILY_LIMIT"],
   ])("%s is taken for %s", (name, meant) => {
-    expect(load({ [name]: "1" }).warnings).toContainEqual(
-      `${name} is not read. Was ${meant} meant?`,
-    );
+    expect(load({ [name]: "1" }).warnings).toContainEqual(`${name} is not read. Was ${meant} meant?`);
   });
   test("an unknown REACHLOG_ setting is warned of", () => {
     expect(load({ REACHLOG_COLOUR: "1" }).warnings).toContainEqual(
@@ -559,32 +441,21 @@ describe("misspelt variables", () => {
 });
 
 describe(".env.example", () => {
-  const lines = readFileSync(
-    new URL("../.env.example", import.meta.url),
-    "utf8",
-  ).split("\n");
-  const settings = lines.flatMap(
-    (line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? [],
-  );
+  const lines = readFileSync(new URL("../.env.example", import.meta.url), "utf8").split("\n");
+  const settings = lines.flatMap((line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? []);
   const documented = new Map(
-    Array.from({ length: settings.length / 2 }, (_, index) => [
-      settings[index * 2],
-      settings[index * 2 + 1],
-    ]),
+    Array.from({ length: settings.length / 2 }, (_, index) => [settings[index * 2], settings[index * 2 + 1]]),
   );
 
   test("names every variable once, each under a comment of its own", () => {
     expect(new Set(documented.keys())).toEqual(new Set(variables.keys()));
     expect(settings).toHaveLength(variables.size * 2);
     for (const [index, line] of lines.entries()) {
-      if (/^# [A-Z_]+=/.test(line))
-        expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
+      if (/^# [A-Z_]+=/.test(line)) expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
     }
   });
   test("tells the defaults that the code has", () => {
     for (const [name, schema] of variables)
-      expect(`${name}=${documented.get(name)}`).toBe(
-        `${name}=${schema.default ?? ""}`,
-      );
+      expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
   });
 });

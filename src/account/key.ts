@@ -1,5 +1,6 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { decodeKey } from "../config/key.ts";
 
 /** AES-256 and everything derived from it. */
 export const KEY_BYTES = 32;
@@ -21,11 +22,10 @@ export function loadKeyFile(file: string): Uint8Array {
   return key;
 }
 
-/** A key given as 64 hex digits or as base64 of 32 bytes; `source` names it in errors. */
+/** A key given as text; `source` names it in errors. */
 export function parseKey(text: string, source: string): Uint8Array {
-  const encoding = /^[0-9a-f]{64}$/i.test(text) ? "hex" : "base64";
-  const key = Buffer.from(text, encoding);
-  if (key.length !== KEY_BYTES) throw new KeyError(`${source} holds no key: 64 hex digits or base64 of 32 bytes`);
+  const key = decodeKey(text);
+  if (key === undefined) throw new KeyError(`${source} holds no key: 64 hex digits or base64 of 32 bytes`);
   return key;
 }
 

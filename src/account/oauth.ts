@@ -6,7 +6,15 @@ import type { Secret } from "../secret.ts";
  * What the service asks for: DMs (write needs read), users, followers, and `offline.access` for a refresh token.
  * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
-export const SCOPES = ["dm.write", "dm.read", "tweet.read", "users.read", "follows.read", "list.read", "offline.access"];
+export const SCOPES = [
+  "dm.write",
+  "dm.read",
+  "tweet.read",
+  "users.read",
+  "follows.read",
+  "list.read",
+  "offline.access",
+];
 
 /** A refresh must not be given up early: the network may have rotated the token already. */
 const TOKEN_TIMEOUT_MS = 30_000;
@@ -128,7 +136,10 @@ function rawBasic(secret: Secret): oauth.ClientAuth {
 }
 
 function throughSafeFetch(safeFetch: SafeFetch) {
-  return async (url: string, init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>): Promise<Response> => {
+  return async (
+    url: string,
+    init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>,
+  ): Promise<Response> => {
     const { status, headers, text } = await safeFetch(url, {
       method: init.method,
       headers: init.headers,

@@ -40,8 +40,12 @@ export function openVault(file: string, masterKey: Uint8Array): Vault {
     PRAGMA secure_delete=ON; PRAGMA trusted_schema=OFF;
     CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, version INTEGER NOT NULL, sealed BLOB NOT NULL) STRICT`);
   const select = database.prepare("SELECT version, sealed FROM secrets WHERE name = ?");
-  const insert = database.prepare("INSERT INTO secrets (name, version, sealed) VALUES (?, 1, ?) ON CONFLICT DO NOTHING");
-  const update = database.prepare("UPDATE secrets SET version = version + 1, sealed = ? WHERE name = ? AND version = ?");
+  const insert = database.prepare(
+    "INSERT INTO secrets (name, version, sealed) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
+  );
+  const update = database.prepare(
+    "UPDATE secrets SET version = version + 1, sealed = ? WHERE name = ? AND version = ?",
+  );
   const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
 
   const vault: Vault = {

@@ -35,48 +35,27 @@ export interface MessagingConfig {
 }
 
 /** Addresses are checked even when nothing uses them yet: a fault told early is cheaper. */
-export function readX(
-  values: Environment,
-  env: RawEnvironment,
-  report: Report,
-): XConfig | undefined {
+export function readX(values: Environment, env: RawEnvironment, report: Report): XConfig | undefined {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
-  const authorizeUrl = readUrl(
-    "X_AUTHORIZE_URL",
-    values.X_AUTHORIZE_URL,
-    report,
-  );
-  for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT"] as const)
-    needs(name, "X_CLIENT_ID", env, report);
+  const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
+  for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT"] as const) needs(name, "X_CLIENT_ID", env, report);
   if (values.X_CLIENT_ID === undefined) return undefined;
   return {
     clientId: values.X_CLIENT_ID,
-    clientSecret:
-      values.X_CLIENT_SECRET === undefined
-        ? undefined
-        : secret(values.X_CLIENT_SECRET),
+    clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
     apiUrl,
     authorizeUrl,
   };
 }
 
-export function readMeta(
-  values: Environment,
-  env: RawEnvironment,
-  report: Report,
-): MetaConfig | undefined {
+export function readMeta(values: Environment, env: RawEnvironment, report: Report): MetaConfig | undefined {
   const apiUrl = readUrl("META_API_URL", values.META_API_URL, report);
   needs("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
   needs("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);
-  if (
-    values.META_PIXEL_ID === undefined ||
-    values.META_ACCESS_TOKEN === undefined
-  ) {
+  if (values.META_PIXEL_ID === undefined || values.META_ACCESS_TOKEN === undefined) {
     if (values.META_TEST_EVENT_CODE !== undefined)
-      report.warn(
-        "META_TEST_EVENT_CODE has no effect: META_PIXEL_ID is not set.",
-      );
+      report.warn("META_TEST_EVENT_CODE has no effect: META_PIXEL_ID is not set.");
     return undefined;
   }
   return {
@@ -87,33 +66,20 @@ export function readMeta(
   };
 }
 
-export function readChat(
-  values: Environment,
-  report: Report,
-): ChatConfig | undefined {
+export function readChat(values: Environment, report: Report): ChatConfig | undefined {
   if (values.CHAT_WEBHOOK_URL === undefined) return undefined;
   return {
     provider: values.CHAT_PROVIDER,
-    webhookUrl: secret(
-      readUrl("CHAT_WEBHOOK_URL", values.CHAT_WEBHOOK_URL, report),
-    ),
+    webhookUrl: secret(readUrl("CHAT_WEBHOOK_URL", values.CHAT_WEBHOOK_URL, report)),
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
   };
 }
 
-export function readMessaging(
-  values: Environment,
-  env: RawEnvironment,
-  report: Report,
-): MessagingConfig | undefined {
+export function readMessaging(values: Environment, env: RawEnvironment, report: Report): MessagingConfig | undefined {
   const apiUrl = readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report);
   needs("TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID", env, report);
   needs("TELEGRAM_CHAT_ID", "TELEGRAM_BOT_TOKEN", env, report);
-  if (
-    values.TELEGRAM_BOT_TOKEN === undefined ||
-    values.TELEGRAM_CHAT_ID === undefined
-  )
-    return undefined;
+  if (values.TELEGRAM_BOT_TOKEN === undefined || values.TELEGRAM_CHAT_ID === undefined) return undefined;
   return {
     provider: values.MESSAGING_PROVIDER,
     botToken: secret(values.TELEGRAM_BOT_TOKEN),
@@ -123,17 +89,8 @@ export function readMessaging(
 }
 
 /** Half a credential is a mistake, not a channel left out. */
-function needs(
-  name: Variable,
-  other: Variable,
-  env: RawEnvironment,
-  report: Report,
-): void {
+function needs(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
   if (given(env, name) !== undefined && given(env, other) === undefined) {
-    report.fault(
-      other,
-      `missing, but ${name} is set`,
-      `both ${name} and ${other}, or neither`,
-    );
+    report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
   }
 }

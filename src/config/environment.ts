@@ -31,10 +31,7 @@ export function given(env: RawEnvironment, name: string): string | undefined {
  * Checks every variable against the schema. A faulty one is reported and takes its default, so that the
  * checks across variables still run and their faults are told in the same go.
  */
-export function readEnvironment(
-  env: RawEnvironment,
-  report: Report,
-): Environment {
+export function readEnvironment(env: RawEnvironment, report: Report): Environment {
   const values: Record<string, unknown> = {};
   for (const [name, schema] of variables) {
     const raw = given(env, name);
@@ -42,11 +39,7 @@ export function readEnvironment(
   }
   for (const name of faultyVariables(values)) {
     const schema = variables.get(name);
-    report.fault(
-      name,
-      problemOf(schema, given(env, name) ?? ""),
-      schema?.description ?? "another value",
-    );
+    report.fault(name, problemOf(schema, given(env, name) ?? ""), schema?.description ?? "another value");
     delete values[name];
   }
   const complete = withDefaults(values);
@@ -56,39 +49,26 @@ export function readEnvironment(
 
 /** Strict on purpose: TypeBox's own conversion takes `99.9` for 99 and `0x10` for 16. */
 function convert(schema: TSchema, raw: string): unknown {
-  if (schema["type"] === "integer")
-    return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
-  if (schema["type"] === "boolean")
-    return BOOLEANS.get(raw.toLowerCase()) ?? raw;
+  if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
+  if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
   return raw;
 }
 
 function faultyVariables(values: Record<string, unknown>): Set<string> {
-  return new Set(
-    [...Value.Errors(environmentSchema, withDefaults(values))].map((error) =>
-      error.path.slice(1),
-    ),
-  );
+  return new Set([...Value.Errors(environmentSchema, withDefaults(values))].map((error) => error.path.slice(1)));
 }
 
 function withDefaults(values: Record<string, unknown>): unknown {
   return Value.Default(environmentSchema, { ...values });
 }
 
-function problemOf(
-  schema: (TSchema & { readonly shown?: boolean }) | undefined,
-  raw: string,
-): string {
-  return schema?.shown === true
-    ? `${shown(raw)} is not accepted`
-    : "the value is not accepted";
+function problemOf(schema: (TSchema & { readonly shown?: boolean }) | undefined, raw: string): string {
+  return schema?.shown === true ? `${shown(raw)} is not accepted` : "the value is not accepted";
 }
 
 /** A harmless value, quoted and cut, for a message. */
 export function shown(raw: string): string {
-  return JSON.stringify(
-    raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw,
-  );
+  return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
 
 /** `a, b,,c` as `["a", "b", "c"]`. */

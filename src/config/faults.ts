@@ -10,14 +10,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly faults: readonly Fault[];
   constructor(faults: readonly Fault[]) {
-    super(
-      faults
-        .map(
-          (fault) =>
-            `${fault.variable}: ${fault.problem}; wanted: ${fault.wanted}`,
-        )
-        .join("\n"),
-    );
+    super(faults.map((fault) => `${fault.variable}: ${fault.problem}; wanted: ${fault.wanted}`).join("\n"));
     this.faults = faults;
   }
 }

@@ -33,22 +33,13 @@ const OPENABLE_ROUTES: ReadonlySet<string> = new Set([
 ]);
 
 /** These ask for a token under every policy. */
-const GUARDED_ROUTES: ReadonlySet<string> = new Set([
-  "/api/tracking/test",
-  "/api/messaging",
-]);
+const GUARDED_ROUTES: ReadonlySet<string> = new Set(["/api/tracking/test", "/api/messaging"]);
 
-const HOST_ENTRY =
-  /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-export function readHttp(
-  values: Environment,
-  env: RawEnvironment,
-  report: Report,
-): HttpConfig {
+export function readHttp(values: Environment, env: RawEnvironment, report: Report): HttpConfig {
   const tokens = readTokens(values.API_TOKENS, report);
-  const authPolicy =
-    values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
+  const authPolicy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   checkPolicy(authPolicy, values, env, report);
   return {
     host: values.HOST,
@@ -64,29 +55,14 @@ export function readHttp(
 }
 
 /** Whether something was given is asked of the raw environment: a faulty token is told once, not as missing too. */
-function checkPolicy(
-  policy: "spec" | "strict",
-  values: Environment,
-  env: RawEnvironment,
-  report: Report,
-): void {
+function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnvironment, report: Report): void {
   const hasToken = given(env, "API_TOKENS") !== undefined;
   const why =
-    values.AUTH_POLICY === "strict"
-      ? "AUTH_POLICY is strict"
-      : `HOST ${values.HOST} can be reached by others`;
+    values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
   if (policy === "strict" && !hasToken) {
-    report.fault(
-      "API_TOKENS",
-      `missing, but ${why}`,
-      "at least one name:token (openssl rand -hex 32 makes a token)",
-    );
+    report.fault("API_TOKENS", `missing, but ${why}`, "at least one name:token (openssl rand -hex 32 makes a token)");
   }
-  if (
-    policy === "strict" &&
-    given(env, "X_CLIENT_ID") !== undefined &&
-    given(env, "X_ACCOUNT") === undefined
-  ) {
+  if (policy === "strict" && given(env, "X_CLIENT_ID") !== undefined && given(env, "X_ACCOUNT") === undefined) {
     report.fault(
       "X_ACCOUNT",
       `missing, but ${why}`,
@@ -94,9 +70,7 @@ function checkPolicy(
     );
   }
   if (policy === "spec" && !hasToken) {
-    report.warn(
-      "API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to everyone.",
-    );
+    report.warn("API_TOKENS is not set: /api/tracking/test and /api/messaging answer 401 to everyone.");
   }
   if (policy === "spec" && !isLoopback(values.HOST)) {
     report.warn(
@@ -120,13 +94,7 @@ function readAllowedHosts(raw: string | undefined, report: Report): string[] {
 function readPublicUrl(values: Environment, report: Report): string {
   if (values.PUBLIC_URL === undefined) return defaultPublicUrl(values, report);
   const url = parseHttpUrl(values.PUBLIC_URL);
-  if (
-    url === undefined ||
-    url.username !== "" ||
-    url.pathname !== "/" ||
-    url.search !== "" ||
-    url.hash !== ""
-  ) {
+  if (url === undefined || url.username !== "" || url.pathname !== "/" || url.search !== "" || url.hash !== "") {
     report.fault(
       "PUBLIC_URL",
       "not a plain origin",
@@ -135,9 +103,7 @@ function readPublicUrl(values: Environment, report: Report): string {
     return "";
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    report.warn(
-      "PUBLIC_URL is plain http: API tokens and session cookies travel in the clear.",
-    );
+    report.warn("PUBLIC_URL is plain http: API tokens and session cookies travel in the clear.");
   }
   return url.origin;
 }
@@ -153,28 +119,15 @@ function defaultPublicUrl(values: Environment, report: Report): string {
   return `http://${host}:${values.PORT}`;
 }
 
-function readOpenRoutes(
-  raw: string | undefined,
-  policy: "spec" | "strict",
-  report: Report,
-): string[] {
+function readOpenRoutes(raw: string | undefined, policy: "spec" | "strict", report: Report): string[] {
   const routes = commaList(raw);
   for (const route of routes) {
     if (GUARDED_ROUTES.has(route)) {
-      report.fault(
-        "OPEN_ROUTES",
-        `${route} always wants a token`,
-        "routes other than the two guarded ones",
-      );
+      report.fault("OPEN_ROUTES", `${route} always wants a token`, "routes other than the two guarded ones");
     } else if (!OPENABLE_ROUTES.has(route)) {
-      report.fault(
-        "OPEN_ROUTES",
-        `${shown(route)} is no route`,
-        `some of ${[...OPENABLE_ROUTES].join(", ")}`,
-      );
+      report.fault("OPEN_ROUTES", `${shown(route)} is no route`, `some of ${[...OPENABLE_ROUTES].join(", ")}`);
     }
   }
-  if (routes.length > 0 && policy === "spec")
-    report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
+  if (routes.length > 0 && policy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return routes;
 }

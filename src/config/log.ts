@@ -12,26 +12,15 @@ const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite";
 /** `sqlite:./a`, `sqlite:/a` and `sqlite:///a`. The URL may hold a password, so it is never repeated. */
 export function readLog(raw: string, report: Report): LogConfig {
   if (/^postgres(?:ql)?:/i.test(raw)) {
-    report.fault(
-      "DATABASE_URL",
-      "PostgreSQL is not supported yet by this version",
-      WANTED,
-    );
+    report.fault("DATABASE_URL", "PostgreSQL is not supported yet by this version", WANTED);
   }
   const file = /^sqlite:(?:\/\/)?(.+)$/i.exec(raw)?.[1];
   if (file === undefined) {
-    if (!/^postgres/i.test(raw))
-      report.fault("DATABASE_URL", "not the address of an event log", WANTED);
+    if (!/^postgres/i.test(raw)) report.fault("DATABASE_URL", "not the address of an event log", WANTED);
     return { kind: "sqlite", file: "" };
   }
   // A log in memory would lose what it acknowledged, and `?` starts options that nobody reads.
-  if (file.includes(":memory:"))
-    report.fault(
-      "DATABASE_URL",
-      "a log in memory is lost with the process",
-      WANTED,
-    );
-  if (file.includes("?") || file.endsWith("/"))
-    report.fault("DATABASE_URL", "not a plain file path", WANTED);
+  if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
+  if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
   return { kind: "sqlite", file };
 }

@@ -15,23 +15,15 @@ const UNSERVED_PREFIX = /^(?:LINE|WHATSAPP)_/;
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   for (const name of Object.keys(env).filter((key) => !variables.has(key))) {
     const meant = [...variables.keys()].find((known) => isClose(name, known));
-    if (meant !== undefined)
-      report.warn(`${name} is not read. Was ${meant} meant?`);
-    else if (name.startsWith("REACHLOG_"))
-      report.warn(`${name} is not read: there is no such setting.`);
+    if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
+    else if (name.startsWith("REACHLOG_")) report.warn(`${name} is not read: there is no such setting.`);
     else if (UNSERVED_PREFIX.test(name))
-      report.warn(
-        `${name} is not read: that network is not supported yet by this version.`,
-      );
+      report.warn(`${name} is not read: that network is not supported yet by this version.`);
   }
 }
 
 function isClose(name: string, known: string): boolean {
-  if (
-    known.length < NAME_CHARS_MIN ||
-    Math.abs(name.length - known.length) > EDITS_MAX
-  )
-    return false;
+  if (known.length < NAME_CHARS_MIN || Math.abs(name.length - known.length) > EDITS_MAX) return false;
   return editDistance(name.toUpperCase(), known) <= EDITS_MAX;
 }
 
@@ -41,15 +33,8 @@ function editDistance(a: string, b: string): number {
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
-      const replaced =
-        (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(
-        Math.min(
-          replaced,
-          (above[column] ?? 0) + 1,
-          (current[column - 1] ?? 0) + 1,
-        ),
-      );
+      const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
     above = current;
   }

@@ -1,10 +1,4 @@
-import {
-  Type,
-  type Static,
-  type TOptional,
-  type TSchema,
-  type TUnsafe,
-} from "@sinclair/typebox";
+import { Type, type Static, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
 
 /** `shown` lets a faulty value be repeated in a message. Opt-in: a value not known to be harmless stays unsaid. */
 interface Wording {
@@ -19,9 +13,7 @@ const DAILY_LIMIT_MAX = 100;
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 const text = (description: string, pattern?: string) =>
-  Type.Optional(
-    Type.String({ description, ...(pattern === undefined ? {} : { pattern }) }),
-  );
+  Type.Optional(Type.String({ description, ...(pattern === undefined ? {} : { pattern }) }));
 
 const shownText = (description: string, pattern: string) =>
   Type.Optional(
@@ -30,12 +22,7 @@ const shownText = (description: string, pattern: string) =>
     }),
   );
 
-const count = (
-  minimum: number,
-  maximum: number,
-  fallback: number,
-  unit: string,
-) =>
+const count = (minimum: number, maximum: number, fallback: number, unit: string) =>
   Type.Integer({
     minimum,
     maximum,
@@ -44,19 +31,12 @@ const count = (
   });
 
 const optionalCount = (minimum: number, maximum: number, unit: string) =>
-  Type.Optional(
-    Type.Integer({ minimum, maximum, ...whole(minimum, maximum, unit) }),
-  );
+  Type.Optional(Type.Integer({ minimum, maximum, ...whole(minimum, maximum, unit) }));
 
-const choice = <const T extends string>(
-  values: readonly T[],
-  fallback: T,
-): TUnsafe<T> =>
+const choice = <const T extends string>(values: readonly T[], fallback: T): TUnsafe<T> =>
   Type.Unsafe<T>(Type.String({ ...oneOf(values), default: fallback }));
 
-const optionalChoice = <const T extends string>(
-  values: readonly T[],
-): TOptional<TUnsafe<T>> =>
+const optionalChoice = <const T extends string>(values: readonly T[]): TOptional<TUnsafe<T>> =>
   Type.Optional(Type.Unsafe<T>(Type.String(oneOf(values))));
 
 function whole(minimum: number, maximum: number, unit: string): Wording {
@@ -66,9 +46,7 @@ function whole(minimum: number, maximum: number, unit: string): Wording {
   };
 }
 
-function oneOf(
-  values: readonly string[],
-): Wording & { readonly pattern: string } {
+function oneOf(values: readonly string[]): Wording & { readonly pattern: string } {
   return {
     description: `one of ${values.join(", ")}`,
     pattern: `^(?:${values.join("|")})$`,
@@ -85,9 +63,7 @@ export const environmentSchema = Type.Object({
     shown: true,
   }),
   PORT: count(0, 65_535, 3000, "a port (0 takes any free one)"),
-  ALLOWED_HOSTS: text(
-    "host names, with or without a port, separated by commas",
-  ),
+  ALLOWED_HOSTS: text("host names, with or without a port, separated by commas"),
   PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
   API_TOKENS: text("name:token or name:sha256:hex, separated by commas"),
   AUTH_POLICY: optionalChoice(["spec", "strict"]),
@@ -99,19 +75,11 @@ export const environmentSchema = Type.Object({
     default: "sqlite:./data/reachlog.sqlite",
     description: "sqlite:PATH",
   }),
-  REACHLOG_KEY: text(
-    "32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)",
-  ),
+  REACHLOG_KEY: text("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
-  X_CLIENT_SECRET: text(
-    "the client secret of the X app",
-    "^[\\x21-\\x7e]{1,500}$",
-  ),
-  X_ACCOUNT: shownText(
-    "an X handle of 1 to 15 letters, digits and underscores",
-    X_HANDLE,
-  ),
+  X_CLIENT_SECRET: text("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
+  X_ACCOUNT: shownText("an X handle of 1 to 15 letters, digits and underscores", X_HANDLE),
   X_API_URL: Type.String({
     default: "https://api.x.com",
     description: "a base URL",
@@ -138,12 +106,7 @@ export const environmentSchema = Type.Object({
     default: "stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out",
     description: "words separated by commas",
   }),
-  DAILY_LIMIT: count(
-    1,
-    DAILY_LIMIT_MAX,
-    DAILY_LIMIT_MAX,
-    "direct messages a day",
-  ),
+  DAILY_LIMIT: count(1, DAILY_LIMIT_MAX, DAILY_LIMIT_MAX, "direct messages a day"),
   QUOTA_TIMEZONE: Type.String({
     default: "UTC",
     description: "an IANA time zone such as Europe/Berlin",
@@ -153,18 +116,9 @@ export const environmentSchema = Type.Object({
   IN_DOUBT_SETTLE_SECONDS: count(0, 3600, 60, "seconds"),
   SEND_SPACING_SECONDS: optionalCount(0, 3600, "seconds"),
 
-  META_PIXEL_ID: shownText(
-    "the number of a Meta pixel or dataset",
-    "^[0-9]{1,20}$",
-  ),
-  META_ACCESS_TOKEN: text(
-    "an access token without spaces",
-    "^[\\x21-\\x7e]{1,1000}$",
-  ),
-  META_TEST_EVENT_CODE: shownText(
-    "a code such as TEST12345",
-    "^[A-Za-z0-9_-]{1,40}$",
-  ),
+  META_PIXEL_ID: shownText("the number of a Meta pixel or dataset", "^[0-9]{1,20}$"),
+  META_ACCESS_TOKEN: text("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  META_TEST_EVENT_CODE: shownText("a code such as TEST12345", "^[A-Za-z0-9_-]{1,40}$"),
   META_API_URL: Type.String({
     default: "https://graph.facebook.com",
     description: "a base URL",
@@ -176,14 +130,8 @@ export const environmentSchema = Type.Object({
 
   MESSAGING_PROVIDER: choice(["telegram"], "telegram"),
   // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
-  TELEGRAM_BOT_TOKEN: text(
-    "a bot token such as 123456:ABC-def",
-    "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$",
-  ),
-  TELEGRAM_CHAT_ID: shownText(
-    "a chat's number or @channelname",
-    "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$",
-  ),
+  TELEGRAM_BOT_TOKEN: text("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
+  TELEGRAM_CHAT_ID: shownText("a chat's number or @channelname", "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$"),
   TELEGRAM_API_URL: Type.String({
     default: "https://api.telegram.org",
     description: "a base URL",
@@ -199,5 +147,6 @@ export type Environment = Static<typeof environmentSchema>;
 
 export type Variable = keyof Environment;
 
-export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> =
-  new Map(Object.entries(environmentSchema.properties));
+export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> = new Map(
+  Object.entries(environmentSchema.properties),
+);

@@ -25,20 +25,13 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const WANTED = "name:token or name:sha256:hex, separated by commas";
 
 /** Entries are told by their number, never by their text. */
-export function readTokens(
-  raw: string | undefined,
-  report: Report,
-): ApiToken[] {
+export function readTokens(raw: string | undefined, report: Report): ApiToken[] {
   const tokens: ApiToken[] = [];
   for (const [index, entry] of commaList(raw).entries()) {
     const token = readToken(entry);
     if (typeof token === "string") {
       report.fault("API_TOKENS", `entry ${index + 1}: ${token}`, WANTED);
-    } else if (
-      tokens.some(
-        ({ name, sha256 }) => sha256 === token.sha256 && name !== token.name,
-      )
-    ) {
+    } else if (tokens.some(({ name, sha256 }) => sha256 === token.sha256 && name !== token.name)) {
       report.fault(
         "API_TOKENS",
         `entry ${index + 1} is the token of an earlier name`,
@@ -57,21 +50,14 @@ function readToken(entry: string): ApiToken | string {
   if (colon === -1) return "has no name";
   const name = entry.slice(0, colon);
   const value = entry.slice(colon + 1);
-  if (!NAME.test(name))
-    return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
-  if (/^sha256:/i.test(value))
-    return hashedToken(name, value.slice("sha256:".length));
-  if (value.length < TOKEN_CHARS_MIN)
-    return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
-  if (value.length > TOKEN_CHARS_MAX)
-    return `the token has more than ${TOKEN_CHARS_MAX} characters`;
-  if (!B64_TOKEN.test(value))
-    return "the token holds characters that a Bearer header cannot carry";
+  if (!NAME.test(name)) return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
+  if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
+  if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
+  if (value.length > TOKEN_CHARS_MAX) return `the token has more than ${TOKEN_CHARS_MAX} characters`;
+  if (!B64_TOKEN.test(value)) return "the token holds characters that a Bearer header cannot carry";
   return { name, sha256: createHash("sha256").update(value).digest("hex") };
 }
 
 function hashedToken(name: string, hex: string): ApiToken | string {
-  return SHA256_HEX.test(hex)
-    ? { name, sha256: hex.toLowerCase() }
-    : "the SHA-256 is not 64 hex digits";
+  return SHA256_HEX.test(hex) ? { name, sha256: hex.toLowerCase() } : "the SHA-256 is not 64 hex digits";
 }

@@ -6,23 +6,16 @@ import type { Report } from "./faults.ts";
  * Returns it without a trailing slash. The value is never repeated: a webhook's address is itself a secret.
  */
 export function readUrl(variable: string, raw: string, report: Report): string {
-  const wanted =
-    "an https:// URL without user name, query or fragment (http:// only to this machine)";
+  const wanted = "an https:// URL without user name, query or fragment (http:// only to this machine)";
   const url = parseHttpUrl(raw);
   if (url === undefined) {
     report.fault(variable, "not an http(s) URL", wanted);
     return raw;
   }
-  if (url.username !== "" || url.password !== "")
-    report.fault(variable, "holds a user name or a password", wanted);
-  if (url.search !== "" || url.hash !== "")
-    report.fault(variable, "holds a query or a fragment", wanted);
+  if (url.username !== "" || url.password !== "") report.fault(variable, "holds a user name or a password", wanted);
+  if (url.search !== "" || url.hash !== "") report.fault(variable, "holds a query or a fragment", wanted);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    report.fault(
-      variable,
-      "plain http to another machine would show the credentials",
-      wanted,
-    );
+    report.fault(variable, "plain http to another machine would show the credentials", wanted);
   }
   return url.href.replace(/\/+$/, "");
 }
@@ -36,7 +29,5 @@ export function parseHttpUrl(raw: string): URL | undefined {
 /** True for names and addresses that never leave this machine. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, "$1").toLowerCase();
-  return (
-    bare === "localhost" || bare === "::1" || /^127(?:\.\d{1,3}){3}$/.test(bare)
-  );
+  return bare === "localhost" || bare === "::1" || /^127(?:\.\d{1,3}){3}$/.test(bare);
 }

@@ -5,8 +5,7 @@ import { isbot } from "isbot";
  * previews, and apps that fetch through a system's HTTP library (a browser's or a web view's user agent begins
  * with `Mozilla/`).
  */
-const MISSED =
-  /ms-office|^microsoft office|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dalvik\/|^dart\//i;
+const MISSED = /ms-office|^microsoft office|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dalvik\/|^dart\//i;
 
 /** User agents whose verdict is remembered: real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
 const REMEMBERED_MAX = 1000;

@@ -1,11 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owedChannels } from "../../projections/deliveries.ts";
-import type { Clock } from "../clock.ts";
+import { isoTime, type Clock } from "../clock.ts";
 import { OWN_CAUSE, STREAMS, type Journal } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
+import type { Announce } from "./announce.ts";
 import { decideOutcome, type Outcome } from "./attempt.ts";
 import { afterFailure, circuitOf, CLOSED, type Breaker, type Circuit } from "./breaker.ts";
 import { openLane, type Item, type LaneWindow } from "./lane.ts";
@@ -38,8 +39,7 @@ export interface DispatcherDeps {
   /** In [0, 1). */
   readonly random: () => number;
   readonly log: Logger;
-  /** Told of each refusal that concerns the channel as a whole. */
-  readonly onRefused: (channel: ChannelName, detail: string) => void;
+  readonly announce: Announce;
 }
 
 /** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
@@ -66,7 +66,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     } else if (result.outcome !== "skipped") {
       pace = afterSuccess(pace);
       breaker = CLOSED;
-      if (result.outcome === "refused" && result.channel) deps.onRefused(channel.name, result.detail);
+      if (result.outcome === "refused" && result.channel) tellOperator(deps, result.detail);
     }
   };
 
@@ -195,6 +195,16 @@ async function call(
     },
     result,
   );
+}
+
+/** A refusal of the channel as a whole is told once for each reason and day, on another channel. */
+function tellOperator({ channel, announce, clock, log }: DispatcherDeps, detail: string): void {
+  const day = isoTime(clock()).slice(0, 10);
+  announce(
+    `${channel.network} refuses the ${channel.name} channel: ${detail}`,
+    `refused/${channel.name}/${detail}/${day}`,
+    channel.name,
+  ).catch((fault: unknown) => log.error("an announcement failed", faultFields(fault)));
 }
 
 function isExpired(event: Recorded, now: number): boolean {

@@ -163,12 +163,15 @@ export interface SocialNetwork {
     readonly username: string;
     readonly name: string;
   }>;
-  /** Up to 100 at once; those the network does not know are absent from the answer. */
+  /** Up to 100 at once; those the network does not know, or could not know by their form, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
   followers(token: string, userId: string, cursor?: string): Promise<{ users: readonly SocialUser[]; next?: string }>;
   /** Makes exactly one POST. Never throws for what a network can do. */
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
-  /** The newest messages of our conversation with one person, newest first, `limit` at the most. */
+  /**
+   * The newest messages of our conversation with one person, newest first, `limit` at the most. An answer that does
+   * not tell for certain throws `unavailable`: an absent message counts as not delivered.
+   */
   conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
 }

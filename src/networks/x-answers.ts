@@ -21,7 +21,7 @@ const SPOKEN = Type.Object({
 });
 
 /** What a refusal of X means. `duplicate`: X says that the same text is there already. `unavailable`: nobody knows. */
-export type XRefusal =
+type XRefusal =
   | { readonly kind: "unauthorized" }
   | { readonly kind: "rate_limited" }
   | {
@@ -69,8 +69,7 @@ export function classifyXRefusal(answer: NetworkAnswer): XRefusal {
   const coded = (known: readonly number[]): boolean => codes.some((code) => known.includes(code));
 
   // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
-  if (status < 400 || status === 408 || status >= 500)
-    return { kind: "unavailable", detail };
+  if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable", detail };
   if (status === 401 || coded(UNAUTHORIZED_CODES)) return { kind: "unauthorized" };
   if (status === 402 || slug === "credits" || slug === "credits-depleted") {
     return { kind: "stopped", reason: "credits_depleted", detail };
@@ -82,9 +81,7 @@ export function classifyXRefusal(answer: NetworkAnswer): XRefusal {
   if (coded(DUPLICATE_CODES)) return { kind: "duplicate", detail };
   if (coded(RESTRICTED_CODES)) return { kind: "stopped", reason: "sender_restricted", detail };
   if (status === 403) return classifyForbidden(problem, detail);
-  // 408 leaves open how much the server had understood.
-  if (status >= 400 && status < 500 && status !== 408) return { kind: "rejected", detail };
-  return { kind: "unavailable", detail };
+  return { kind: "rejected", detail };
 }
 
 /** The 403s differ by their words alone. One that nobody knows stops the account: to go on could cost it. */

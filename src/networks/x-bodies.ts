@@ -17,9 +17,10 @@ const USER = Type.Object({
 
 const ONE_USER = Type.Object({ data: USER });
 
-/** Without `data` nobody was found; who was not is listed under `errors`. */
+/** Who was not found is listed under `errors`; if that is everybody, or if a page is empty, there is no `data`. */
 const USERS = Type.Object({
   data: Type.Optional(Type.Array(Type.Unknown())),
+  errors: Type.Optional(Type.Array(Type.Unknown())),
   meta: Type.Optional(Type.Object({ next_token: Type.Optional(Type.String({ maxLength: 500 })) })),
 });
 
@@ -68,12 +69,10 @@ export function readUser(text: string): SocialUser {
 }
 
 /** A page of users; an entry that is no user is left out rather than spoil the page. */
-export function readUsers(text: string): {
-  users: readonly SocialUser[];
-  next?: string;
-} {
-  const { data = [], meta } = required(USERS, text);
-  const users = data.filter((entry) => Value.Check(USER, entry)).map(userOf);
+export function readUsers(text: string): { users: readonly SocialUser[]; next?: string } {
+  const { data, errors, meta } = required(USERS, text);
+  if (data === undefined && errors === undefined && meta === undefined) throw unreadable();
+  const users = (data ?? []).filter((entry) => Value.Check(USER, entry)).map(userOf);
   return meta?.next_token === undefined ? { users } : { users, next: meta.next_token };
 }
 

@@ -16,7 +16,7 @@ const DM_UNITS_MAX = 10_000;
 /** What one look-up of users takes, and what one conversation gives. */
 const BATCH_MAX = 100;
 
-/** X gives up to 1,000 a page, but 100 users are what surely fits into an answer of 64 KB; the price is per user. */
+/** X gives up to 1,000 a page, but only 100 users fit into an answer of 64 KB; the price is per user. */
 const FOLLOWERS_PAGE = 100;
 
 const USER_FIELDS = "receives_your_dm,protected";

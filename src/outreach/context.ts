@@ -45,24 +45,21 @@ export function outreachState({ projector }: OutreachContext): OutreachState {
   };
 }
 
+/** What the day depends on. */
+type DayContext = Pick<OutreachContext, "projector" | "clock" | "timezone">;
+
 /** Now, but never before the newest event: a clock set back does not bring back yesterday's quota. */
-export function logTime({ projector, clock }: OutreachContext): number {
-  return Math.max(
-    clock(),
-    projector.time === undefined ? 0 : Date.parse(projector.time),
-  );
+export function logTime({ projector, clock }: Omit<DayContext, "timezone">): number {
+  return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
 }
 
 /** Today in the quota's time zone. */
-export function today(context: OutreachContext): string {
+export function today(context: DayContext): string {
   return dayIn(context.timezone, logTime(context));
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */
-export async function catchUp({
-  journal,
-  projector,
-}: OutreachContext): Promise<void> {
+export async function catchUp({ journal, projector }: OutreachContext): Promise<void> {
   await projector.until((await journal.store.head()).position);
 }
 

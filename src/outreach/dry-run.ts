@@ -1,9 +1,4 @@
-import type {
-  KnownRecipient,
-  Recipient,
-  RunEnd,
-  SkipReason,
-} from "../../events/outreach.ts";
+import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
 import { judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { resolve } from "./lookup.ts";
@@ -30,10 +25,8 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
   try {
     for (const source of context.sources) {
       for await (const batch of source.candidates()) {
-        if (context.signal.aborted)
-          return { ...preview, reason: context.signal.reason as RunEnd };
-        if (await previewBatch(context, preview, batch))
-          return { ...preview, reason: "daily_limit_reached" };
+        if (context.signal.aborted) return { ...preview, reason: context.signal.reason as RunEnd };
+        if (await previewBatch(context, preview, batch)) return { ...preview, reason: "daily_limit_reached" };
       }
     }
     return preview;
@@ -43,36 +36,21 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
 }
 
 /** True when the day's quota would be used up. */
-async function previewBatch(
-  context: RunContext,
-  preview: DryRun,
-  batch: readonly Candidate[],
-): Promise<boolean> {
-  const places = () =>
-    remaining(outreachState(context), context.rules, today(context)) -
-    preview.would_send.length;
+async function previewBatch(context: RunContext, preview: DryRun, batch: readonly Candidate[]): Promise<boolean> {
+  const places = () => remaining(outreachState(context), context.rules, today(context)) - preview.would_send.length;
   const seen = new Set(preview.would_send.map(({ recipient }) => recipient.id));
   const skip = (recipient: Recipient, verdict: Refusal): void => {
-    if (verdict.verdict === "skip")
-      preview.would_skip.push({ recipient, reason: verdict.reason });
+    if (verdict.verdict === "skip") preview.would_skip.push({ recipient, reason: verdict.reason });
   };
   const open: Candidate[] = [];
   for (const candidate of batch) {
-    const verdict = judgeKnown(
-      outreachState(context),
-      context.rules,
-      candidate.who,
-    );
+    const verdict = judgeKnown(outreachState(context), context.rules, candidate.who);
     if (verdict.verdict === "ask") open.push(candidate);
     else skip(candidate.who, verdict);
   }
   if (open.length === 0) return false;
   if (places() <= 0) return true;
-  for (const { candidate, user } of await resolve(
-    context.network,
-    context.credentials,
-    open,
-  )) {
+  for (const { candidate, user } of await resolve(context.network, context.credentials, open)) {
     if (user === undefined) {
       skip(candidate.who, { verdict: "skip", reason: "invalid_recipient" });
       continue;
@@ -80,8 +58,7 @@ async function previewBatch(
     const recipient = { id: user.id, username: user.username };
     const verdict = judgeUser(outreachState(context), context.rules, user);
     if (verdict.verdict !== "write") skip(recipient, verdict);
-    else if (seen.has(user.id))
-      skip(recipient, { verdict: "skip", reason: "already_contacted" });
+    else if (seen.has(user.id)) skip(recipient, { verdict: "skip", reason: "already_contacted" });
     else if (places() <= 0) return true;
     else {
       seen.add(user.id);

@@ -13,7 +13,6 @@ export function fieldName(raw: string): string {
 
 /** What is wrong with a field's name, or undefined. */
 export function fieldNameFault(name: string): string | undefined {
-  if (name.length > FIELD_NAME_CHARS_MAX)
-    return `a field name has more than ${FIELD_NAME_CHARS_MAX} characters`;
+  if (name.length > FIELD_NAME_CHARS_MAX) return `a field name has more than ${FIELD_NAME_CHARS_MAX} characters`;
   return RESERVED.has(name) ? `the field name ${name} is reserved` : undefined;
 }

@@ -8,7 +8,5 @@ export function cleanValue(value: string): string | undefined {
     .replace(/[\t\n\v\f\r\u0085\u2028\u2029]+/g, " ")
     .replace(/[\p{Cc}\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/gu, "")
     .trim();
-  return /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u.test(cleaned)
-    ? undefined
-    : cleaned;
+  return /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u.test(cleaned) ? undefined : cleaned;
 }

@@ -28,9 +28,7 @@ export async function takeRunLease(
   const holder = `${context.holder}/${runId}`;
   const acquire = (): Promise<Lease | undefined> =>
     leases.acquire(RUN_LEASE, { holder, ttlMs: LEASE_TTL_MS, steal: false });
-  const lease = steal
-    ? await leases.acquire(RUN_LEASE, { holder, ttlMs: LEASE_TTL_MS, steal })
-    : await acquire();
+  const lease = steal ? await leases.acquire(RUN_LEASE, { holder, ttlMs: LEASE_TTL_MS, steal }) : await acquire();
   if (lease === undefined) return undefined;
 
   const ending = new AbortController();
@@ -40,10 +38,7 @@ export async function takeRunLease(
       await context.sleep(LEASE_RENEW_MS, released.signal);
       if (released.signal.aborted) return;
       const renewed = await acquire().catch((fault: unknown) => {
-        context.log.error(
-          "the run's lease could not be renewed",
-          faultFields(fault),
-        );
+        context.log.error("the run's lease could not be renewed", faultFields(fault));
         return undefined;
       });
       if (renewed === undefined) return ending.abort("fault" satisfies RunEnd);

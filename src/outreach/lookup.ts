@@ -18,34 +18,22 @@ export async function resolve(
   candidates: readonly Candidate[],
 ): Promise<readonly Resolved[]> {
   const asked = candidates.filter((candidate) => candidate.user === undefined);
-  const ids = asked.flatMap(({ who }) =>
-    who.id === undefined ? [] : [who.id],
-  );
+  const ids = asked.flatMap(({ who }) => (who.id === undefined ? [] : [who.id]));
   const handles = asked.flatMap(({ who }) =>
     who.id === undefined && who.username !== undefined ? [who.username] : [],
   );
   const found = [
-    ...(ids.length === 0
-      ? []
-      : await credentials.use((token) => network.usersById(token, ids))),
-    ...(handles.length === 0
-      ? []
-      : await credentials.use((token) =>
-          network.usersByUsername(token, handles),
-        )),
+    ...(ids.length === 0 ? [] : await credentials.use((token) => network.usersById(token, ids))),
+    ...(handles.length === 0 ? [] : await credentials.use((token) => network.usersByUsername(token, handles))),
   ];
   const byId = new Map(found.map((user) => [user.id, user]));
-  const byHandle = new Map(
-    found.map((user) => [user.username.toLowerCase(), user]),
-  );
+  const byHandle = new Map(found.map((user) => [user.username.toLowerCase(), user]));
   return candidates.map((candidate) => ({
     candidate,
     user: candidate.user ?? match(candidate),
   }));
 
   function match({ who }: Candidate): SocialUser | undefined {
-    return who.id === undefined
-      ? byHandle.get(who.username?.toLowerCase() ?? "")
-      : byId.get(who.id);
+    return who.id === undefined ? byHandle.get(who.username?.toLowerCase() ?? "") : byId.get(who.id);
   }
 }

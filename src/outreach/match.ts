@@ -11,12 +11,7 @@ export function findSent(
 ): SentDm | undefined {
   const earliest = Date.parse(attempt.attempted_at) - CLOCK_SKEW_MS;
   const wanted = comparable(attempt.text);
-  return conversation.find(
-    (dm) =>
-      dm.senderId === ownId &&
-      dm.createdAt >= earliest &&
-      comparable(dm.text) === wanted,
-  );
+  return conversation.find((dm) => dm.senderId === ownId && dm.createdAt >= earliest && comparable(dm.text) === wanted);
 }
 
 /** Networks trim messages and may compose characters differently. */

@@ -48,11 +48,7 @@ export function parseTemplate(raw: string): Template {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const spans = variantSpans(text);
   if (spans.length > VARIANTS_MAX)
-    throw new TemplateError(
-      `more than ${VARIANTS_MAX} variants`,
-      text,
-      spans[VARIANTS_MAX]?.start ?? 0,
-    );
+    throw new TemplateError(`more than ${VARIANTS_MAX} variants`, text, spans[VARIANTS_MAX]?.start ?? 0);
   return {
     text,
     variants: spans.map((span, index) => parseVariant(text, span, index)),
@@ -65,40 +61,23 @@ export function placeholders(template: Template): string[] {
 }
 
 /** Fields without a fallback that are neither X's own nor among `knownFields`: nobody could ever be written to. */
-export function missingPlaceholders(
-  template: Template,
-  knownFields: Iterable<string>,
-): string[] {
-  const known = new Set([
-    "username",
-    "name",
-    ...[...knownFields].map(fieldName),
-  ]);
-  return sortedFields(
-    template,
-    ({ field, fallback }) => fallback === undefined && !known.has(field),
-  );
+export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
+  const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);
+  return sortedFields(template, ({ field, fallback }) => fallback === undefined && !known.has(field));
 }
 
 /** The message for one person, or why there is none. A blank value is a missing one; values are taken literally. */
-export function render(
-  template: Template,
-  recipient: MessageRecipient,
-): Rendered {
+export function render(template: Template, recipient: MessageRecipient): Rendered {
   const variant = variantFor(template, recipient.key);
   const values = valuesOf(recipient);
   const missing = new Set<string>();
   let text = "";
   for (const part of variant.parts) {
     if (typeof part === "string") text += part;
-    else
-      text +=
-        values.get(part.field) ?? part.fallback ?? note(missing, part.field);
+    else text += values.get(part.field) ?? part.fallback ?? note(missing, part.field);
   }
-  if (missing.size > 0)
-    return { ok: false, reason: "missing_field", missing: [...missing].sort() };
-  if (text.length > MESSAGE_CHARS_MAX)
-    return { ok: false, reason: "too_long", missing: [], length: text.length };
+  if (missing.size > 0) return { ok: false, reason: "missing_field", missing: [...missing].sort() };
+  if (text.length > MESSAGE_CHARS_MAX) return { ok: false, reason: "too_long", missing: [], length: text.length };
   return { ok: true, text, variant: variant.label };
 }
 
@@ -107,24 +86,16 @@ export function render(
  * another rule would give people another variant than the one the log says they got.
  */
 function variantFor(template: Template, key: string): Variant {
-  const hash = createHash("sha256")
-    .update(key, "utf8")
-    .digest()
-    .readUInt32BE(0);
+  const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
   const variant = template.variants[hash % template.variants.length];
-  if (variant === undefined)
-    throw new Error("a template has at least one variant");
+  if (variant === undefined) throw new Error("a template has at least one variant");
   return variant;
 }
 
 function valuesOf(recipient: MessageRecipient): Map<string, string> {
   const values = new Map<string, string>();
   const { fields, name, username } = recipient;
-  for (const [raw, value] of [
-    ...Object.entries(fields),
-    ["name", name ?? ""],
-    ["username", username],
-  ] as const) {
+  for (const [raw, value] of [...Object.entries(fields), ["name", name ?? ""], ["username", username]] as const) {
     const cleaned = cleanValue(value);
     if (cleaned !== undefined) values.set(fieldName(raw), cleaned);
   }
@@ -136,14 +107,9 @@ function note(missing: Set<string>, field: string): string {
   return "";
 }
 
-function sortedFields(
-  template: Template,
-  wanted: (part: Exclude<Part, string>) => boolean,
-): string[] {
+function sortedFields(template: Template, wanted: (part: Exclude<Part, string>) => boolean): string[] {
   const parts = template.variants.flatMap((variant) => variant.parts);
-  const fields = parts
-    .filter((part) => typeof part !== "string")
-    .filter(wanted);
+  const fields = parts.filter((part) => typeof part !== "string").filter(wanted);
   return [...new Set(fields.map((part) => part.field))].sort();
 }
 
@@ -170,23 +136,11 @@ function trimmed(text: string, start: number, end: number): Span {
   return { start: from, end: Math.max(from, start + body.trimEnd().length) };
 }
 
-function parseVariant(
-  text: string,
-  { start, end }: Span,
-  index: number,
-): Variant {
-  if (start === end)
-    throw new TemplateError("a variant without text", text, start);
+function parseVariant(text: string, { start, end }: Span, index: number): Variant {
+  if (start === end) throw new TemplateError("a variant without text", text, start);
   const parts = parseParts(text, start, end);
-  const literal = parts.reduce(
-    (sum, part) => sum + (typeof part === "string" ? part.length : 0),
-    0,
-  );
+  const literal = parts.reduce((sum, part) => sum + (typeof part === "string" ? part.length : 0), 0);
   if (literal > MESSAGE_CHARS_MAX)
-    throw new TemplateError(
-      `a variant longer than X's ${MESSAGE_CHARS_MAX} characters`,
-      text,
-      start,
-    );
+    throw new TemplateError(`a variant longer than X's ${MESSAGE_CHARS_MAX} characters`, text, start);
   return { label: String.fromCharCode("A".charCodeAt(0) + index), parts };
 }

@@ -3,30 +3,18 @@ import { STREAMS, type Cause, type Fact } from "../journal.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 
 /** What became of an attempt. */
-export type OutcomeFact = Extract<
-  Fact,
-  { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
->;
+export type OutcomeFact = Extract<Fact, { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }>;
 
 /**
  * Records what became of an attempt, unless it is settled already: an attempt has at most one final outcome,
  * whoever looks at it (the run that sent it, the next start, another instance).
  */
-export async function recordOutcome(
-  context: OutreachContext,
-  fact: OutcomeFact,
-  cause: Cause,
-): Promise<void> {
+export async function recordOutcome(context: OutreachContext, fact: OutcomeFact, cause: Cause): Promise<void> {
   for (;;) {
     const { open, version } = context.projector.state("run");
     if (!open.has(fact.data.attempt_id)) return;
     try {
-      const appended = await context.journal.append(
-        STREAMS.outreach,
-        [fact],
-        cause,
-        { expected: version },
-      );
+      const appended = await context.journal.append(STREAMS.outreach, [fact], cause, { expected: version });
       await context.projector.until(appended.last);
       return;
     } catch (fault) {

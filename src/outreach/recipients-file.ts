@@ -2,11 +2,7 @@ import { readCsv } from "./recipients-file/csv.ts";
 import { decodeText } from "./recipients-file/encoding.ts";
 import { ROWS_MAX, RecipientsFileError } from "./recipients-file/error.ts";
 import { readJson, readJsonl } from "./recipients-file/json.ts";
-import {
-  readRow,
-  type FileRow,
-  type ImportedRecipient,
-} from "./recipients-file/row.ts";
+import { readRow, type FileRow, type ImportedRecipient } from "./recipients-file/row.ts";
 
 export type RecipientsFormat = "csv" | "json" | "jsonl";
 
@@ -30,9 +26,7 @@ export interface RecipientsFile {
   }[];
 }
 
-const READERS: Readonly<
-  Record<RecipientsFormat, (text: string) => Iterable<FileRow>>
-> = {
+const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<FileRow>>> = {
   csv: readCsv,
   json: readJson,
   jsonl: readJsonl,
@@ -42,25 +36,15 @@ const READERS: Readonly<
  * Reads recipients. A row that cannot be used is refused with its reason and the others go in; throws
  * {@link RecipientsFileError} when the file as a whole cannot be understood.
  */
-export function parseRecipients(
-  file: string | Uint8Array,
-  format: RecipientsFormat,
-): RecipientsFile {
+export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat): RecipientsFile {
   const refused: { line: number; reason: string }[] = [];
   const people = createPeople();
   let count = 0;
   for (const row of READERS[format](decodeText(file))) {
     count += 1;
-    if (count > ROWS_MAX)
-      throw new RecipientsFileError(
-        "too_large",
-        `the file has more than ${ROWS_MAX} rows`,
-      );
+    if (count > ROWS_MAX) throw new RecipientsFileError("too_large", `the file has more than ${ROWS_MAX} rows`);
     const recipient = "refused" in row ? row.refused : readRow(row.cells);
-    const reason =
-      typeof recipient === "string"
-        ? recipient
-        : people.add({ line: row.line, recipient });
+    const reason = typeof recipient === "string" ? recipient : people.add({ line: row.line, recipient });
     if (reason !== undefined) refused.push({ line: row.line, reason });
   }
   return { rows: people.rows(), refused, duplicates: people.duplicates };
@@ -78,13 +62,8 @@ function createPeople() {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
     const sameId = id === undefined ? undefined : byId.get(id);
-    const sameName =
-      username === undefined ? undefined : byUsername.get(username);
-    if (
-      sameName?.recipient.id !== undefined &&
-      id !== undefined &&
-      sameName.recipient.id !== id
-    ) {
+    const sameName = username === undefined ? undefined : byUsername.get(username);
+    if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
       return `@${username} has another id on line ${sameName.line}`;
     }
     for (const earlier of new Set([sameId, sameName])) {
@@ -101,8 +80,7 @@ function createPeople() {
   function forget(row: ImportedRow): void {
     kept.delete(row);
     if (row.recipient.id !== undefined) byId.delete(row.recipient.id);
-    if (row.recipient.username !== undefined)
-      byUsername.delete(row.recipient.username.toLowerCase());
+    if (row.recipient.username !== undefined) byUsername.delete(row.recipient.username.toLowerCase());
   }
 
   return { add, duplicates, rows: () => [...kept] };

@@ -23,31 +23,21 @@ export async function reconcile(
 ): Promise<void> {
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
-  let notBefore =
-    Math.max(
-      0,
-      ...unsettled.map(([, attempt]) => Date.parse(attempt.attempted_at)),
-    ) + context.settleMs;
+  let notBefore = Math.max(0, ...unsettled.map(([, attempt]) => Date.parse(attempt.attempted_at))) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await context.sleep(notBefore - context.clock(), signal);
     if (signal.aborted) return;
     notBefore = context.clock() + context.settleMs;
     const absent: [string, OpenAttempt][] = [];
     for (const [id, attempt] of unsettled) {
-      if (
-        (await settle(context, id, attempt, read === ABSENT_READS)) === "absent"
-      )
-        absent.push([id, attempt]);
+      if ((await settle(context, id, attempt, read === ABSENT_READS)) === "absent") absent.push([id, attempt]);
     }
     unsettled = absent;
   }
 }
 
 /** An attempt that a dead process left without any outcome is in doubt from now on. */
-async function markInDoubt(
-  context: OutreachContext,
-  attempts: ReadonlyMap<string, OpenAttempt>,
-): Promise<void> {
+async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<string, OpenAttempt>): Promise<void> {
   for (const [id, attempt] of attempts) {
     if (attempt.in_doubt) continue;
     const detail = "the process ended before the network's answer was recorded";
@@ -76,11 +66,7 @@ async function settle(
       message_id: found.id,
       settled_by: "lookup",
     } as const;
-    await recordOutcome(
-      context,
-      { type: "DirectMessageSent", data },
-      OWN_CAUSE,
-    );
+    await recordOutcome(context, { type: "DirectMessageSent", data }, OWN_CAUSE);
     return "settled";
   }
   if (!last) return "absent";
@@ -91,35 +77,21 @@ async function settle(
     frees_quota: false,
     retry: false,
   } as const;
-  await recordOutcome(
-    context,
-    { type: "DirectMessageFailed", data },
-    OWN_CAUSE,
-  );
+  await recordOutcome(context, { type: "DirectMessageFailed", data }, OWN_CAUSE);
   return "settled";
 }
 
-async function look(
-  context: OutreachContext,
-  attempt: OpenAttempt,
-): Promise<SentDm | undefined | "unreadable"> {
+async function look(context: OutreachContext, attempt: OpenAttempt): Promise<SentDm | undefined | "unreadable"> {
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
   try {
     const conversation = await context.credentials.use((token) =>
-      context.network.conversation(
-        token,
-        attempt.recipient.id,
-        LOOKUP_MESSAGES,
-      ),
+      context.network.conversation(token, attempt.recipient.id, LOOKUP_MESSAGES),
     );
     return findSent(conversation, attempt, own.id);
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    context.log.warn(
-      "a message stays in doubt: its conversation cannot be read",
-      { detail: fault.message },
-    );
+    context.log.warn("a message stays in doubt: its conversation cannot be read", { detail: fault.message });
     return "unreadable";
   }
 }

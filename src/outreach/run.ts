@@ -2,13 +2,7 @@ import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Fact } from "../journal.ts";
 import { SocialError, type SocialUser } from "../networks/network.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
-import {
-  isTold,
-  judgeKnown,
-  judgeUser,
-  remaining,
-  type Refusal,
-} from "./decide.ts";
+import { isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
@@ -41,10 +35,7 @@ export function endOf({ log, runId }: RunContext, fault: unknown): RunEnd {
   return fault.stop ?? "network_unavailable";
 }
 
-async function workOff(
-  context: RunContext,
-  batch: readonly Candidate[],
-): Promise<RunEnd | undefined> {
+async function workOff(context: RunContext, batch: readonly Candidate[]): Promise<RunEnd | undefined> {
   const asked = await askAbout(context, await screen(context, batch));
   for (const user of asked === "limit" ? [] : asked) {
     if (context.signal.aborted) return stopReason(context);
@@ -57,10 +48,7 @@ async function workOff(
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
-async function screen(
-  context: RunContext,
-  batch: readonly Candidate[],
-): Promise<readonly Candidate[]> {
+async function screen(context: RunContext, batch: readonly Candidate[]): Promise<readonly Candidate[]> {
   const open: Candidate[] = [];
   const refused: Refused[] = [];
   const state = outreachState(context);
@@ -74,13 +62,9 @@ async function screen(
 }
 
 /** Asks the network about the batch, tells whom it rules out, and answers those who may be written to. */
-async function askAbout(
-  context: RunContext,
-  open: readonly Candidate[],
-): Promise<readonly SocialUser[] | "limit"> {
+async function askAbout(context: RunContext, open: readonly Candidate[]): Promise<readonly SocialUser[] | "limit"> {
   if (open.length === 0) return [];
-  if (remaining(outreachState(context), context.rules, today(context)) === 0)
-    return "limit";
+  if (remaining(outreachState(context), context.rules, today(context)) === 0) return "limit";
   const resolved = await resolve(context.network, context.credentials, open);
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
@@ -94,8 +78,7 @@ async function askAbout(
     }
     const verdict = judgeUser(outreachState(context), context.rules, user);
     if (verdict.verdict === "write") users.push(user);
-    else
-      refused.push({ who: { id: user.id, username: user.username }, verdict });
+    else refused.push({ who: { id: user.id, username: user.username }, verdict });
   }
   await tellSkips(context, refused);
   return users;
@@ -107,16 +90,12 @@ interface Refused {
 }
 
 /** Appends each skip that the log does not tell yet, all in one append. */
-async function tellSkips(
-  context: RunContext,
-  refused: readonly Refused[],
-): Promise<void> {
+async function tellSkips(context: RunContext, refused: readonly Refused[]): Promise<void> {
   for (;;) {
     const state = outreachState(context);
     const told = new Set<string>();
     const facts = refused.flatMap(({ who, verdict }): Fact[] => {
-      if (verdict.verdict === "pass" || isTold(state, who, verdict.reason))
-        return [];
+      if (verdict.verdict === "pass" || isTold(state, who, verdict.reason)) return [];
       const once = skipKey(who, verdict.reason);
       if (told.has(once)) return [];
       told.add(once);
@@ -127,11 +106,7 @@ async function tellSkips(
         },
       ];
     });
-    if (
-      facts.length === 0 ||
-      (await appendFenced(context, facts, state.run.version))
-    )
-      return;
+    if (facts.length === 0 || (await appendFenced(context, facts, state.run.version))) return;
   }
 }
 
@@ -140,10 +115,7 @@ function skipKey(who: Recipient, reason: SkipReason): string {
 }
 
 async function pace(context: RunContext, { rate }: Turn): Promise<void> {
-  await context.sleep(
-    spacingMs(rate, context.clock(), context.spacingMs),
-    context.signal,
-  );
+  await context.sleep(spacingMs(rate, context.clock(), context.spacingMs), context.signal);
 }
 
 /** The signal's reason is the run's end. */

@@ -1,18 +1,10 @@
-import { LeaseLost, VersionConflict } from "eventstore-lite";
+import { LeaseLost, StoreClosed, VersionConflict } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
 import { usedOn } from "../../projections/quota.ts";
 import { isoTime } from "../clock.ts";
 import { OWN_CAUSE, STREAMS, type Cause, type Fact } from "../journal.ts";
 import { faultFields } from "../log.ts";
-import {
-  catchUp,
-  logTime,
-  outreachState,
-  today,
-  type OutreachContext,
-  type RunContext,
-} from "./context.ts";
-import { nextDayAt } from "./day.ts";
+import { catchUp, outreachState, today, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { performDryRun, type DryRun } from "./dry-run.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
@@ -44,22 +36,9 @@ export type Triggered =
   | { readonly kind: "not_authorized" }
   | { readonly kind: "limit_reached" };
 
-export interface Quota {
-  readonly limit: number;
-  readonly used: number;
-  readonly remaining: number;
-  /** ms since the epoch. */
-  readonly resetsAt: number;
-}
-
 export interface Runner extends AsyncDisposable {
   /** `key` makes the trigger idempotent: a repeat answers with the run that the first one started. */
-  trigger(request: {
-    readonly dryRun: boolean;
-    readonly cause: Cause;
-    readonly key?: string;
-  }): Promise<Triggered>;
-  quota(): Quota;
+  trigger(request: { readonly dryRun: boolean; readonly cause: Cause; readonly key?: string }): Promise<Triggered>;
   /** Closes the run of a dead process, after settling what it left in doubt. `steal`: its lease needs no waiting for. */
   recover(options: { readonly steal: boolean }): Promise<void>;
 }
@@ -75,12 +54,9 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 export function createRunner(context: OutreachContext): Runner {
   const leases = new Set<RunLease>();
   const background = new Set<Promise<unknown>>();
+  let stopped = false;
 
-  const inBackground = <T>(
-    what: string,
-    lease: RunLease,
-    work: () => Promise<T>,
-  ): Promise<T | undefined> => {
+  const inBackground = <T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> => {
     leases.add(lease);
     const guarded = (async () => {
       await using held = lease;
@@ -106,8 +82,8 @@ export function createRunner(context: OutreachContext): Runner {
     });
 
   return {
-    quota: () => quotaNow(context),
     async trigger({ dryRun, cause, key }) {
+      if (stopped) throw new StoreClosed();
       const refused = await refuse(context, dryRun, cause);
       if (refused !== undefined) return refused;
       const runId = context.makeId();
@@ -149,32 +125,18 @@ export function createRunner(context: OutreachContext): Runner {
     async recover({ steal }) {
       const { current, open } = context.projector.state("run");
       if (current === null && open.size === 0) return;
-      const lease = await takeRunLease(
-        context,
-        current?.run_id ?? context.makeId(),
-        steal,
-      );
+      const lease = await takeRunLease(context, current?.run_id ?? context.makeId(), steal);
       if (lease !== undefined) await recoverUnder(lease);
     },
     async [Symbol.asyncDispose]() {
+      stopped = true;
       for (const lease of leases) lease.end("stopped");
       await Promise.all(background);
     },
   };
 }
 
-function quotaNow(context: OutreachContext): Quota {
-  const { dailyLimit: limit } = context.rules;
-  const used = usedOn(context.projector.state("quota"), today(context));
-  const resetsAt = nextDayAt(context.timezone, logTime(context));
-  return { limit, used, remaining: Math.max(0, limit - used), resetsAt };
-}
-
-async function refuse(
-  context: OutreachContext,
-  dryRun: boolean,
-  cause: Cause,
-): Promise<Triggered | undefined> {
+async function refuse(context: OutreachContext, dryRun: boolean, cause: Cause): Promise<Triggered | undefined> {
   const day = today(context);
   switch (decideStart(outreachState(context), context.rules, day, dryRun)) {
     case "not_authorized":
@@ -182,11 +144,7 @@ async function refuse(
     case "limit_reached": {
       const used = usedOn(context.projector.state("quota"), day);
       const data = { reason: "daily_limit_reached", day, used } as const;
-      const appended = await context.journal.append(
-        STREAMS.outreach,
-        [{ type: "RunRefused", data }],
-        cause,
-      );
+      const appended = await context.journal.append(STREAMS.outreach, [{ type: "RunRefused", data }], cause);
       await context.projector.until(appended.last);
       return { kind: "limit_reached" };
     }
@@ -213,23 +171,15 @@ interface Start {
 }
 
 /** Appends the run's start. Answers the id of the run: an earlier one's when the key is known. */
-async function appendStart(
-  context: OutreachContext,
-  start: Start,
-): Promise<string> {
+async function appendStart(context: OutreachContext, start: Start): Promise<string> {
   const fact: Fact = {
     type: "RunStarted",
     data: { run_id: start.runId, dry_run: start.dryRun },
   };
-  const appended = await context.journal.append(
-    STREAMS.outreach,
-    [fact],
-    start.cause,
-    {
-      fence: start.lease.fence,
-      ...(start.key === undefined ? {} : { key: start.key }),
-    },
-  );
+  const appended = await context.journal.append(STREAMS.outreach, [fact], start.cause, {
+    fence: start.lease.fence,
+    ...(start.key === undefined ? {} : { key: start.key }),
+  });
   await context.projector.until(appended.last);
   if (!appended.repeated) return start.runId;
   for await (const event of context.journal.store.read({
@@ -241,11 +191,7 @@ async function appendStart(
   throw new Error(`no run starts at position ${appended.first}`);
 }
 
-async function perform(
-  run: RunContext,
-  lease: RunLease,
-  dryRun: boolean,
-): Promise<RunReport | undefined> {
+async function perform(run: RunContext, lease: RunLease, dryRun: boolean): Promise<RunReport | undefined> {
   const timer = new AbortController();
   void run.sleep(run.runMaxMs, timer.signal).then(() => {
     if (!timer.signal.aborted) lease.end("time_limit");
@@ -257,16 +203,12 @@ async function perform(
   }
 }
 
-async function performReal(
-  run: RunContext,
-  lease: RunLease,
-): Promise<RunReport> {
+async function performReal(run: RunContext, lease: RunLease): Promise<RunReport> {
   let reason: RunEnd;
   try {
     await settleOpen(run, lease);
     reason = await performRun(run);
-    if (CALLS_FOR_ACTION.has(reason))
-      await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
+    if (CALLS_FOR_ACTION.has(reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
     await settleOpen(run, lease);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
@@ -306,32 +248,17 @@ async function performDry(run: RunContext): Promise<RunReport> {
 
 /** Appends the run's end and answers when it was recorded. */
 async function appendEnd(run: RunContext, fact: Fact): Promise<string> {
-  const appended = await run.journal.append(
-    STREAMS.outreach,
-    [fact],
-    run.cause,
-    { fence: run.fence },
-  );
+  const appended = await run.journal.append(STREAMS.outreach, [fact], run.cause, { fence: run.fence });
   await run.projector.until(appended.last);
   return run.projector.time ?? isoTime(run.clock());
 }
 
 /** Settles whatever any run left in doubt. */
-async function settleOpen(
-  context: OutreachContext,
-  lease: RunLease,
-): Promise<void> {
-  await reconcile(
-    context,
-    new Map(context.projector.state("run").open),
-    lease.signal,
-  );
+async function settleOpen(context: OutreachContext, lease: RunLease): Promise<void> {
+  await reconcile(context, new Map(context.projector.state("run").open), lease.signal);
 }
 
-async function abandon(
-  context: OutreachContext,
-  lease: RunLease,
-): Promise<void> {
+async function abandon(context: OutreachContext, lease: RunLease): Promise<void> {
   for (;;) {
     const { current, version } = context.projector.state("run");
     if (current === null) return;
@@ -342,12 +269,7 @@ async function abandon(
     };
     try {
       const options = { expected: version, fence: lease.fence };
-      const appended = await context.journal.append(
-        STREAMS.outreach,
-        [fact],
-        OWN_CAUSE,
-        options,
-      );
+      const appended = await context.journal.append(STREAMS.outreach, [fact], OWN_CAUSE, options);
       return await context.projector.until(appended.last);
     } catch (fault) {
       if (!(fault instanceof VersionConflict)) throw fault;
@@ -358,8 +280,7 @@ async function abandon(
 
 function currentOf(run: RunContext) {
   const { current } = run.projector.state("run");
-  if (current?.run_id !== run.runId)
-    throw new Error(`run ${run.runId} is not the one in progress`);
+  if (current?.run_id !== run.runId) throw new Error(`run ${run.runId} is not the one in progress`);
   return current;
 }
 

@@ -1,19 +1,9 @@
 import { VersionConflict } from "eventstore-lite";
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { STREAMS, type Fact } from "../journal.ts";
-import type {
-  RateWindow,
-  SendDmResult,
-  SocialUser,
-} from "../networks/network.ts";
+import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, today, type RunContext } from "./context.ts";
-import {
-  decideOutcome,
-  isTold,
-  judgeUser,
-  remaining,
-  type SendDecided,
-} from "./decide.ts";
+import { decideOutcome, isTold, judgeUser, remaining, type SendDecided } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** What one person's turn came to. `sent`: a request reached the network, so the pace applies. */
@@ -31,13 +21,9 @@ interface Attempt {
 }
 
 /** Intent, send, outcome: one message to one person, or the recorded reason why not. */
-export async function takeTurn(
-  context: RunContext,
-  user: SocialUser,
-): Promise<Turn> {
+export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
   const intended = await intend(context, user);
-  if (intended.attempt === undefined)
-    return { called: false, rate: undefined, end: intended.end };
+  if (intended.attempt === undefined) return { called: false, rate: undefined, end: intended.end };
   const { attempt, text } = intended;
   const result = await sendUntilDecided(context, attempt, text);
   const { fact, end } = decideOutcome(attempt, result);
@@ -53,21 +39,14 @@ type Intention =
  * Judges the person on the newest state and appends the intent, fenced by the stream's version: whatever was
  * appended meanwhile (a suppression, another intent) makes it judge anew.
  */
-async function intend(
-  context: RunContext,
-  user: SocialUser,
-): Promise<Intention> {
+async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
   for (;;) {
     if (context.signal.aborted) return { attempt: undefined, end: undefined };
     const state = outreachState(context);
     const verdict = judgeUser(state, context.rules, user);
     const day = today(context);
-    if (verdict.verdict === "pass")
-      return { attempt: undefined, end: undefined };
-    if (
-      verdict.verdict === "write" &&
-      remaining(state, context.rules, day) === 0
-    ) {
+    if (verdict.verdict === "pass") return { attempt: undefined, end: undefined };
+    if (verdict.verdict === "write" && remaining(state, context.rules, day) === 0) {
       return { attempt: undefined, end: "daily_limit_reached" };
     }
     const attempt = {
@@ -94,35 +73,21 @@ async function intend(
               ...reasonOf(verdict),
             },
           };
-    if (
-      verdict.verdict === "skip" &&
-      isTold(state, attempt.recipient, verdict.reason)
-    ) {
+    if (verdict.verdict === "skip" && isTold(state, attempt.recipient, verdict.reason)) {
       return { attempt: undefined, end: undefined };
     }
     if (!(await appendFenced(context, [fact], state.run.version))) continue;
-    return verdict.verdict === "write"
-      ? { attempt, text: verdict.text }
-      : { attempt: undefined, end: undefined };
+    return verdict.verdict === "write" ? { attempt, text: verdict.text } : { attempt: undefined, end: undefined };
   }
 }
 
 /** False when the stream moved on meanwhile; the projections have caught up with it then. */
-export async function appendFenced(
-  context: RunContext,
-  facts: readonly Fact[],
-  expected: number,
-): Promise<boolean> {
+export async function appendFenced(context: RunContext, facts: readonly Fact[], expected: number): Promise<boolean> {
   try {
-    const appended = await context.journal.append(
-      STREAMS.outreach,
-      facts,
-      context.cause,
-      {
-        expected,
-        fence: context.fence,
-      },
-    );
+    const appended = await context.journal.append(STREAMS.outreach, facts, context.cause, {
+      expected,
+      fence: context.fence,
+    });
     await context.projector.until(appended.last);
     return true;
   } catch (fault) {
@@ -136,11 +101,7 @@ export async function appendFenced(
  * A 429 is certain non-delivery, so the same intent waits for the window and is sent then; a 401 is tried once more
  * with a fresh token. When the run has to end during the wait, the intent ends as refused.
  */
-async function sendUntilDecided(
-  context: RunContext,
-  attempt: Attempt,
-  text: string,
-): Promise<SendDecided> {
+async function sendUntilDecided(context: RunContext, attempt: Attempt, text: string): Promise<SendDecided> {
   for (;;) {
     const result: SendDmResult = await context.credentials.send((token) =>
       context.network.sendDm(token, attempt.recipient.id, text),
@@ -151,8 +112,7 @@ async function sendUntilDecided(
       until: new Date(result.retryAt).toISOString(),
     });
     await context.sleep(result.retryAt - context.clock(), context.signal);
-    if (context.signal.aborted)
-      return { outcome: "gave_up", rate: result.rate };
+    if (context.signal.aborted) return { outcome: "gave_up", rate: result.rate };
   }
 }
 

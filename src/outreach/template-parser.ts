@@ -1,8 +1,7 @@
 import { fieldName, fieldNameFault } from "./field-name.ts";
 
 /** Text as it stands, or a place to fill. */
-export type Part =
-  string | { readonly field: string; readonly fallback: string | undefined };
+export type Part = string | { readonly field: string; readonly fallback: string | undefined };
 
 /** A template that cannot be used, with the place where an editor shows the fault (both from 1). */
 export class TemplateError extends Error {
@@ -27,8 +26,7 @@ export function parseParts(text: string, start: number, end: number): Part[] {
   while (at < end) {
     const open = before(end, text.indexOf("{{", at));
     const stray = text.slice(at, open).indexOf("}}");
-    if (stray !== -1)
-      throw new TemplateError("}} without a {{ before it", text, at + stray);
+    if (stray !== -1) throw new TemplateError("}} without a {{ before it", text, at + stray);
     if (open > at) parts.push(text.slice(at, open));
     if (open === end) break;
     const close = closingBraces(text, open, end);
@@ -46,31 +44,23 @@ function before(end: number, found: number): number {
 function closingBraces(text: string, open: number, end: number): number {
   const close = text.indexOf("}}", open + 2);
   const lineEnd = before(end, text.indexOf("\n", open));
-  if (close === -1 || close >= lineEnd)
-    throw new TemplateError("{{ is not closed by }} on its line", text, open);
+  if (close === -1 || close >= lineEnd) throw new TemplateError("{{ is not closed by }} on its line", text, open);
   // A third brace is a slip as well: `{{{name}}}` would send a brace to someone.
-  if (text[close + 2] === "}")
-    throw new TemplateError("one } too many", text, close + 2);
+  if (text[close + 2] === "}") throw new TemplateError("one } too many", text, close + 2);
   return close;
 }
 
 function placeholder(text: string, open: number, close: number): Part {
   const inner = text.slice(open + 2, close);
-  if (/[{}]/.test(inner))
-    throw new TemplateError("a brace inside a placeholder", text, open);
+  if (/[{}]/.test(inner)) throw new TemplateError("a brace inside a placeholder", text, open);
   const [rawName = "", ...rest] = inner.split("|");
   const field = fieldName(rawName);
-  if (field === "")
-    throw new TemplateError("a placeholder without a name", text, open);
+  if (field === "") throw new TemplateError("a placeholder without a name", text, open);
   const fault = fieldNameFault(field);
   if (fault !== undefined) throw new TemplateError(fault, text, open);
   if (rest.length === 0) return { field, fallback: undefined };
   const fallback = rest.join("|").trim();
   if (fallback === "")
-    throw new TemplateError(
-      `{{${field}|}} has an empty fallback: it would leave a hole`,
-      text,
-      open,
-    );
+    throw new TemplateError(`{{${field}|}} has an empty fallback: it would leave a hole`, text, open);
   return { field, fallback };
 }

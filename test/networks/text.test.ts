@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { excerpt } from "../../src/networks/excerpt.ts";
 import { oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
 import { retryAfterMs } from "../../src/networks/retry-after.ts";

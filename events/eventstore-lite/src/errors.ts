@@ -66,3 +66,8 @@ export class StoreOwned extends Error {
     this.holder = holder;
   }
 }
+
+/** The file cannot serve as a log: another application's database, a newer format, an SQLite that is too old. */
+export class StoreUnusable extends Error {
+  override readonly name = "StoreUnusable";
+}

@@ -19,24 +19,16 @@ export function* readCsv(text: string): Generator<FileRow> {
   const named = SEPARATOR_LINE.exec(text);
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);
-  const { records, unclosedFrom } = readRecords(
-    body,
-    delimiter,
-    named === null ? 1 : 2,
-  );
-  const filled = records.filter(({ cells }) =>
-    cells.some((cell) => cell.trim() !== ""),
-  );
+  const { records, unclosedFrom } = readRecords(body, delimiter, named === null ? 1 : 2);
+  const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
   const [first, ...rest] = filled;
-  if (first === undefined)
-    throw new RecipientsFileError("header", "the file is empty");
+  if (first === undefined) throw new RecipientsFileError("header", "the file is empty");
   const header = readHeader(first.cells);
   for (const record of rest) yield toRow(record, header);
   if (unclosedFrom !== undefined) {
     yield {
       line: unclosedFrom,
-      refused:
-        "a quote is opened in this row and never closed: nothing after it could be read",
+      refused: "a quote is opened in this row and never closed: nothing after it could be read",
     };
   }
 }
@@ -96,12 +88,10 @@ function lineBreaks(cell: string): number {
 
 /** The one that occurs most often in the first filled line, outside of quotes. */
 function detectDelimiter(text: string): string {
-  const line =
-    /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
+  const line = /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
   const counted = DELIMITERS.map((delimiter) => ({
     delimiter,
     count: line.split(delimiter).length,
   }));
-  return counted.reduce((best, next) => (next.count > best.count ? next : best))
-    .delimiter;
+  return counted.reduce((best, next) => (next.count > best.count ? next : best)).delimiter;
 }

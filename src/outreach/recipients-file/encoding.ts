@@ -13,23 +13,16 @@ const SNIFF_BYTES = 1024;
  * a guess at a legacy code page would greet people by a mangled name.
  */
 export function decodeText(file: string | Uint8Array): string {
-  const bytes =
-    typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
+  const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
   if (bytes > FILE_BYTES_MAX)
-    throw new RecipientsFileError(
-      "too_large",
-      `the file has more than ${FILE_BYTES_MAX} bytes`,
-    );
+    throw new RecipientsFileError("too_large", `the file has more than ${FILE_BYTES_MAX} bytes`);
   const text = typeof file === "string" ? file : decodeBytes(file);
   return text.replace(/^\uFEFF/, "");
 }
 
 function decodeBytes(bytes: Uint8Array): string {
   if (ZIP_MAGIC.every((byte, index) => bytes[index] === byte)) {
-    throw new RecipientsFileError(
-      "encoding",
-      `this is an Excel workbook, not a text file: ${SAVE_AS}`,
-    );
+    throw new RecipientsFileError("encoding", `this is an Excel workbook, not a text file: ${SAVE_AS}`);
   }
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return decode(bytes, "utf-16le");
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return decode(bytes, "utf-16be");
@@ -42,21 +35,12 @@ function decodeBytes(bytes: Uint8Array): string {
   return decode(bytes, "utf-8");
 }
 
-function decode(
-  bytes: Uint8Array,
-  encoding: "utf-8" | "utf-16le" | "utf-16be",
-): string {
+function decode(bytes: Uint8Array, encoding: "utf-8" | "utf-16le" | "utf-16be"): string {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    const where =
-      encoding === "utf-8"
-        ? ` (line ${lineOfBadByte(bytes)}; perhaps Windows-1252)`
-        : "";
-    throw new RecipientsFileError(
-      "encoding",
-      `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`,
-    );
+    const where = encoding === "utf-8" ? ` (line ${lineOfBadByte(bytes)}; perhaps Windows-1252)` : "";
+    throw new RecipientsFileError("encoding", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
   }
 }
 

@@ -38,25 +38,16 @@ export function isField(column: string): boolean {
 
 /** Throws when the header leaves it open who is meant, or when a column cannot be told from another. */
 export function readHeader(cells: readonly string[]): Header {
-  const header = cells.map((cell) =>
-    cell.trim() === "" ? undefined : columnName(cell),
-  );
+  const header = cells.map((cell) => (cell.trim() === "" ? undefined : columnName(cell)));
   const named = header.filter((column) => column !== undefined);
   const twice = named.find((column, index) => named.indexOf(column) !== index);
   const fault = named.map(fieldNameFault).find((text) => text !== undefined);
-  if (twice !== undefined)
-    throw new RecipientsFileError("header", `two columns are named ${twice}`);
+  if (twice !== undefined) throw new RecipientsFileError("header", `two columns are named ${twice}`);
   if (fault !== undefined) throw new RecipientsFileError("header", fault);
   if (named.filter(isField).length > FIELDS_MAX)
-    throw new RecipientsFileError(
-      "header",
-      `more than ${FIELDS_MAX} template fields`,
-    );
+    throw new RecipientsFileError("header", `more than ${FIELDS_MAX} template fields`);
   if (!named.includes("username") && !named.includes("id")) {
-    throw new RecipientsFileError(
-      "header",
-      `no column is named username, handle or id (found: ${named.join(", ")})`,
-    );
+    throw new RecipientsFileError("header", `no column is named username, handle or id (found: ${named.join(", ")})`);
   }
   return header;
 }

@@ -49,9 +49,7 @@ export function readId(raw: string): string | Faulty | undefined {
       fault: `id ${value} ends in zeros, as ids do that a spreadsheet has rounded; it may be someone else's: give the username instead`,
     };
   }
-  return ID.test(value)
-    ? value
-    : { fault: "id is not a number of 1 to 19 digits" };
+  return ID.test(value) ? value : { fault: "id is not a number of 1 to 19 digits" };
 }
 
 /** The handle from `@handle`, `handle` or the address of a profile, in the case in which it was written. */
@@ -63,8 +61,7 @@ export function readHandle(raw: string): string | Faulty | undefined {
   const profile = PROFILE.exec(value)?.[1];
   if (profile === undefined || PAGES.has(profile.toLowerCase())) {
     return {
-      fault:
-        "username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+      fault: "username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
     };
   }
   return profile;
@@ -72,10 +69,5 @@ export function readHandle(raw: string): string | Faulty | undefined {
 
 /** Without the invisible characters that copying from web pages brings along. */
 function visible(raw: string): string {
-  return raw
-    .replace(
-      /[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
-      "",
-    )
-    .trim();
+  return raw.replace(/[\p{Default_Ignorable_Code_Point}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu, "").trim();
 }

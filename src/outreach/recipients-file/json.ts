@@ -6,8 +6,7 @@ import type { Cells, FileRow } from "./row.ts";
 export function* readJson(text: string): Generator<FileRow> {
   const entries = readEntries(text);
   const lines = entryLines(text);
-  for (const [index, entry] of entries.entries())
-    yield toRow(entry, lines[index] ?? 1);
+  for (const [index, entry] of entries.entries()) yield toRow(entry, lines[index] ?? 1);
 }
 
 /** One object a line; blank lines are passed over. */
@@ -16,27 +15,18 @@ export function* readJsonl(text: string): Generator<FileRow> {
     if (content.trim() === "") continue;
     const line = index + 1;
     const value = tryParse(content);
-    yield value === undefined
-      ? { line, refused: "the line is not valid JSON" }
-      : toRow(value, line);
+    yield value === undefined ? { line, refused: "the line is not valid JSON" } : toRow(value, line);
   }
 }
 
 function readEntries(text: string): readonly unknown[] {
   const value = tryParse(text);
-  if (value === undefined)
-    throw new RecipientsFileError("syntax", "the file is not valid JSON");
+  if (value === undefined) throw new RecipientsFileError("syntax", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
   // Other keys beside it are refused: one of them may be the list that was meant.
-  const entries =
-    isObject(value) && Object.keys(value).length === 1
-      ? value["recipients"]
-      : undefined;
+  const entries = isObject(value) && Object.keys(value).length === 1 ? value["recipients"] : undefined;
   if (Array.isArray(entries)) return entries;
-  throw new RecipientsFileError(
-    "syntax",
-    'neither an array of objects nor {"recipients": [...]}',
-  );
+  throw new RecipientsFileError("syntax", 'neither an array of objects nor {"recipients": [...]}');
 }
 
 /** Undefined stands for invalid: no JSON text has that value. Nesting too deep for the parser is invalid too. */
@@ -55,8 +45,7 @@ function toRow(entry: unknown, line: number): FileRow {
     const column = columnName(key);
     if (cells.has(column)) return { line, refused: `two keys mean ${column}` };
     const text = toText(value);
-    if (text === undefined)
-      return { line, refused: `${column}: ${whyNoText(value)}` };
+    if (text === undefined) return { line, refused: `${column}: ${whyNoText(value)}` };
     cells.set(column, text);
   }
   return { line, cells };
@@ -66,17 +55,12 @@ function toRow(entry: unknown, line: number): FileRow {
 function toText(value: unknown): string | undefined {
   if (value === null) return "";
   if (typeof value === "number")
-    return Number.isInteger(value) && !Number.isSafeInteger(value)
-      ? undefined
-      : String(value);
-  return typeof value === "string" || typeof value === "boolean"
-    ? String(value)
-    : undefined;
+    return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
+  return typeof value === "string" || typeof value === "boolean" ? String(value) : undefined;
 }
 
 function whyNoText(value: unknown): string {
-  if (typeof value === "number")
-    return "a number this large loses its last digits in JSON: write it as a string";
+  if (typeof value === "number") return "a number this large loses its last digits in JSON: write it as a string";
   return "neither a text, a number, true, false nor null";
 }
 
@@ -91,9 +75,7 @@ function entryLines(text: string): number[] {
   let line = 1;
   let depth = 0;
   let awaitsEntry = false;
-  for (const [token] of text.matchAll(
-    /"[^"\\]*(?:\\.[^"\\]*)*"|\r\n|[\n\r[\]{},]|[^\s"[\]{},]+/g,
-  )) {
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\r\n|[\n\r[\]{},]|[^\s"[\]{},]+/g)) {
     if (/^[\r\n]/.test(token)) {
       line += 1;
       continue;

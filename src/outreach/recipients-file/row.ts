@@ -10,8 +10,7 @@ export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are looked at. */
 export type FileRow =
-  | { readonly line: number; readonly cells: Cells }
-  | { readonly line: number; readonly refused: string };
+  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: string };
 
 export type Basis = "dm_first" | "opt_in" | "none";
 
@@ -40,8 +39,7 @@ export function readRow(cells: Cells): ImportedRecipient | string {
   const username = readHandle(cells.get("username") ?? "");
   if (typeof id === "object") return id.fault;
   if (typeof username === "object") return username.fault;
-  if (id === undefined && username === undefined)
-    return "neither a username nor an id";
+  if (id === undefined && username === undefined) return "neither a username nor an id";
   const basis = readBasis(cells.get("basis") ?? "");
   if (basis === undefined) return "basis is none of dm_first, opt_in, none";
   const name = (cells.get("name") ?? "").trim();
@@ -79,10 +77,8 @@ function cellsFault(cells: Cells): string | undefined {
     const fault = fieldNameFault(column);
     if (fault !== undefined) return fault;
     if (column === "") return "a field without a name";
-    if (isField(column) && ++fields > FIELDS_MAX)
-      return `more than ${FIELDS_MAX} template fields`;
-    if (value.length > VALUE_CHARS_MAX)
-      return `${column} has more than ${VALUE_CHARS_MAX} characters`;
+    if (isField(column) && ++fields > FIELDS_MAX) return `more than ${FIELDS_MAX} template fields`;
+    if (value.length > VALUE_CHARS_MAX) return `${column} has more than ${VALUE_CHARS_MAX} characters`;
     // The mark that a program leaves where it could not read a character: the original is lost.
     if (value.includes("\uFFFD"))
       return `${column} holds damaged characters (the file was once read in a wrong encoding)`;

@@ -1,0 +1,39 @@
+/** A map that forgets what was not asked for lately. */
+export interface BoundedCache<Key, Value> {
+  get(key: Key): Value | undefined;
+  set(key: Key, value: Value): void;
+  clear(): void;
+}
+
+/**
+ * Keeps at least the `entriesMax / 2` entries used last and never more than `entriesMax`.
+ * Two generations: when the young one is half of the limit, it becomes the old one and the old one is dropped whole.
+ * That costs one lookup a hit, where a list in order of use would be rewritten each time.
+ */
+export function createBoundedCache<Key, Value>(entriesMax: number): BoundedCache<Key, Value> {
+  const generationMax = Math.ceil(entriesMax / 2);
+  let young = new Map<Key, Value>();
+  let old = new Map<Key, Value>();
+
+  function set(key: Key, value: Value): void {
+    young.set(key, value);
+    if (young.size < generationMax) return;
+    old = young;
+    young = new Map();
+  }
+
+  return {
+    get(key) {
+      const value = young.get(key);
+      if (value !== undefined) return value;
+      const aged = old.get(key);
+      if (aged !== undefined) set(key, aged);
+      return aged;
+    },
+    set,
+    clear() {
+      young = new Map();
+      old = new Map();
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** Bounds of one store. Each can be set smaller or larger in {@link SqliteStoreOptions}. */
+export interface Limits {
+  /** UTF-8 bytes of one event's data and meta together. */
+  readonly eventBytes: number;
+  /** Events in one append; they are one transaction, so they cannot be split. */
+  readonly appendEvents: number;
+  /** Events accepted and not yet settled; past it appends fail with StoreOverloaded. */
+  readonly queuedEvents: number;
+  /** UTF-16 units of text accepted and not yet settled. */
+  readonly queuedChars: number;
+  /** Events after which a transaction takes no further append. */
+  readonly batchEvents: number;
+  /** Size at which the database file counts as a full disk. */
+  readonly databaseBytes: number;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const TIB = 1024 * 1024 * MIB;
+
+export const DEFAULT_LIMITS: Limits = {
+  // Four times the largest request body that the service takes.
+  eventBytes: 256 * KIB,
+  appendEvents: 10_000,
+  // About a second of work for one disk: whoever waits longer than that is better told to come back.
+  queuedEvents: 50_000,
+  queuedChars: 64 * MIB,
+  // Larger batches are no faster (measured), they only let the first caller wait longer.
+  batchEvents: 4_096,
+  // Beyond any single machine's log; SQLite's own limit with 4 KiB pages is 16 TiB.
+  databaseBytes: 8 * TIB,
+};
+
+/** Length of a stream, type, id, key or lease name in UTF-16 units: fits one index cell of SQLite many times over. */
+export const NAME_CHARS_MAX = 512;

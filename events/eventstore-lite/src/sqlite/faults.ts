@@ -1,0 +1,32 @@
+/**
+ * What a failure of SQLite means for the log.
+ * - `full`: nothing was written; works again once there is room.
+ * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
+ * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
+ *   fsync the kernel may report the next one as good although the bytes are lost.
+ */
+export type Fault = "full" | "busy" | "fatal";
+
+// Primary result codes, https://sqlite.org/rescode.html; the extended code holds them in its low byte.
+const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
+const SQLITE_NOTADB = 26;
+
+/** The extended result code of an error that node:sqlite threw, 0 when it is another error. */
+export function sqliteCode(error: unknown): number {
+  return error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : 0;
+}
+
+export function faultOf(error: unknown): Fault {
+  const primary = sqliteCode(error) & 0xff;
+  if (primary === SQLITE_FULL) return "full";
+  return primary === SQLITE_BUSY ? "busy" : "fatal";
+}
+
+export function isBusy(error: unknown): boolean {
+  return faultOf(error) === "busy";
+}
+
+export function isNotADatabase(error: unknown): boolean {
+  return (sqliteCode(error) & 0xff) === SQLITE_NOTADB;
+}

@@ -1,0 +1,49 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { StoreOwned } from "../errors.ts";
+import { isBusy } from "./faults.ts";
+import { createPrivateFile } from "./private-file.ts";
+
+/** Garbage collection closes a handle that nobody refers to, and its lock with it: these live as long as the process. */
+const heldLocks = new Set<DatabaseSync>();
+
+/**
+ * Makes this process the log's owner until the returned function is called or the process dies, however it dies.
+ * Throws {@link StoreOwned} with what the owner wrote of itself.
+ *
+ * The lock is an exclusive transaction on a small database of its own, so that commands can still read the log and
+ * append to it. The text file beside it only tells people who holds the lock.
+ */
+export function takeOwnership(file: string, holder: string, nowMs: number): () => void {
+  const lockFile = `${file}.lock`;
+  const holderFile = `${file}.owner`;
+  createPrivateFile(lockFile);
+  const lock = new DatabaseSync(lockFile, { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    throw isBusy(error) ? new StoreOwned(readHolder(holderFile)) : error;
+  }
+  heldLocks.add(lock);
+  writeFileSync(holderFile, describe(holder, nowMs), { mode: 0o600 });
+  return () => {
+    rmSync(holderFile, { force: true });
+    heldLocks.delete(lock);
+    lock.close();
+  };
+}
+
+function describe(holder: string, nowMs: number): string {
+  const about = `pid ${process.pid} since ${new Date(nowMs).toISOString()}`;
+  return holder === "" ? about : `${holder} (${about})`;
+}
+
+function readHolder(holderFile: string): string {
+  try {
+    return readFileSync(holderFile, "utf8");
+  } catch {
+    // It has the lock and did not write the file yet.
+    return "a process that has just started";
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { StoreUnusable } from "../errors.ts";
+import { pragma } from "./settings.ts";
+import { createTransaction } from "./transaction.ts";
+
+/** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
+const APPLICATION_ID = 0x65766c74;
+
+/** Grows with each change of the tables or of the canonical bytes. */
+const FORMAT_VERSION = 1;
+
+const TABLES = `
+  CREATE TABLE info (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    store TEXT NOT NULL
+  ) STRICT;
+
+  -- Names are stored once; an event refers to them by number.
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY CHECK (position > 0),
+    stream INTEGER NOT NULL REFERENCES streams (id),
+    version INTEGER NOT NULL,
+    type INTEGER NOT NULL REFERENCES types (id),
+    id TEXT NOT NULL,
+    time INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    data TEXT NOT NULL,
+    meta TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    UNIQUE (stream, version)
+  ) STRICT;
+
+  -- Every index entry ends with the row's position, so this one is in order of (type, position).
+  CREATE INDEX events_by_type ON events (type);
+
+  CREATE TRIGGER events_are_never_updated BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+  CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+  CREATE TABLE idempotency_keys (
+    key TEXT PRIMARY KEY,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    version INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE snapshots (
+    name TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    state TEXT NOT NULL
+  ) STRICT;
+
+  -- A released lease keeps its row, so that its token never starts again from one.
+  CREATE TABLE leases (
+    name TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL -- milliseconds since 1970, UTC
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** Throws {@link StoreUnusable} unless the database is empty or a log that this version can write. Changes nothing. */
+export function requireOurFormat(db: DatabaseSync): void {
+  if (isEmpty(db)) return;
+  if (pragma(db, "application_id") !== APPLICATION_ID) {
+    throw new StoreUnusable("the file is a database of another application, not an event log");
+  }
+  const version = Number(pragma(db, "user_version"));
+  if (version > FORMAT_VERSION) {
+    throw new StoreUnusable(`the log has format ${version}; this program knows formats up to ${FORMAT_VERSION}`);
+  }
+}
+
+/** Creates the tables in an empty database, also when several processes do so at once. Returns the log's id. */
+export function createSchema(db: DatabaseSync): string {
+  createTransaction(db)(() => {
+    if (!isEmpty(db)) return;
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}; ${TABLES}`);
+    db.prepare("INSERT INTO info (one, store) VALUES (1, ?)").run(randomUUID());
+  });
+  return String(db.prepare("SELECT store FROM info").get()?.["store"]);
+}
+
+function isEmpty(db: DatabaseSync): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+}

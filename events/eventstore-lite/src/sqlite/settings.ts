@@ -1,0 +1,66 @@
+import type { DatabaseSync } from "node:sqlite";
+import { StoreUnusable } from "../errors.ts";
+
+/** How long a statement waits for another process's lock before it fails with SQLITE_BUSY. */
+export const BUSY_TIMEOUT_MS = 2_000;
+
+/** Pages in the write-ahead log after which a commit also checkpoints: SQLite's default, measured safe in power cuts. */
+const CHECKPOINT_PAGES = 1_000;
+
+/** What the write-ahead log is cut back to after a checkpoint that found it larger. */
+const WAL_BYTES_KEPT = 64 * 1024 * 1024;
+
+/** Older versions can corrupt a log in WAL mode when two connections checkpoint at once (fixed in 3.51.3). */
+const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+
+type Setting = readonly [name: string, value: string | number];
+
+const READER_SETTINGS: readonly Setting[] = [
+  ["busy_timeout", BUSY_TIMEOUT_MS],
+  // Functions and tables with side effects cannot hide in a schema that somebody altered.
+  ["trusted_schema", 0],
+  // Notices some damaged pages before they are used.
+  ["cell_size_check", 1],
+];
+
+const WRITER_SETTINGS: readonly Setting[] = [
+  ...READER_SETTINGS,
+  ["journal_mode", "wal"],
+  // 2 is FULL: fsync at every commit. NORMAL loses acknowledged events in a power cut.
+  ["synchronous", 2],
+  ["foreign_keys", 1],
+  ["wal_autocheckpoint", CHECKPOINT_PAGES],
+  ["journal_size_limit", WAL_BYTES_KEPT],
+];
+
+export function applyReaderSettings(db: DatabaseSync): void {
+  for (const setting of READER_SETTINGS) apply(db, setting);
+}
+
+export function applyWriterSettings(db: DatabaseSync): void {
+  for (const setting of WRITER_SETTINGS) apply(db, setting);
+}
+
+/** Sets and reads back: SQLite ignores what it does not know, and WAL is refused on some file systems. */
+function apply(db: DatabaseSync, [name, value]: Setting): void {
+  db.exec(`PRAGMA ${name} = ${value}`);
+  const actual = pragma(db, name);
+  if (actual !== value) throw new StoreUnusable(`SQLite refused ${name}=${value}: it is ${String(actual)}`);
+}
+
+/** The single value that `PRAGMA name` answers. */
+export function pragma(db: DatabaseSync, name: string): unknown {
+  return Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+}
+
+/** Throws {@link StoreUnusable} when the runtime's SQLite is older than 3.51.3. */
+export function requireSqliteVersion(db: DatabaseSync): void {
+  const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
+  const parts = version.split(".").map(Number);
+  for (const [index, wanted] of SQLITE_VERSION_MIN.entries()) {
+    const part = parts[index] ?? 0;
+    if (part > wanted) return;
+    if (part < wanted)
+      throw new StoreUnusable(`SQLite ${version} is too old: ${SQLITE_VERSION_MIN.join(".")} is needed`);
+  }
+}

@@ -1,0 +1,66 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { ExpectedVersion } from "../store.ts";
+import { createInsertEvents } from "./insert.ts";
+import { createKeys } from "./keys.ts";
+import type { LeaseTable } from "./leases.ts";
+import {
+  APPENDED,
+  type AppendRequest,
+  type BatchReply,
+  CONFLICT,
+  decodeBatch,
+  LEASE_LOST,
+  REPEATED,
+} from "./messages.ts";
+import { createTail } from "./tail.ts";
+
+export interface BatchWriter {
+  /** Appends a batch inside of a transaction; each append gets its own verdict. */
+  write(text: string): BatchReply;
+  /** To be called when that transaction was rolled back. */
+  forget(): void;
+}
+
+export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWriter {
+  const tail = createTail(db);
+  const keys = createKeys(db);
+  const hashes: Uint8Array[] = [];
+  const insertEvents = createInsertEvents(db, tail, (hash) => hashes.push(hash));
+
+  /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
+  function decide(append: AppendRequest, nowMs: number, timeMs: number): readonly [number, number, number, number] {
+    const { key, lease, token, expected } = append;
+    const kept = key === "" ? undefined : keys.find(key);
+    if (kept) return [REPEATED, kept.first, kept.last, kept.version];
+    if (lease !== "" && !leases.isHeld(lease, token, nowMs)) return [LEASE_LOST, 0, 0, 0];
+    const stream = tail.stream(append.stream);
+    if (!isExpected(stream.version, expected)) return [CONFLICT, stream.version, 0, 0];
+
+    const first = tail.head.position + 1;
+    insertEvents(append, stream, timeMs);
+    const { position: last } = tail.head;
+    if (key !== "") keys.keep(key, { first, last, version: stream.version });
+    return [APPENDED, first, last, stream.version];
+  }
+
+  return {
+    forget: () => tail.forget(),
+    write(text) {
+      const { nowMs, wantsHashes, appends } = decodeBatch(text);
+      hashes.length = 0;
+      tail.refresh();
+      // A clock that was set back must not make the log run backwards.
+      const timeMs = Math.max(nowMs, tail.head.timeMs);
+      const verdicts: number[] = [];
+      for (const append of appends) verdicts.push(...decide(append, nowMs, timeMs));
+      return { kind: "batch", timeMs, verdicts, hashes: wantsHashes ? Buffer.concat(hashes).toString("hex") : "" };
+    },
+  };
+}
+
+function isExpected(version: number, expected: ExpectedVersion): boolean {
+  if (expected === "any") return true;
+  if (expected === "none") return version === 0;
+  if (expected === "exists") return version > 0;
+  return version === expected;
+}

@@ -1,0 +1,122 @@
+import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
+import type { Fault } from "../sqlite/faults.ts";
+
+/** How the thread is started. */
+export interface ThreadOptions {
+  readonly file: string;
+  readonly databaseBytesMax: number;
+}
+
+/** The thread's first message: its connection is open, or could not be opened. */
+export type Started = { readonly storeId: string } | { readonly refused: string };
+
+/**
+ * What the thread is asked; each is answered once, in order. A string is a batch of appends: one string crosses
+ * to the other thread several times faster than the objects that it stands for.
+ */
+export type Request = string | Operation;
+
+export type Operation =
+  | { readonly kind: "saveSnapshot"; readonly name: string; readonly snapshot: Snapshot }
+  | {
+      readonly kind: "acquireLease";
+      readonly name: string;
+      readonly holder: string;
+      readonly ttlMs: number;
+      readonly steal: boolean;
+      readonly nowMs: number;
+    }
+  | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
+  | { readonly kind: "close" };
+
+export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
+
+export interface FaultReply {
+  readonly kind: "fault";
+  /** `stopped`: not attempted, because an earlier fault was fatal. */
+  readonly fault: Fault | "stopped";
+  readonly cause: string;
+}
+
+export interface BatchReply {
+  readonly kind: "batch";
+  /** Recorded time of every event of this batch. */
+  readonly timeMs: number;
+  /** {@link VERDICT_FIELDS} numbers for each append, in order. */
+  readonly verdicts: readonly number[];
+  /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
+  readonly hashes: string;
+}
+
+// One verdict: its code, then three numbers.
+export const VERDICT_FIELDS = 4;
+/** first, last, version */
+export const APPENDED = 0;
+/** first, last, version of the first time */
+export const REPEATED = 1;
+/** actual version, 0, 0 */
+export const CONFLICT = 2;
+/** 0, 0, 0 */
+export const LEASE_LOST = 3;
+
+/** Stands between two fields: neither names nor JSON can hold it. */
+const SEPARATOR = "\0";
+
+export const EVENT_FIELDS = 4;
+
+/** One append as the thread reads it; its events are `count` × (id, type, data, meta) in `fields` from `start` on. */
+export interface AppendRequest {
+  readonly stream: string;
+  readonly expected: ExpectedVersion;
+  /** Empty when there is none, as `lease`. */
+  readonly key: string;
+  readonly lease: string;
+  readonly token: number;
+  readonly fields: readonly string[];
+  readonly start: number;
+  readonly count: number;
+}
+
+export interface Batch {
+  readonly nowMs: number;
+  readonly wantsHashes: boolean;
+  readonly appends: readonly AppendRequest[];
+}
+
+/** `events` holds id, type, data and meta of each event, one after the other. */
+export function encodeAppend(
+  append: Omit<AppendRequest, "fields" | "start" | "count">,
+  events: readonly string[],
+): string {
+  const { stream, expected, key, lease, token } = append;
+  const head = [stream, expected, key, lease, token, events.length / EVENT_FIELDS].join(SEPARATOR);
+  return head + SEPARATOR + events.join(SEPARATOR);
+}
+
+export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly string[]): string {
+  return [nowMs, wantsHashes ? 1 : 0, ...appends].join(SEPARATOR);
+}
+
+export function decodeBatch(text: string): Batch {
+  const fields = text.split(SEPARATOR);
+  let at = 0;
+  const next = (): string => fields[at++] ?? "";
+  const nowMs = Number(next());
+  const wantsHashes = next() === "1";
+  const appends: AppendRequest[] = [];
+  while (at < fields.length) {
+    const stream = next();
+    const expected = decodeExpected(next());
+    const key = next();
+    const lease = next();
+    const token = Number(next());
+    const count = Number(next());
+    appends.push({ stream, expected, key, lease, token, fields, start: at, count });
+    at += count * EVENT_FIELDS;
+  }
+  return { nowMs, wantsHashes, appends };
+}
+
+function decodeExpected(text: string): ExpectedVersion {
+  return text === "any" || text === "none" || text === "exists" ? text : Number(text);
+}

@@ -1,0 +1,79 @@
+import { InvalidAppend } from "../errors.ts";
+import type { Limits } from "../limits.ts";
+import { checkName } from "../names.ts";
+import type { AppendOptions, Codec, ExpectedVersion, NewEvent } from "../store.ts";
+import { encodeAppend } from "./messages.ts";
+
+/** An append that was checked and turned into text. */
+export interface PreparedAppend {
+  readonly stream: string;
+  readonly expected: ExpectedVersion;
+  readonly lease: string;
+  /** id, type, data and meta of each event, one after the other. */
+  readonly fields: readonly string[];
+  readonly count: number;
+  /** What the writer thread reads. */
+  readonly text: string;
+}
+
+/** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
+const UTF8_BYTES_PER_CHAR_MAX = 3;
+
+/** Throws {@link InvalidAppend}, or what `codec.encode` throws. */
+export function prepareAppend<E extends NewEvent>(
+  stream: string,
+  events: readonly E[],
+  options: AppendOptions,
+  codec: Codec<E>,
+  limits: Limits,
+): PreparedAppend {
+  checkName("the stream's name", stream);
+  if (events.length === 0) throw new InvalidAppend("an append holds at least one event");
+  if (events.length > limits.appendEvents) {
+    throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
+  }
+  const { expected = "any", key, fence } = options;
+  checkExpected(expected);
+  if (key !== undefined) checkName("the idempotency key", key);
+  if (fence !== undefined) checkName("the fence's lease", fence.lease);
+
+  const fields: string[] = [];
+  for (const event of events) prepareEvent(codec.encode(event), limits.eventBytes, fields);
+  const lease = fence?.lease ?? "";
+  const text = encodeAppend({ stream, expected, key: key ?? "", lease, token: fence?.token ?? 0 }, fields);
+  return { stream, expected, lease, fields, count: events.length, text };
+}
+
+function checkExpected(expected: ExpectedVersion): void {
+  if (expected === "any" || expected === "none" || expected === "exists") return;
+  if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
+}
+
+function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fields: string[]): void {
+  checkName("the event's id", id);
+  checkName("the event's type", type);
+  const dataText = toJson("data", data);
+  const metaText = toJson("meta", meta);
+  const chars = dataText.length + metaText.length;
+  if (chars * UTF8_BYTES_PER_CHAR_MAX > bytesMax) {
+    const bytes = Buffer.byteLength(dataText) + Buffer.byteLength(metaText);
+    if (bytes > bytesMax) throw new InvalidAppend(`an event has at most ${bytesMax} bytes, ${id} has ${bytes}`);
+  }
+  fields.push(id, type, dataText, metaText);
+}
+
+function toJson(what: string, value: unknown): string {
+  const text = stringify(what, value);
+  if (text === undefined) throw new InvalidAppend(`the event's ${what} is not a JSON value`);
+  return text;
+}
+
+// JSON.stringify escapes line breaks, NUL and lone surrogates, so that its text survives UTF-8, SQLite and the
+// separators used here unchanged.
+function stringify(what: string, value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new InvalidAppend(`the event's ${what} cannot be written as JSON`, { cause });
+  }
+}

@@ -1,0 +1,51 @@
+import { AppendInDoubt, LeaseLost, StoreClosed, StoreFull, StoreOverloaded, VersionConflict } from "../errors.ts";
+import type { Appended } from "../store.ts";
+import type { AppendJob } from "./jobs.ts";
+import {
+  APPENDED,
+  type BatchReply,
+  CONFLICT,
+  type FaultReply,
+  LEASE_LOST,
+  REPEATED,
+  VERDICT_FIELDS,
+} from "./messages.ts";
+import type { PreparedAppend } from "./prepare.ts";
+
+/** Appends that became durable in one transaction, in order of position. */
+export interface DurableBatch {
+  readonly timeMs: number;
+  /** Hex hashes of all their events, one after the other, or empty. */
+  readonly hashes: string;
+  readonly appends: readonly { readonly append: PreparedAppend; readonly appended: Appended }[];
+}
+
+/** Gives each append of a batch its own verdict, and returns what is new in the log. */
+export function settleBatch(jobs: readonly AppendJob[], { timeMs, hashes, verdicts }: BatchReply): DurableBatch {
+  const appends: { append: PreparedAppend; appended: Appended }[] = [];
+  for (const [index, job] of jobs.entries()) {
+    const at = index * VERDICT_FIELDS;
+    const [code, first, last, version] = [verdicts[at], verdicts[at + 1]!, verdicts[at + 2]!, verdicts[at + 3]!];
+    const { stream, expected, lease } = job.append;
+    if (code === APPENDED) {
+      const appended = { first, last, version, repeated: false };
+      appends.push({ append: job.append, appended });
+      job.resolve(appended);
+    } else if (code === REPEATED) {
+      job.resolve({ first, last, version, repeated: true });
+    } else if (code === CONFLICT) {
+      // The first number of this verdict is the version at which the stream stands.
+      job.reject(new VersionConflict(stream, expected, first));
+    } else if (code === LEASE_LOST) {
+      job.reject(new LeaseLost(lease));
+    }
+  }
+  return { timeMs, hashes, appends };
+}
+
+/** What the callers of a request are told that met with a fault. */
+export function errorOf({ fault, cause }: FaultReply): Error {
+  if (fault === "full") return new StoreFull();
+  if (fault === "busy") return new StoreOverloaded();
+  return fault === "fatal" ? new AppendInDoubt(new Error(cause)) : new StoreClosed();
+}

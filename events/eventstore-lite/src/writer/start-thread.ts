@@ -1,0 +1,45 @@
+import { Worker } from "node:worker_threads";
+import { StoreUnusable } from "../errors.ts";
+import type { Reply, Request, Started, ThreadOptions } from "./messages.ts";
+
+/** The writer thread as the request thread sees it: one reply for each request, in order. */
+export interface Thread {
+  readonly storeId: string;
+  send(request: Request): void;
+  /** Closes nothing by itself: send `close` first. */
+  terminate(): Promise<void>;
+}
+
+export interface ThreadListener {
+  onReply(reply: Reply): void;
+  /** The thread died; its last requests stay without reply. */
+  onCrash(error: Error): void;
+}
+
+/** Starts the writer thread. Throws {@link StoreUnusable} when it cannot open the log. */
+export async function startThread(options: ThreadOptions, listener: ThreadListener): Promise<Thread> {
+  const worker = new Worker(new URL("./thread.ts", import.meta.url), { workerData: options });
+  const started = await new Promise<Started>((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+  if ("refused" in started) {
+    await worker.terminate();
+    throw new StoreUnusable(`${options.file}: ${started.refused}`);
+  }
+  let terminated = false;
+  worker.on("message", (reply: Reply) => listener.onReply(reply));
+  worker.on("error", (error: Error) => listener.onCrash(error));
+  worker.on("exit", (code) => {
+    if (!terminated) listener.onCrash(new Error(`the writer thread ended with code ${code}`));
+  });
+  return {
+    storeId: started.storeId,
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+    send: (request) => worker.postMessage(request),
+    async terminate() {
+      terminated = true;
+      await worker.terminate();
+    },
+  };
+}

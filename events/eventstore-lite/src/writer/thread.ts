@@ -1,0 +1,23 @@
+// The writer thread: the only place that writes to the log, so that waiting for the disk never stops the event loop
+// of the thread that serves requests. Started by client.ts.
+import { parentPort, workerData } from "node:worker_threads";
+import { openWriter } from "../sqlite/connections.ts";
+import type { Request, Started, ThreadOptions } from "./messages.ts";
+import { createWriter } from "./writer.ts";
+
+if (!parentPort) throw new Error("writer/thread.ts runs as a worker only");
+const port = parentPort;
+const { file, databaseBytesMax } = workerData as ThreadOptions;
+
+try {
+  const { db, storeId } = openWriter(file, databaseBytesMax);
+  const writer = createWriter(db);
+  port.on("message", (request: Request) => {
+    port.postMessage(writer.answer(request));
+    if (typeof request === "object" && request.kind === "close") port.close();
+  });
+  port.postMessage({ storeId } satisfies Started);
+} catch (error) {
+  port.postMessage({ refused: error instanceof Error ? error.message : String(error) } satisfies Started);
+  port.close();
+}

@@ -1,0 +1,66 @@
+import { unlinkAccount } from "../account/link.ts";
+import { createTokens } from "../account/tokens.ts";
+import { openVault } from "../account/vault.ts";
+import { makeId, sleep, systemClock } from "../clock.ts";
+import { logFiles } from "../log-files.ts";
+import { createLogger } from "../log.ts";
+import { openKey, openSocial, outbound } from "../parts.ts";
+import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { printable } from "./table.ts";
+
+export const account: Command = {
+  summary: "show or unlink the authorized X account",
+  help: `reachlog account show [--json]
+reachlog account unlink
+
+show     which X account the service acts for
+unlink   revokes the grant at X and deletes the tokens; another account may then
+         authorize. Exit code 1 when X did not confirm (revoke it in X's settings)
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
+    const [action] = positionals;
+    if (action === "show") return show(terminal, values.json);
+    if (action === "unlink") return unlink(terminal);
+    throw new UsageError("account wants show or unlink");
+  },
+};
+
+async function show(terminal: Terminal, json: boolean): Promise<number> {
+  await using stack = new AsyncDisposableStack();
+  const { projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const { user, scopes, authorized } = projector.state("account");
+  if (json) terminal.out(`${JSON.stringify({ user, scopes, authorized })}\n`);
+  else if (user === null) terminal.out("no account is linked\n");
+  else {
+    const state = authorized ? `authorized for ${scopes.join(" ")}` : "no longer authorized";
+    terminal.out(`@${printable(user.username)} (${printable(user.name)}, ${user.id}): ${state}\n`);
+  }
+  return EXIT.ok;
+}
+
+async function unlink(terminal: Terminal): Promise<number> {
+  const config = configOf(terminal);
+  const log = createLogger(config.logLevel, terminal.err, systemClock);
+  await using stack = new AsyncDisposableStack();
+  const { journal, projector } = await openSession(stack, await openExistingLog(config));
+  const social = openSocial(config, config.http.publicUrl, outbound(config), systemClock);
+  if (social === undefined) throw new UsageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
+  const vault = stack.use(openVault(logFiles(config.log.file).vault, openKey(config)));
+  const { oauth } = social;
+  const announce = async (): Promise<void> => {};
+  const tokens = createTokens({
+    ...{ vault, oauth, journal, projector, clock: systemClock, sleep, log, announce },
+    holder: makeId(),
+  });
+  const unlinked = await unlinkAccount({ oauth, tokens, journal, projector }, COMMAND_CAUSE);
+  if (unlinked === undefined) {
+    terminal.out("no account is linked\n");
+    return EXIT.ok;
+  }
+  terminal.out(
+    unlinked.revoked ? "unlinked, and the grant is revoked\n" : "unlinked, but X did not confirm the revocation\n",
+  );
+  return unlinked.revoked ? EXIT.ok : EXIT.fault;
+}

@@ -1,0 +1,54 @@
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { loadConfig, type Config } from "../config.ts";
+import { readFileSync } from "node:fs";
+
+/** Exit codes, after sysexits(3) where it has one. */
+export const EXIT = {
+  ok: 0,
+  /** Something was found wrong, or was done in part only. */
+  fault: 1,
+  usage: 2,
+  /** The log failed: the process must be started anew. */
+  software: 70,
+  /** Another service owns the log. */
+  temporary: 75,
+  config: 78,
+} as const;
+
+/** The world as a command sees it. */
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  out(text: string): void;
+  err(text: string): void;
+  /** Whether stderr is a terminal: only then progress is drawn. */
+  readonly interactive: boolean;
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+export interface Command {
+  readonly summary: string;
+  /** What `--help` prints. */
+  readonly help: string;
+  /** Answers the exit code. */
+  run(args: readonly string[], terminal: Terminal): Promise<number>;
+}
+
+/** The arguments do not fit; told with a pointer to `--help`. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Parses arguments strictly: an unknown option is a UsageError. */
+export function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (fault) {
+    throw new UsageError(fault instanceof Error ? fault.message : String(fault));
+  }
+}
+
+/** The configuration of the environment. Throws ConfigError. */
+export function configOf({ env }: Terminal): Config {
+  return loadConfig(env, (path) => readFileSync(path, "utf8"));
+}

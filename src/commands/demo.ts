@@ -1,0 +1,88 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLogger } from "../log.ts";
+import { startService } from "../service.ts";
+import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { recipients } from "./recipients.ts";
+import { untilStopped } from "./serve.ts";
+
+const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
+---
+Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: https://go.example/welcome`;
+
+/** X asks for a minute between messages; nobody wants to watch that. The sandbox of the demo allows it. */
+const DEMO_SPACING_S = "0.2";
+const DEMO_DM_LIMIT = 1_440;
+
+export const demo: Command = {
+  summary: "the service on a fresh log, wired to a local sandbox of the networks",
+  help: `reachlog demo [--port 3000] [--sandbox-port 4010] [--keep DIR]
+
+Starts the sandbox and the service on loopback, with sample recipients and a
+fresh log, and prints what to do next. Needs no account. Everything is deleted
+at the end, unless kept:
+
+  --port N           port of the service (0: any free one)
+  --sandbox-port N   port of the sandbox (0: any free one)
+  --keep DIR         keep the log there, or go on with the one that is there
+`,
+  async run(args, terminal) {
+    const { values } = parse(args, {
+      port: { type: "string", default: "3000" },
+      "sandbox-port": { type: "string", default: "4010" },
+      keep: { type: "string" },
+    });
+    const sandboxPort = Number(values["sandbox-port"]);
+    if (!Number.isInteger(sandboxPort)) throw new UsageError("--sandbox-port wants a number");
+    const { startSandbox } = await import("../sandbox/sandbox.ts");
+    const { settingsOf } = await import("../sandbox/settings.ts");
+    await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
+
+    const directory = values.keep ?? mkdtempSync(join(tmpdir(), "reachlog-demo-"));
+    const token = randomBytes(24).toString("base64url");
+    const env = {
+      ...settingsOf(sandbox),
+      PORT: values.port,
+      DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
+      API_TOKENS: `demo:${token}`,
+      MESSAGE_TEMPLATE: TEMPLATE,
+      SEND_SPACING_SECONDS: DEMO_SPACING_S,
+      IN_DOUBT_SETTLE_SECONDS: "5",
+      LOG_LEVEL: "warn",
+    };
+    try {
+      const inDemo: Terminal = { ...terminal, env };
+      const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
+      await recipients.run(["import", sample], inDemo);
+      const config = configOf(inDemo);
+      const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
+      terminal.out(nextSteps(service.url, sandbox.url, token, directory));
+      return await untilStopped(service, config, inDemo);
+    } finally {
+      if (values.keep === undefined) rmSync(directory, { recursive: true, force: true });
+    }
+  },
+};
+
+function nextSteps(url: string, sandboxUrl: string, token: string, directory: string): string {
+  return `
+reachlog  ${url}      (console: sign in with the token)
+sandbox   ${sandboxUrl}      (what the networks received; faults to switch on)
+token     ${token}
+
+1. Authorize the sandbox's X account in a browser:
+     ${url}/social/auth
+2. See whom a run would write to, then let it run:
+     curl -s -X POST ${url}/social/run -H 'content-type: application/json' -d '{"dry_run":true}'
+     curl -s -X POST ${url}/social/run -H 'prefer: wait=60'
+3. Post a click, and see three networks told of it in the sandbox:
+     curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
+4. Ask what happened:
+     curl -s ${url}/social/stats
+     DATABASE_URL=sqlite:${join(directory, "reachlog.sqlite")} bun reachlog audit tail
+
+Stop with Ctrl-C.
+`;
+}

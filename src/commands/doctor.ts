@@ -1,0 +1,96 @@
+import { existsSync } from "node:fs";
+import { openVault } from "../account/vault.ts";
+import type { Config } from "../config.ts";
+import { logFiles } from "../log-files.ts";
+import { missingPlaceholders } from "../outreach/message.ts";
+import { openChannels, openKey, openLog, outbound } from "../parts.ts";
+import { startProjector } from "../projector.ts";
+import { configOf, EXIT, parse, type Command } from "./command.ts";
+import { printable } from "./table.ts";
+
+/** One thing looked at. `mend` says what to do about it. */
+interface Finding {
+  readonly what: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** How long a network may take to answer. */
+const CHECK_TIMEOUT_MS = 10_000;
+
+export const doctor: Command = {
+  summary: "check configuration, log, keys and, with --online, the networks",
+  help: `reachlog doctor [--online] [--json]
+
+Checks the configuration, the log's hash chain, the key and the vault. With
+--online it also asks each configured network whether its credential works
+(nothing is posted). Exit code 1 when something is wrong, with how to mend it.
+`,
+  async run(args, terminal) {
+    const { values } = parse(args, {
+      online: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+    });
+    const config = configOf(terminal);
+    const findings: Finding[] = [
+      { what: "configuration", ok: true, detail: "complete" },
+      ...config.warnings.map((detail) => ({ what: "warning", ok: true, detail })),
+      ...(await checkFiles(config)),
+      ...(values.online ? await checkNetworks(config) : []),
+    ];
+    for (const finding of findings) {
+      const { what, ok, detail } = finding;
+      terminal.out(
+        values.json ? `${JSON.stringify(finding)}\n` : `${ok ? "ok   " : "WRONG"} ${what}: ${printable(detail)}\n`,
+      );
+    }
+    return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
+  },
+};
+
+async function checkFiles(config: Config): Promise<Finding[]> {
+  const files = logFiles(config.log.file);
+  if (!existsSync(files.log)) {
+    return [{ what: "log", ok: true, detail: `${files.log} is not there yet; the first start makes it` }];
+  }
+  return [
+    await finding("log", () => checkLog(config)),
+    await finding("vault", () => {
+      if (!existsSync(files.vault)) return "not there yet; the first start makes it";
+      if (config.key === undefined && !existsSync(files.key))
+        throw new Error(`${files.key} is gone: restore it, or set REACHLOG_KEY`);
+      openVault(files.vault, openKey(config))[Symbol.dispose]();
+      return "opens with this key";
+    }),
+  ];
+}
+
+async function checkLog(config: Config): Promise<string> {
+  await using store = await openLog(config);
+  const { ok, checked, fault } = await store.verify();
+  if (!ok) throw new Error(`the chain is broken at position ${fault?.position}: ${fault?.reason}; restore a backup`);
+  await using projector = await startProjector(store);
+  const { template } = config.outreach;
+  const missing =
+    template === undefined ? [] : missingPlaceholders(template, projector.state("contacts").fields.keys());
+  if (missing.length > 0) throw new Error(`MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}`);
+  return `${checked} events, the chain is whole`;
+}
+
+async function checkNetworks(config: Config): Promise<Finding[]> {
+  const channels = openChannels(config, outbound(config));
+  return Promise.all(
+    channels.map(async (channel) => {
+      const { ok, detail } = await channel.check(CHECK_TIMEOUT_MS);
+      return { what: `${channel.name} (${channel.network})`, ok, detail };
+    }),
+  );
+}
+
+async function finding(what: string, check: () => string | Promise<string>): Promise<Finding> {
+  try {
+    return { what, ok: true, detail: await check() };
+  } catch (fault) {
+    return { what, ok: false, detail: fault instanceof Error ? fault.message : String(fault) };
+  }
+}

@@ -1,0 +1,35 @@
+import { existsSync } from "node:fs";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { makeId } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { createJournal, type Cause, type Journal } from "../journal.ts";
+import { openLog } from "../parts.ts";
+import { startProjector, type Projector } from "../projector.ts";
+
+/** What a command causes is told from what callers and the service cause. */
+export const COMMAND_CAUSE: Cause = { caller: "command-line" };
+
+/** There is no log yet, and this command would have to make one just to say so. */
+export class NoLog extends Error {
+  override readonly name = "NoLog";
+  constructor(file: string) {
+    super(`there is no log at ${file}: DATABASE_URL names another one, or the service was never started`);
+  }
+}
+
+/** Opens the existing log beside a running service. */
+export async function openExistingLog(config: Config): Promise<EventStore<Event>> {
+  if (!existsSync(config.log.file)) throw new NoLog(config.log.file);
+  return openLog(config);
+}
+
+/** A log with its journal and projections, for commands that decide something. */
+export async function openSession(
+  stack: AsyncDisposableStack,
+  store: EventStore<Event>,
+): Promise<{ readonly journal: Journal; readonly projector: Projector }> {
+  stack.use(store);
+  const projector = stack.use(await startProjector(store));
+  return { journal: createJournal(store, makeId), projector };
+}

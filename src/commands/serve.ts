@@ -1,0 +1,50 @@
+import { createLogger } from "../log.ts";
+import { startService, type Service } from "../service.ts";
+import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import type { Config } from "../config.ts";
+
+export const serve: Command = {
+  summary: "run the service",
+  help: `reachlog serve
+
+Runs the service with the configuration of the environment (and .env). Every
+setting is listed in .env.example; all faults are told at once.
+
+Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
+ends between two messages, dispatches in flight are settled; at the latest after
+SHUTDOWN_SECONDS.
+
+Exit codes: 0 stopped, 70 the log failed (start again), 75 another service owns
+the log, 78 the configuration is wrong.
+`,
+  async run(args, terminal) {
+    parse(args, {});
+    const config = configOf(terminal);
+    const log = createLogger(config.logLevel, terminal.err, Date.now);
+    for (const warning of config.warnings) log.warn(warning);
+    const service = await startService(config, log);
+    return untilStopped(service, config, terminal);
+  },
+};
+
+/** Serves until a signal comes or the log fails, then stops within the configured time. Answers the exit code. */
+export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
+  const log = createLogger(config.logLevel, terminal.err, Date.now);
+  const stopped = new Promise<"stopped">((resolve) => {
+    terminal.signal.addEventListener("abort", () => resolve("stopped"), { once: true });
+    if (terminal.signal.aborted) resolve("stopped");
+  });
+  const why = await Promise.race([stopped, service.failed]);
+  if (why !== "stopped") {
+    // Nothing more can be recorded: what is in flight cannot be answered truthfully.
+    log.error("the log failed; start again", { error: String(why) });
+    return EXIT.software;
+  }
+  log.info("stopping");
+  const deadline = Promise.withResolvers<"late">();
+  const timer = setTimeout(() => deadline.resolve("late"), config.http.shutdownSeconds * 1000);
+  const end = await Promise.race([service[Symbol.asyncDispose](), deadline.promise]);
+  clearTimeout(timer);
+  if (end === "late") log.warn("stopped before everything in flight had ended");
+  return EXIT.ok;
+}

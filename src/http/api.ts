@@ -1,0 +1,133 @@
+import type { Static } from "@sinclair/typebox";
+import type { ChannelName } from "../../events/channel.ts";
+import { CHANNELS } from "../../events/channel.ts";
+import type { Level } from "../../events/delivery.ts";
+import { pendingOf } from "../../projections/deliveries.ts";
+import { isBot } from "../delivery/bots.ts";
+import type { Delivery, Settlement } from "../delivery/delivery.ts";
+import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
+import type { Projector } from "../projector.ts";
+import { json } from "./answer.ts";
+import { problems } from "./problem.ts";
+import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
+
+/** How long a caller of notify, messaging and test waits for the network's answer. */
+const DELIVERY_WAIT_MS = 5_000;
+
+export interface ApiDeps {
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly delivery: Delivery;
+  readonly version: string;
+  /** False: clicks of bots are recorded and owe no dispatch. */
+  readonly dispatchBots: boolean;
+  /** Whether the log takes appends. */
+  readonly isWritable: () => boolean;
+}
+
+/** The general API. Each function is one endpoint; its answer is spec'd in the README. */
+export function createApi(deps: ApiDeps) {
+  const { journal, projector, delivery } = deps;
+
+  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: string | undefined): Promise<Response> => {
+    if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
+    const { first, ids } = await appendOnce(journal, fact, cause, key);
+    return answerOf(ids, await delivery.settled(channel, first, DELIVERY_WAIT_MS));
+  };
+
+  return {
+    health(): Response {
+      const deliveries = projector.state("deliveries");
+      const channels = Object.fromEntries(
+        CHANNELS.map((name) => [
+          name,
+          {
+            configured: delivery.configured.includes(name),
+            pending: pendingOf(deliveries[name]),
+            circuit: delivery.circuit(name) ?? null,
+          },
+        ]),
+      );
+      const ok = deps.isWritable();
+      const body = {
+        status: ok ? "ok" : "degraded",
+        version: deps.version,
+        log: { position: projector.position },
+        channels,
+      };
+      return json(ok ? 200 : 503, body);
+    },
+
+    notify(body: Static<typeof notifyBody>, cause: Cause, key: string | undefined): Promise<Response> {
+      const data = { message: body.message, service: body.service ?? "unknown", level: levelOf(body.level ?? "info") };
+      return owe({ type: "NotificationRequested", data }, "chat", cause, key);
+    },
+
+    message(body: Static<typeof messagingBody>, cause: Cause, key: string | undefined): Promise<Response> {
+      return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", cause, key);
+    },
+
+    async track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Response> {
+      const bot = isBot(body.user_agent);
+      const channels = bot && !deps.dispatchBots ? [] : [...delivery.configured];
+      const fact: Fact = { type: "LinkClicked", data: { ...body, bot, channels } };
+      const { ids } = await appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code));
+      return json(202, { id: ids[0] });
+    },
+
+    async test(cause: Cause, key: string | undefined): Promise<Response> {
+      const channels = [...delivery.configured];
+      const { first } = await appendOnce(journal, { type: "ChannelTestRequested", data: { channels } }, cause, key);
+      const results = await Promise.all(
+        CHANNELS.map(async (name) => {
+          if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
+          return [name, testResult(await delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000))];
+        }),
+      );
+      return json(200, { results: Object.fromEntries(results) });
+    },
+  };
+}
+
+/** Appends one fact; a repeated key gives the first event's id and position. */
+async function appendOnce(
+  journal: Journal,
+  fact: Fact,
+  cause: Cause,
+  key: string | undefined,
+  stream: string = STREAMS.requests,
+): Promise<{ first: number; ids: readonly string[] }> {
+  const appended = await journal.append(stream, [fact], cause, key === undefined ? {} : { key });
+  if (!appended.repeated) return appended;
+  for await (const event of journal.store.read({ from: appended.first, to: appended.first })) {
+    return { first: appended.first, ids: [event.id] };
+  }
+  throw new Error(`the log has no event at position ${appended.first}`);
+}
+
+function answerOf(ids: readonly string[], settlement: Settlement | undefined): Response {
+  const [id] = ids;
+  if (settlement === undefined) return json(202, { id, status: "pending" });
+  switch (settlement.status) {
+    case "delivered":
+      return json(200, { id, status: "delivered" });
+    case "in_doubt":
+      throw problems.deliveryInDoubt(settlement.detail);
+    default:
+      throw problems.refusedByNetwork(settlement.detail);
+  }
+}
+
+function testResult(settlement: Settlement | undefined) {
+  if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };
+  if (settlement.status === "delivered") return { ok: true, status: "delivered", latency_ms: settlement.latencyMs };
+  const status = settlement.status === "skipped" ? "failed" : settlement.status;
+  return { ok: false, status, latency_ms: null, detail: settlement.detail };
+}
+
+const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
+
+function levelOf(given: string): Level {
+  const level = given.toLowerCase();
+  return SYNONYMS[level] ?? (level as Level);
+}

@@ -1,0 +1,72 @@
+import type { Recorded } from "../../events/catalog.ts";
+import { consolePage, signInPage } from "../console/page.ts";
+import type { Journal } from "../journal.ts";
+import type { Projector } from "../projector.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import { problems } from "./problem.ts";
+import type { Sessions } from "./session.ts";
+
+export interface ConsoleDeps {
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly sessions: Sessions;
+  readonly limits: { readonly limit: number; readonly used: () => number };
+  readonly failureLimit: RateLimit;
+}
+
+const EVENTS_SHOWN = 50;
+
+/** A token and its field name; more is no sign-in. */
+const FORM_BYTES_MAX = 1024;
+
+/** The operator's page and its sign-in. */
+export function createConsole(deps: ConsoleDeps) {
+  const { projector, sessions } = deps;
+  return {
+    async page(request: Request): Promise<Response> {
+      if (!sessions.admits(request)) return html(401, signInPage(false));
+      const events: Recorded[] = [];
+      for await (const event of deps.journal.store.read({ backwards: true, limit: EVENTS_SHOWN })) events.push(event);
+      const run = projector.state("run");
+      const view = {
+        stats: projector.state("stats"),
+        account: projector.state("account"),
+        run: run.current,
+        quota: { limit: deps.limits.limit, used: deps.limits.used() },
+        inDoubt: [...run.open.values()].filter((attempt) => attempt.in_doubt).length,
+        clicks: projector.state("clicks"),
+        deliveries: projector.state("deliveries"),
+        position: projector.position,
+        events,
+      };
+      return html(200, consolePage(view));
+    },
+
+    async signIn(request: Request, address: string): Promise<Response> {
+      const wait = deps.failureLimit.check(address);
+      if (wait !== undefined) throw problems.tooMany(wait);
+      if (Number(request.headers.get("content-length") ?? Infinity) > FORM_BYTES_MAX) {
+        throw problems.tooLarge(FORM_BYTES_MAX);
+      }
+      const cookie = sessions.signIn(new URLSearchParams(await request.text()).get("token") ?? "");
+      if (cookie === undefined) {
+        deps.failureLimit.take(address);
+        return html(401, signInPage(true));
+      }
+      return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie } });
+    },
+  };
+}
+
+function html(status: number, page: string): Response {
+  return new Response(page, {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
+      "referrer-policy": "no-referrer",
+    },
+  });
+}

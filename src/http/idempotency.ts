@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { STREAMS, type Cause, type Journal } from "../journal.ts";
+import { Problem, problemResponse, problems } from "./problem.ts";
+
+/** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
+const KEY = /^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/;
+
+/** Problems after which something was done: they are the first answer too. All others leave nothing behind. */
+const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
+
+/** What identifies a request: the same key counts per route and caller. */
+export interface Keyed {
+  readonly header: string | null;
+  readonly route: string;
+  readonly body: unknown;
+  readonly cause: Cause;
+}
+
+/** Makes POSTs with an `Idempotency-Key` safe to repeat; answers are kept as long as the log. */
+export interface Idempotency {
+  /**
+   * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
+   * its own append, so that a crash between the append and the answer does nothing twice either.
+   */
+  once(request: Keyed, perform: (appendKey: string | undefined) => Promise<Response>): Promise<Response>;
+}
+
+interface Answer {
+  readonly digest: string;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+export function createIdempotency(journal: Journal): Idempotency {
+  const inFlight = new Map<string, { digest: string; answer: Promise<Answer> }>();
+
+  return {
+    async once(request, perform) {
+      if (request.header === null) return perform(undefined);
+      const scope = scopeOf(request.header, request);
+      const digest = sha256(JSON.stringify(request.body ?? null));
+      const running = inFlight.get(scope);
+      if (running !== undefined) {
+        if (running.digest !== digest) throw problems.keyReused();
+        return toResponse(await running.answer);
+      }
+      const answer = answerOnce(journal, scope, digest, request.cause, perform);
+      inFlight.set(scope, { digest, answer });
+      // Only the map's own copy is watched here; the caller below gets the failure.
+      answer.catch(() => {}).finally(() => inFlight.delete(scope));
+      return toResponse(await answer);
+    },
+  };
+}
+
+async function answerOnce(
+  journal: Journal,
+  scope: string,
+  digest: string,
+  cause: Cause,
+  perform: (appendKey: string) => Promise<Response>,
+): Promise<Answer> {
+  const stream = STREAMS.answer(scope);
+  for await (const event of journal.store.read({ stream, limit: 1 })) {
+    if (event.type !== "RequestAnswered") continue;
+    if (event.data.digest !== digest) throw problems.keyReused();
+    return event.data;
+  }
+  const response = await performed(perform, `request/${scope}`, cause);
+  const answer = { digest, status: response.status, headers: keptHeaders(response), body: await response.text() };
+  await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: stream });
+  return answer;
+}
+
+async function performed(
+  perform: (appendKey: string) => Promise<Response>,
+  appendKey: string,
+  cause: Cause,
+): Promise<Response> {
+  try {
+    return await perform(appendKey);
+  } catch (fault) {
+    if (fault instanceof Problem && FINAL_PROBLEMS.has(fault.slug)) {
+      return problemResponse(fault, cause.request_id ?? "");
+    }
+    throw fault;
+  }
+}
+
+function scopeOf(header: string, { route, cause }: Keyed): string {
+  const match = KEY.exec(header.trim());
+  const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
+  if (key === undefined) throw problems.malformed("The Idempotency-Key wants 1 to 255 printable ASCII characters.");
+  return sha256(JSON.stringify([route, cause.caller, key]));
+}
+
+/** Those headers that belong to the answer itself, not to the connection or this request. */
+function keptHeaders(response: Response): Record<string, string> {
+  const type = response.headers.get("content-type");
+  return type === null ? {} : { "content-type": type };
+}
+
+function toResponse({ status, headers, body }: Answer): Response {
+  return new Response(body, { status, headers });
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,49 @@
+import { createServer, type AddressInfo } from "node:net";
+import type { HttpConfig } from "../config/http.ts";
+import type { App } from "./app.ts";
+
+/** Bodies are bounded by the routes, whose answer is a problem; the server's own refusal would be an empty one. */
+const SERVER_BODY_BYTES_MAX = 2 ** 30;
+
+/** Seconds without a byte after which a connection is closed; requests that wait for a run are excepted. */
+const IDLE_TIMEOUT_S = 20;
+
+/** Serves the app until it is disposed; then answers what is in flight and stops. */
+export function listen(app: App, { host, port }: Pick<HttpConfig, "host" | "port">): AsyncDisposable {
+  app.listen({
+    hostname: host,
+    port,
+    reusePort: false,
+    idleTimeout: IDLE_TIMEOUT_S,
+    maxRequestBodySize: SERVER_BODY_BYTES_MAX,
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      await app.stop();
+    },
+  };
+}
+
+/** Port 0 stands for any free one; what is made from it (the OAuth redirect) needs the number before the start. */
+export async function withPort(http: HttpConfig): Promise<HttpConfig> {
+  if (http.port !== 0) return http;
+  const port = await freePort(http.host);
+  const publicUrl = http.publicUrl.endsWith(":0") ? `${http.publicUrl.slice(0, -2)}:${port}` : http.publicUrl;
+  return { ...http, port, publicUrl };
+}
+
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, host, () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** The host names under which the service may be asked. */
+export function hostsOf({ host, publicUrl, allowedHosts }: HttpConfig): ReadonlySet<string> {
+  const names = [host, "localhost", "127.0.0.1", "[::1]", new URL(publicUrl).hostname, ...allowedHosts];
+  return new Set(names.map((name) => name.toLowerCase().replace(/(?<=[^:\]]):\d+$|(?<=\]):\d+$/, "")));
+}

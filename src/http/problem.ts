@@ -1,0 +1,120 @@
+import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import { SocialError } from "../networks/network.ts";
+
+/** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly slug: string;
+  readonly status: number;
+  readonly title: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly more: Readonly<Record<string, unknown>>;
+  constructor(
+    status: number,
+    slug: string,
+    title: string,
+    detail: string,
+    extra: { headers?: Record<string, string>; more?: Record<string, unknown> } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.slug = slug;
+    this.title = title;
+    this.headers = extra.headers ?? {};
+    this.more = extra.more ?? {};
+  }
+}
+
+/** Seconds after which a busy or full log is worth another try. */
+const RETRY_SECONDS = "5";
+
+export const problems = {
+  malformed: (detail: string) => new Problem(400, "malformed-request", "Malformed request", detail),
+  unauthorized: () =>
+    new Problem(401, "unauthorized", "Unauthorized", "This endpoint wants a valid bearer token.", {
+      headers: { "www-authenticate": 'Bearer realm="reachlog"' },
+    }),
+  notAuthorized: () =>
+    new Problem(
+      401,
+      "not-authorized",
+      "Not authorized",
+      "No X account is authorized: open /social/auth in a browser.",
+      {
+        headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
+      },
+    ),
+  wrongAccount: () =>
+    new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored."),
+  notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
+  methodNotAllowed: (allow: string) =>
+    new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, {
+      headers: { allow },
+    }),
+  running: (runId: string | undefined) =>
+    new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
+      more: { run_id: runId ?? null },
+    }),
+  tooLarge: (limit: number) =>
+    new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
+  unsupportedType: () =>
+    new Problem(415, "unsupported-media-type", "Unsupported media type", "Send application/json in UTF-8."),
+  misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
+  invalid: (errors: readonly { path: string; message: string }[]) =>
+    new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {
+      more: { errors },
+    }),
+  keyReused: () =>
+    new Problem(422, "idempotency-key-reused", "Idempotency key reused", "This key came with another body before."),
+  tooMany: (seconds: number) =>
+    new Problem(429, "too-many-requests", "Too many requests", "This address asks too often.", {
+      headers: { "retry-after": String(seconds) },
+    }),
+  dailyLimit: (limit: number, seconds: number) =>
+    new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
+      headers: { "retry-after": String(seconds) },
+    }),
+  internal: () => new Problem(500, "internal-error", "Internal error", "Something went wrong here; it was logged."),
+  refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", "Delivery refused", detail),
+  networkFailed: (detail: string) => new Problem(502, "network-failed", "Network failed", detail),
+  notConfigured: (channel: string) =>
+    new Problem(503, "channel-not-configured", "Channel not configured", `The ${channel} channel has no credentials.`),
+  xNotConfigured: () => new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set."),
+  noTemplate: () => new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set."),
+  logUnavailable: () =>
+    new Problem(503, "log-unavailable", "Log unavailable", "The event log cannot take this now; nothing was done.", {
+      headers: { "retry-after": RETRY_SECONDS },
+    }),
+  logInDoubt: () =>
+    new Problem(503, "log-in-doubt", "Log in doubt", "Whether this was recorded is known after the next start."),
+  deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
+} as const;
+
+/** Every fault as the problem it is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
+export function problemOf(fault: unknown): Problem | undefined {
+  if (fault instanceof Problem) return fault;
+  if (fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof StoreClosed) {
+    return problems.logUnavailable();
+  }
+  if (fault instanceof AppendInDoubt) return problems.logInDoubt();
+  if (fault instanceof SocialError) {
+    return fault.kind === "unauthorized" ? problems.notAuthorized() : problems.networkFailed(fault.message);
+  }
+  return undefined;
+}
+
+/** The problem's answer; `instance` is the request id. */
+export function problemResponse(problem: Problem, instance: string): Response {
+  const body = {
+    type: `urn:reachlog:problem:${problem.slug}`,
+    title: problem.title,
+    status: problem.status,
+    detail: problem.message,
+    instance,
+    ...problem.more,
+  };
+  return new Response(JSON.stringify(body), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...problem.headers },
+  });
+}

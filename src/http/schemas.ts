@@ -1,0 +1,40 @@
+import { isIP } from "node:net";
+import { FormatRegistry, Type } from "@sinclair/typebox";
+import { parseHttpUrl } from "../config/urls.ts";
+
+FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
+FormatRegistry.Set("http-url", (value) => parseHttpUrl(value) !== undefined);
+
+/** Unknown fields are refused: a mistyped `dry_run` must never send. */
+const closed = { additionalProperties: false };
+
+/** More than white space. */
+const TEXT = "\\S";
+
+export const runBody = Type.Object({ dry_run: Type.Optional(Type.Boolean()) }, closed);
+
+export const notifyBody = Type.Object(
+  {
+    message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT }),
+    service: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+    level: Type.Optional(Type.RegExp(/^(debug|info|success|warning|warn|error|err|critical|fatal)$/i)),
+  },
+  closed,
+);
+
+export const trackingBody = Type.Object(
+  {
+    event: Type.String({ minLength: 1, maxLength: 64 }),
+    domain: Type.String({ minLength: 1, maxLength: 253 }),
+    short_code: Type.String({ minLength: 1, maxLength: 128 }),
+    original_url: Type.String({ maxLength: 4096, format: "http-url" }),
+    ip: Type.Optional(Type.String({ format: "ip-address" })),
+    user_agent: Type.Optional(Type.String({ maxLength: 1024 })),
+  },
+  closed,
+);
+
+export const messagingBody = Type.Object(
+  { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT }) },
+  closed,
+);

@@ -1,0 +1,106 @@
+import { StoreOwned } from "eventstore-lite";
+import { KeyError } from "./account/key.ts";
+import { VaultKeyMismatch } from "./account/vault.ts";
+import { account } from "./commands/account.ts";
+import { audit } from "./commands/audit.ts";
+import { EXIT, UsageError, type Command, type Terminal } from "./commands/command.ts";
+import { deliveries } from "./commands/deliveries.ts";
+import { demo } from "./commands/demo.ts";
+import { doctor } from "./commands/doctor.ts";
+import { NoLog } from "./commands/log-session.ts";
+import { recipients } from "./commands/recipients.ts";
+import { replay } from "./commands/replay.ts";
+import { sandbox } from "./commands/sandbox.ts";
+import { serve } from "./commands/serve.ts";
+import { stats } from "./commands/stats.ts";
+import { ConfigError } from "./config/faults.ts";
+import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
+import { TemplateFault } from "./service.ts";
+import { VERSION } from "./version.ts";
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  serve,
+  demo,
+  sandbox,
+  doctor,
+  recipients,
+  stats,
+  replay,
+  audit,
+  deliveries,
+  account,
+};
+
+/** Runs one command line. Answers the exit code. */
+async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    terminal.out(help());
+    return name === undefined ? EXIT.usage : EXIT.ok;
+  }
+  if (name === "--version") {
+    terminal.out(`reachlog ${VERSION}\n`);
+    return EXIT.ok;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    terminal.err(`reachlog knows no command "${name.slice(0, 40)}"; see reachlog --help\n`);
+    return EXIT.usage;
+  }
+  if (rest.includes("--help") || rest.includes("-h")) {
+    terminal.out(command.help);
+    return EXIT.ok;
+  }
+  try {
+    return await command.run(rest, terminal);
+  } catch (fault) {
+    return explain(fault, name, terminal);
+  }
+}
+
+function help(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`);
+  return `reachlog ${VERSION}: event-sourced outreach and link-click tracking
+
+usage: reachlog COMMAND [options]
+
+${lines.join("")}
+reachlog COMMAND --help tells more. Settings come from the environment and .env;
+.env.example lists them all.
+`;
+}
+
+/** Faults that the operator can mend are told in a sentence; any other keeps its stack. */
+function explain(fault: unknown, name: string, terminal: Terminal): number {
+  if (fault instanceof UsageError) {
+    terminal.err(`${fault.message}\nsee reachlog ${name} --help\n`);
+    return EXIT.usage;
+  }
+  const code = codeOf(fault);
+  if (code === undefined) throw fault;
+  terminal.err(`${(fault as Error).message}\n`);
+  return code;
+}
+
+function codeOf(fault: unknown): number | undefined {
+  if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
+  if (fault instanceof KeyError || fault instanceof VaultKeyMismatch) return EXIT.config;
+  if (fault instanceof StoreOwned) return EXIT.temporary;
+  if (fault instanceof NoLog || fault instanceof RecipientsFileError) return EXIT.fault;
+  const { code } = fault as { code?: unknown };
+  // A file that is not there, a port in use: the system's own words say it.
+  return typeof code === "string" && /^E[A-Z]+$/.test(code) ? EXIT.fault : undefined;
+}
+
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupted.abort());
+
+const code = await main(process.argv.slice(2), {
+  env: process.env,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  interactive: process.stderr.isTTY === true,
+  signal: interrupted.signal,
+});
+process.exit(code);

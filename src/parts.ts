@@ -1,0 +1,62 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../events/catalog.ts";
+import { loadKeyFile, parseKey } from "./account/key.ts";
+import { createOAuth, type OAuth } from "./account/oauth.ts";
+import type { Clock } from "./clock.ts";
+import type { Config } from "./config.ts";
+import { logFiles } from "./log-files.ts";
+import { createMetaChannel } from "./networks/meta.ts";
+import type { Channel, SocialNetwork } from "./networks/network.ts";
+import { createSafeFetch, type SafeFetch } from "./networks/safe-fetch.ts";
+import { createSlackChannel } from "./networks/slack.ts";
+import { createTelegramChannel } from "./networks/telegram.ts";
+import { createX } from "./networks/x.ts";
+
+/** Opens the configured log; `owner`: as the one service of it, described to others by that text. */
+export function openLog(config: Config, owner?: string): Promise<EventStore<Event>> {
+  const { file } = config.log;
+  mkdirSync(dirname(file), { recursive: true });
+  return openSqliteStore<Event>({ file, codec, ...(owner === undefined ? {} : { owner: { holder: owner } }) });
+}
+
+/** The master key: as configured, or that of the key file beside the log, made at the first start. */
+export function openKey(config: Config): Uint8Array {
+  const { key } = logFiles(config.log.file);
+  return config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
+}
+
+/** The one way out, open to the configured networks only. */
+export function outbound({ x, meta, chat, messaging }: Config): SafeFetch {
+  const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl];
+  return createSafeFetch({ allowedOrigins: urls.filter((url) => url !== undefined) });
+}
+
+/** The channels that have credentials. */
+export function openChannels(config: Config, safeFetch: SafeFetch): readonly Channel[] {
+  const { meta, chat, messaging } = config;
+  const channels: Channel[] = [];
+  if (meta !== undefined) channels.push(createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch }));
+  if (chat !== undefined) channels.push(createSlackChannel({ webhookUrl: chat.webhookUrl, safeFetch }));
+  if (messaging !== undefined) {
+    channels.push(createTelegramChannel({ ...messaging, baseUrl: messaging.apiUrl, safeFetch }));
+  }
+  return channels;
+}
+
+/** The social network and its OAuth, where configured. */
+export function openSocial(
+  config: Config,
+  publicUrl: string,
+  safeFetch: SafeFetch,
+  clock: Clock,
+): { readonly network: SocialNetwork; readonly oauth: OAuth } | undefined {
+  const { x } = config;
+  if (x === undefined) return undefined;
+  const redirectUri = `${publicUrl}/social/callback`;
+  return {
+    network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
+    oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
+  };
+}

@@ -1,0 +1,200 @@
+import { usedOn } from "../projections/quota.ts";
+import { createTokens } from "./account/tokens.ts";
+import { openVault } from "./account/vault.ts";
+import { makeId, sleep, systemClock } from "./clock.ts";
+import type { Config } from "./config.ts";
+import { createAnnounce, type Announce } from "./delivery/announce.ts";
+import { createDelivery, type Delivery } from "./delivery/delivery.ts";
+import { startDispatcher } from "./delivery/dispatcher.ts";
+import { createApp, type AppDeps } from "./http/app.ts";
+import { createAuthCookie } from "./http/auth-cookie.ts";
+import { createAuthentication } from "./http/auth.ts";
+import { createIdempotency } from "./http/idempotency.ts";
+import { hostsOf, listen, withPort } from "./http/listen.ts";
+import { createRateLimit } from "./http/rate-limit.ts";
+import { createSessions } from "./http/session.ts";
+import { createJournal, type Journal } from "./journal.ts";
+import { logFiles } from "./log-files.ts";
+import { faultFields, type Logger } from "./log.ts";
+import type { SafeFetch } from "./networks/safe-fetch.ts";
+import { missingPlaceholders, type Template } from "./outreach/message.ts";
+import { logTime, today, type OutreachContext } from "./outreach/context.ts";
+import { nextDayAt } from "./outreach/day.ts";
+import { createRunner } from "./outreach/runner.ts";
+import { followersSource } from "./outreach/sources/followers.ts";
+import { listSource } from "./outreach/sources/list.ts";
+import { openChannels, openKey, openLog, openSocial, outbound } from "./parts.ts";
+import { startProjector, type Projector } from "./projector.ts";
+import { VERSION } from "./version.ts";
+
+/** The template asks for fields that no imported recipient has. */
+export class TemplateFault extends Error {
+  override readonly name = "TemplateFault";
+  constructor(missing: readonly string[]) {
+    super(
+      `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
+    );
+  }
+}
+
+/** Failed authentications a minute from one address. */
+const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
+
+/** A running service. Disposing it stops everything in the reverse order of its start. */
+export interface Service extends AsyncDisposable {
+  /** Where it listens. */
+  readonly url: string;
+  readonly projector: Projector;
+  /** Resolves with the fault after which the service must exit: the log takes nothing more. */
+  readonly failed: Promise<unknown>;
+}
+
+/**
+ * Opens the log, wires all parts, listens.
+ * Throws StoreOwned, KeyError, VaultKeyMismatch, TemplateFault, or the port's error.
+ */
+export async function startService(given: Config, log: Logger): Promise<Service> {
+  await using stack = new AsyncDisposableStack();
+  const config = { ...given, http: await withPort(given.http) };
+  const store = stack.use(await openLog(config, `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`));
+  const failure = watchFailure(store.failed);
+  const journal = createJournal(store, makeId);
+  const projector = stack.use(await startProjector(store));
+  const base: Base = { config, key: openKey(config), journal, projector, log };
+  warnOfTemplate(base);
+
+  const safeFetch = outbound(config);
+  const channels = openChannels(config, safeFetch);
+  const announce = createAnnounce(
+    journal,
+    channels.map(({ name }) => name),
+    log,
+  );
+  const dispatchers = channels.map((channel) =>
+    stack.use(startDispatcher({ channel, journal, projector, clock: systemClock, random: Math.random, log, announce })),
+  );
+  const delivery = createDelivery(journal, projector, dispatchers);
+  const outreach = openOutreach(base, stack, safeFetch, announce);
+  const app = createApp(wireHttp(base, delivery, outreach, () => failure() === undefined));
+  stack.use(listen(app, config.http));
+  if (outreach !== undefined) {
+    // Stopped before the server: whoever waits for a run is answered when it ends.
+    stack.use(outreach.runner);
+    // This process owns the log, so whoever held the run's lease is dead.
+    void outreach.runner
+      .recover({ steal: true })
+      .catch((fault: unknown) => log.error("recovery failed", faultFields(fault)));
+  }
+  log.info("listening", { url: config.http.publicUrl, position: projector.position });
+
+  const parts = stack.move();
+  return {
+    url: config.http.publicUrl,
+    projector,
+    failed: Promise.race([store.failed, projector.failed.catch((fault: unknown) => fault)]),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+/** The fault that stopped the log, once there is one. */
+function watchFailure(failed: Promise<unknown>): () => unknown {
+  let fault: unknown;
+  void failed.then((reason) => {
+    fault = reason;
+  });
+  return () => fault;
+}
+
+/** What every part is made from. */
+interface Base {
+  readonly config: Config;
+  readonly key: Uint8Array;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly log: Logger;
+}
+
+/** The outreach agent; undefined when X is not configured. */
+function openOutreach(base: Base, stack: AsyncDisposableStack, safeFetch: SafeFetch, announce: Announce) {
+  const { config, key, journal, projector, log } = base;
+  const social = openSocial(config, config.http.publicUrl, safeFetch, systemClock);
+  if (social === undefined) return undefined;
+  const { network, oauth } = social;
+  const vault = stack.use(openVault(logFiles(config.log.file).vault, key));
+  const holder = makeId();
+  const tokens = createTokens({ vault, oauth, journal, projector, clock: systemClock, sleep, holder, log, announce });
+  const { outreach } = config;
+  const sources = {
+    list: () => listSource(() => projector.state("contacts")),
+    followers: () => followersSource(network, tokens, () => projector.state("account").user?.id ?? ""),
+  };
+  const context: OutreachContext = {
+    ...{ journal, projector, network, log, announce, holder, makeId, sleep, clock: systemClock },
+    credentials: tokens,
+    sources: outreach.sources.map((name) => sources[name]()),
+    rules: {
+      template: outreach.template ?? NO_TEMPLATE,
+      requireConsent: outreach.requireConsent,
+      dailyLimit: outreach.dailyLimit,
+    },
+    timezone: outreach.timezone,
+    runMaxMs: outreach.runMaxMinutes * 60_000,
+    settleMs: outreach.inDoubtSettleSeconds * 1000,
+    spacingMs: outreach.sendSpacingSeconds === undefined ? undefined : outreach.sendSpacingSeconds * 1000,
+  };
+  const link = { oauth, tokens, network, journal, projector, pinnedHandle: config.x?.account };
+  return { ...link, runner: createRunner(context) };
+}
+
+/** Never rendered: without a template no run starts. */
+const NO_TEMPLATE: Template = { text: "", variants: [] };
+
+/** The placeholders that nobody can fill are told at start, before a run skips everybody. */
+function warnOfTemplate({ config, projector, log }: Base): void {
+  const { template } = config.outreach;
+  if (template === undefined) return;
+  const { people, fields } = projector.state("contacts");
+  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
+  if (missing.length > 0) throw new TemplateFault(missing);
+  log.debug("template checked");
+}
+
+function wireHttp(
+  base: Base,
+  delivery: Delivery,
+  outreach: ReturnType<typeof openOutreach>,
+  isWritable: () => boolean,
+): AppDeps {
+  const { config, key, journal, projector, log } = base;
+  const { http } = config;
+  const authentication = createAuthentication(http);
+  const failureLimit = createRateLimit(FAILED_AUTHENTICATIONS_PER_MINUTE, systemClock);
+  const secure = http.publicUrl.startsWith("https:");
+  const day = { projector, clock: systemClock, timezone: config.outreach.timezone };
+  const limits = {
+    limit: config.outreach.dailyLimit,
+    used: () => usedOn(projector.state("quota"), today(day)),
+    resetsAt: () => nextDayAt(day.timezone, logTime(day)),
+  };
+  return {
+    admission: {
+      authentication,
+      hosts: hostsOf(http),
+      anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
+      failureLimit,
+      makeId,
+    },
+    social: {
+      x: outreach === undefined ? undefined : { ...outreach, cookie: createAuthCookie(key, secure, systemClock) },
+      hasTemplate: config.outreach.template !== undefined,
+      ...{ journal, projector, limits, clock: systemClock },
+    },
+    api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
+    console: {
+      ...{ journal, projector, limits, failureLimit },
+      sessions: createSessions(key, authentication, secure, systemClock),
+    },
+    idempotency: createIdempotency(journal),
+    log,
+  };
+}

@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { classifyMetaAnswer } from "../../src/networks/meta-answers.ts";
+import type { DispatchResult } from "../../src/networks/network.ts";
+import { answer } from "./servers.ts";
+
+type Verdict = "delivered" | "retryable" | "refused: channel" | "refused: dispatch" | "in_doubt" | "skipped";
+
+function verdictOf(result: DispatchResult): Verdict {
+  if (result.outcome !== "refused") return result.outcome;
+  return result.channel ? "refused: channel" : "refused: dispatch";
+}
+
+const error = (code: number, more: object = {}) => ({
+  error: { message: "secret words", type: "OAuthException", code, ...more },
+});
+
+test.each<[number, unknown, Verdict]>([
+  [200, { events_received: 1, messages: [], fbtrace_id: "A1b" }, "delivered"],
+  [200, { events_received: 3 }, "delivered"],
+  [200, { events_received: 0, messages: [] }, "retryable"],
+  [200, {}, "retryable"],
+  [200, "<html>", "retryable"],
+  [200, error(190), "refused: channel"],
+  [204, "", "retryable"],
+  [304, "", "retryable"],
+  [400, error(1), "retryable"],
+  [400, error(2), "retryable"],
+  [400, error(4), "retryable"],
+  [400, error(17), "retryable"],
+  [400, error(613), "retryable"],
+  [400, error(80_000), "retryable"],
+  [400, error(80_004), "retryable"],
+  [400, error(80_014), "retryable"],
+  [400, error(80_015), "refused: dispatch"],
+  [400, error(100, { is_transient: true }), "retryable"],
+  [400, error(100), "refused: dispatch"],
+  [400, error(100, { error_subcode: 2_804_019 }), "refused: dispatch"],
+  [400, error(100, { error_subcode: 33 }), "refused: channel"],
+  [400, error(190), "refused: channel"],
+  [400, error(190, { error_subcode: 463 }), "refused: channel"],
+  [401, error(190, { error_subcode: 467 }), "refused: channel"],
+  [403, error(10), "refused: channel"],
+  [403, error(200), "refused: channel"],
+  [403, error(299), "refused: channel"],
+  [400, error(368), "refused: channel"],
+  [400, "", "refused: dispatch"],
+  [400, '{"error":"text"}', "refused: dispatch"],
+  [400, '{"error":{"code":"190"}}', "refused: dispatch"],
+  [401, "", "refused: channel"],
+  [403, "<html>", "refused: channel"],
+  [404, "", "refused: channel"],
+  [408, "", "retryable"],
+  [413, "", "refused: dispatch"],
+  [429, "", "retryable"],
+  [429, error(4), "retryable"],
+  [500, error(100), "retryable"],
+  [502, "<html>", "retryable"],
+  [503, "", "retryable"],
+])("Meta's %i %j is %s", (status, body, verdict) => {
+  const result = classifyMetaAnswer(answer(status, body));
+  expect(verdictOf(result)).toBe(verdict);
+  expect(JSON.stringify(result)).not.toContain("secret words");
+});
+
+test("what Meta calls the delivery is kept", () => {
+  expect(classifyMetaAnswer(answer(200, { events_received: 1, fbtrace_id: "A1b" }))).toEqual({
+    outcome: "delivered",
+    status: 200,
+    networkId: "A1b",
+  });
+});
+
+test("codes are told, and a pause that Meta asks for", () => {
+  expect(classifyMetaAnswer(answer(400, error(80_004, { error_subcode: 12 }), { "retry-after": "7" }))).toEqual({
+    outcome: "retryable",
+    status: 400,
+    detail: "Meta answered 400, error 80004/12",
+    retryAfterMs: 7000,
+  });
+});

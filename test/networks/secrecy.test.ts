@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import { createMetaChannel } from "../../src/networks/meta.ts";
+import type { Channel } from "../../src/networks/network.ts";
+import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
+import { createSlackChannel } from "../../src/networks/slack.ts";
+import { createTelegramChannel } from "../../src/networks/telegram.ts";
+import { createX } from "../../src/networks/x.ts";
+import { secret } from "../../src/secret.ts";
+import { CLICK, NOW } from "./dispatches.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+
+const CANARY = "4242424242:AAF-canary_k7Q9z";
+const PERSONAL = [CLICK.ip, CLICK.userAgent, "jane_private", "2244994945"];
+const OPTIONS = { timeoutMs: 100, now: NOW };
+
+const WORDS = `token ${CANARY} of [${CLICK.ip}] "${CLICK.userAgent}" @jane_private 2244994945`;
+
+/** Every shape of error that a network might repeat our own words in. */
+const ECHO = JSON.stringify({
+  ok: false,
+  description: WORDS,
+  title: WORDS,
+  detail: WORDS,
+  type: `https://api.x.com/${CANARY}`,
+  errors: [{ code: 1, message: WORDS }],
+  error: { code: 100, message: WORDS, error_user_msg: WORDS },
+});
+
+function channelsAt(url: string, safeFetch: SafeFetch): Channel[] {
+  const token = secret(CANARY);
+  return [
+    createMetaChannel({ pixelId: "1", accessToken: token, baseUrl: url, safeFetch }),
+    createSlackChannel({ webhookUrl: secret(`${url}/services/${CANARY}`), safeFetch }),
+    createTelegramChannel({ botToken: token, chatId: "2244994945", baseUrl: url, safeFetch }),
+  ];
+}
+
+/** All that the clients say about one server, thrown errors included. */
+async function everythingSaid(url: string): Promise<string> {
+  const real = safeFetchTo(url);
+  const safeFetch: SafeFetch = (called, request) => real(called, { ...request, timeoutMs: 100 });
+  const x = createX({ apiUrl: url, safeFetch, clock: () => NOW });
+  const said = await Promise.allSettled([
+    ...channelsAt(url, safeFetch).flatMap((channel) => [channel.send(CLICK, OPTIONS), channel.check(100)]),
+    x.sendDm(CANARY, "2244994945", "Hi"),
+    x.me(CANARY),
+    x.conversation(CANARY, "2244994945", 10),
+  ]);
+  expect(said).toHaveLength(9);
+  return Bun.inspect(said, { depth: 20 });
+}
+
+function expectNothingOf(said: string): void {
+  for (const leak of [CANARY, ...PERSONAL]) expect(said).not.toContain(leak);
+}
+
+test.each([200, 201, 400, 401, 402, 403, 404, 410, 429, 500, 502])(
+  "nothing of a %i that repeats our words is repeated by us",
+  async (status) => {
+    await using server = serve(() => new Response(ECHO, { status }));
+    expectNothingOf(await everythingSaid(server.url));
+  },
+);
+
+test("a call without an answer tells no address and no token", async () => {
+  await using silent = await serveRaw(() => undefined);
+  await using broken = await serveRaw((socket) => socket.resetAndDestroy());
+  await using garbage = await serveRaw((socket) => socket.end("garbage\r\n\r\n"));
+  await using redirect = serve(({ path }) => Response.redirect(`http://127.0.0.1:1${path}`));
+  for (const url of [silent.url, broken.url, garbage.url, redirect.url, await deadUrl()]) {
+    expectNothingOf(await everythingSaid(url));
+  }
+});
+
+test("a hostile answer never throws out of a send", async () => {
+  const bodies = ["", "null", "[]", "{", "[".repeat(50_000), '{"__proto__":{"ok":true}}', '"ok"', "\0".repeat(70_000)];
+  for (const body of bodies) {
+    await using server = serve((_seen, nth) => new Response(body, { status: nth % 2 === 0 ? 200 : 400 }));
+    const safeFetch = safeFetchTo(server.url);
+    for (const channel of channelsAt(server.url, safeFetch)) {
+      for (let times = 0; times < 2; times++) {
+        expect((await channel.send(CLICK, { ...OPTIONS, timeoutMs: 2000 })).outcome).not.toBe("delivered");
+      }
+    }
+    const x = createX({ apiUrl: server.url, safeFetch, clock: () => NOW });
+    expect((await x.sendDm(CANARY, "1", "Hi")).outcome).not.toBe("sent");
+  }
+});
