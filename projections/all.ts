@@ -19,5 +19,5 @@ export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionN
 
 /** A projection whose state is left opaque, for code that treats all of them alike. */
 export function projectionOf(name: ProjectionName): Projection<unknown> {
-  return projections[name] as Projection<unknown>;
+  return projections[name];
 }

@@ -89,7 +89,7 @@ function evolveContact(state: Contacts, event: Recorded): void {
 function add(state: Contacts, added: Extract<Recorded, { type: "RecipientAdded" }>["data"]): void {
   const contact = meet(state, added.recipient);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
-  for (const field of Object.keys(added.fields)) count(state, field, +1);
+  for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
   contact.basis = added.basis;
   contact.fields = added.fields;

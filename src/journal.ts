@@ -38,7 +38,7 @@ export function createJournal(store: EventStore<Event>, makeId: MakeId): Journal
   return {
     store,
     async append(stream, facts, cause, options) {
-      const events = facts.map((fact) => makeEvent(fact.type, makeId(), fact.data, cause) as Event);
+      const events = facts.map((fact): Event => makeEvent(fact.type, makeId(), fact.data, cause));
       const appended = await store.append(stream, events, options);
       return { ...appended, ids: events.map((event) => event.id) };
     },

@@ -100,7 +100,7 @@ const code = await main(process.argv.slice(2), {
   env: process.env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
-  interactive: process.stderr.isTTY === true,
+  interactive: process.stderr.isTTY,
   signal: interrupted.signal,
 });
 process.exit(code);

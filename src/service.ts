@@ -129,7 +129,15 @@ function openOutreach(base: Base, stack: AsyncDisposableStack, safeFetch: SafeFe
     followers: () => followersSource(network, tokens, () => projector.state("account").user?.id ?? ""),
   };
   const context: OutreachContext = {
-    ...{ journal, projector, network, log, announce, holder, makeId, sleep, clock: systemClock },
+    journal,
+    projector,
+    network,
+    log,
+    announce,
+    holder,
+    makeId,
+    sleep,
+    clock: systemClock,
     credentials: tokens,
     sources: outreach.sources.map((name) => sources[name]()),
     rules: {
@@ -185,13 +193,20 @@ function wireHttp(
       makeId,
     },
     social: {
-      x: outreach === undefined ? undefined : { ...outreach, cookie: createAuthCookie(key, secure, systemClock) },
+      runner: outreach?.runner,
       hasTemplate: config.outreach.template !== undefined,
-      ...{ journal, projector, limits, clock: systemClock },
+      projector,
+      limits,
+      clock: systemClock,
     },
+    authorization:
+      outreach === undefined ? undefined : { ...outreach, cookie: createAuthCookie(key, secure, systemClock) },
     api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
     console: {
-      ...{ journal, projector, limits, failureLimit },
+      journal,
+      projector,
+      limits,
+      failureLimit,
       sessions: createSessions(key, authentication, secure, systemClock),
     },
     idempotency: createIdempotency(journal),

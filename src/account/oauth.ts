@@ -143,7 +143,8 @@ function throughSafeFetch(safeFetch: SafeFetch) {
     const { status, headers, text } = await safeFetch(url, {
       method: init.method,
       headers: init.headers,
-      body: init.body?.toString(),
+      // The library sends forms only.
+      body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
     return new Response(text, { status, headers });

@@ -51,8 +51,15 @@ async function unlink(terminal: Terminal): Promise<number> {
   const { oauth } = social;
   const announce = async (): Promise<void> => {};
   const tokens = createTokens({
-    ...{ vault, oauth, journal, projector, clock: systemClock, sleep, log, announce },
+    vault,
+    oauth,
+    journal,
+    projector,
+    clock: systemClock,
+    sleep,
     holder: makeId(),
+    log,
+    announce,
   });
   const unlinked = await unlinkAccount({ oauth, tokens, journal, projector }, COMMAND_CAUSE);
   if (unlinked === undefined) {

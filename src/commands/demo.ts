@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createLogger } from "../log.ts";
 import { startService } from "../service.ts";
 import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { loadSandbox } from "./load-sandbox.ts";
 import { recipients } from "./recipients.ts";
 import { untilStopped } from "./serve.ts";
 
@@ -13,7 +14,7 @@ const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our produ
 Hello {{name|there}}! Here is what you wanted to know about {{product|our product}}: https://go.example/welcome`;
 
 /** X asks for a minute between messages; nobody wants to watch that. The sandbox of the demo allows it. */
-const DEMO_SPACING_S = "0.2";
+const DEMO_SPACING_S = "1";
 const DEMO_DM_LIMIT = 1_440;
 
 export const demo: Command = {
@@ -36,8 +37,7 @@ at the end, unless kept:
     });
     const sandboxPort = Number(values["sandbox-port"]);
     if (!Number.isInteger(sandboxPort)) throw new UsageError("--sandbox-port wants a number");
-    const { startSandbox } = await import("../sandbox/sandbox.ts");
-    const { settingsOf } = await import("../sandbox/settings.ts");
+    const { startSandbox, settingsOf } = await loadSandbox();
     await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
 
     const directory = values.keep ?? mkdtempSync(join(tmpdir(), "reachlog-demo-"));

@@ -36,7 +36,7 @@ function cloudEvent(event: Recorded) {
   };
 }
 
-function csvCell(value: unknown): string {
+function csvCell(value: string | number | object): string {
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
   // A leading apostrophe keeps a spreadsheet from running the cell as a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -1,4 +1,5 @@
 import { EXIT, parse, UsageError, type Command } from "./command.ts";
+import { loadSandbox } from "./load-sandbox.ts";
 
 export const sandbox: Command = {
   summary: "run the sandbox of X, Meta, Slack and Telegram alone",
@@ -15,8 +16,7 @@ faults on and off.
     const { values } = parse(args, { port: { type: "string", default: "4010" } });
     const port = Number(values.port);
     if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError("--port wants a number to 65535");
-    const { startSandbox } = await import("../sandbox/sandbox.ts");
-    const { settingsOf } = await import("../sandbox/settings.ts");
+    const { startSandbox, settingsOf } = await loadSandbox();
     await using running = await startSandbox({ port });
     terminal.out(`sandbox at ${running.url}\n\n`);
     for (const [name, value] of Object.entries(settingsOf(running))) terminal.out(`${name}=${value}\n`);

@@ -60,7 +60,7 @@ const LINKS_SHOWN = 20;
 function linkRows({ links }: Clicks): Cell[][] {
   return [...links]
     .slice(-LINKS_SHOWN)
-    .reverse()
+    .toReversed()
     .map(([link, { clicks, bots, last }]) => [link, clicks, bots, last]);
 }
 

@@ -3,6 +3,7 @@ import type { Cause } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
 import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
 import { createApi, type ApiDeps } from "./api.ts";
+import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { problemOf, problemResponse, problems, type Problem } from "./problem.ts";
@@ -12,6 +13,7 @@ import { createSocial, type SocialDeps } from "./social.ts";
 export interface AppDeps {
   readonly admission: AdmissionDeps;
   readonly social: SocialDeps;
+  readonly authorization: AuthorizationDeps;
   readonly api: ApiDeps;
   readonly console: ConsoleDeps;
   readonly idempotency: Idempotency;
@@ -21,6 +23,7 @@ export interface AppDeps {
 /** Every route there is. Protection and methods of each are in routes.ts. */
 export function createApp(deps: AppDeps) {
   const social = createSocial(deps.social);
+  const authorization = createAuthorization(deps.authorization);
   const api = createApi(deps.api);
   const console = createConsole(deps.console);
 
@@ -39,9 +42,9 @@ export function createApp(deps: AppDeps) {
       .use(admission(deps.admission))
 
       .get("/social/health", () => social.health())
-      .get("/social/auth", () => social.auth())
-      .get("/social/callback", ({ request, cause }) => social.callback(request, cause))
-      .get("/social/me", () => social.me())
+      .get("/social/auth", () => authorization.auth())
+      .get("/social/callback", ({ request, cause }) => authorization.callback(request, cause))
+      .get("/social/me", () => authorization.me())
       .post(
         "/social/run",
         async (context) => {

@@ -1,32 +1,20 @@
-import { createHash } from "node:crypto";
 import type { Static } from "@sinclair/typebox";
-import type { LinkDeps } from "../account/link.ts";
-import { linkAccount } from "../account/link.ts";
-import { OAuthError } from "../account/oauth.ts";
 import { isoTime, type Clock } from "../clock.ts";
-import type { Cause, Journal } from "../journal.ts";
+import type { Cause } from "../journal.ts";
 import type { Runner, RunReport, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
 import { json } from "./answer.ts";
-import { clearCookie, readCookie, type AuthCookie } from "./auth-cookie.ts";
-import { Problem, problems } from "./problem.ts";
+import { problems, type Problem } from "./problem.ts";
 import type { runBody } from "./schemas.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
 
-/** A used state stays used for as long as its cookie could come back. */
-const STATE_TTL_MS = 10 * 60_000;
-
-/** Where the browser goes after an authorization. */
-const CONSOLE_PATH = "/";
-
 export interface SocialDeps {
   /** Undefined: X is not configured. */
-  readonly x: (LinkDeps & { readonly runner: Runner; readonly cookie: AuthCookie }) | undefined;
+  readonly runner: Runner | undefined;
   /** False: no message template, so no run can start. */
   readonly hasTemplate: boolean;
-  readonly journal: Journal;
   readonly projector: Projector;
   readonly limits: { readonly limit: number; readonly resetsAt: () => number; readonly used: () => number };
   readonly clock: Clock;
@@ -36,9 +24,9 @@ export interface SocialDeps {
 export function createSocial(deps: SocialDeps) {
   const { projector } = deps;
 
-  const configured = () => {
-    if (deps.x === undefined) throw problems.xNotConfigured();
-    return deps.x;
+  const authorized = (): Runner => {
+    if (deps.runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
+    return deps.runner;
   };
 
   const quota = () => {
@@ -63,43 +51,13 @@ export function createSocial(deps: SocialDeps) {
       });
     },
 
-    async auth(): Promise<Response> {
-      const { oauth, cookie } = configured();
-      const { url, ...authorization } = await oauth.begin();
-      return new Response(null, {
-        status: 302,
-        headers: { location: url, "set-cookie": cookie.seal(authorization), ...CLOSED_PAGE },
-      });
-    },
-
-    async callback(request: Request, cause: Cause): Promise<Response> {
-      const x = configured();
-      const redirect = new URL(request.url).searchParams;
-      const authorization = x.cookie.open(readCookie(request, x.cookie.name));
-      if (authorization === undefined) throw refusedCallback("This browser has no authorization in progress.");
-      if (redirect.get("state") !== authorization.state) throw refusedCallback("The state is not the one we gave.");
-      if (!(await claim(deps, authorization.state))) throw refusedCallback("This state was used before.");
-      const linked = await linkAccount(x, redirect, authorization, cause).catch(asCallbackProblem);
-      if (linked.kind === "wrong_account") throw problems.wrongAccount();
-      const headers = { "set-cookie": clearCookie(x.cookie.name), ...CLOSED_PAGE };
-      if (wantsJson(request)) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
-      return new Response(null, { status: 303, headers: { location: CONSOLE_PATH, ...headers } });
-    },
-
-    async me(): Promise<Response> {
-      const { tokens, network } = configured();
-      if (!projector.state("account").authorized) throw problems.notAuthorized();
-      const { id, username, name } = await tokens.use((token) => network.me(token));
-      return json(200, { id, username, name });
-    },
-
     async run(
       body: Static<typeof runBody>,
       prefer: string | null,
       cause: Cause,
       key: string | undefined,
     ): Promise<Response> {
-      const { runner } = configured();
+      const runner = authorized();
       if (!deps.hasTemplate) throw problems.noTemplate();
       const dryRun = body.dry_run ?? false;
       const triggered = await runner.trigger({ dryRun, cause, ...(key === undefined ? {} : { key }) });
@@ -133,9 +91,6 @@ export function createSocial(deps: SocialDeps) {
   };
 }
 
-/** Answers of the OAuth dance are nobody else's business: no cache, no referrer. */
-const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
-
 function shown({
   dry_run,
   started_at,
@@ -150,28 +105,6 @@ function shown({
   failed: number;
 }) {
   return { dry_run, started_at, sent, skipped, failed };
-}
-
-function refusedCallback(detail: string): Problem {
-  return new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`);
-}
-
-function asCallbackProblem(fault: unknown): never {
-  if (!(fault instanceof OAuthError)) throw fault;
-  if (fault.kind === "unreachable") throw problems.networkFailed(fault.message);
-  throw refusedCallback(`The network answered: ${fault.message}.`);
-}
-
-/** Marks a state as used, over restarts and instances; false when it was. */
-async function claim({ journal }: SocialDeps, state: string): Promise<boolean> {
-  const name = `oauth-state/${createHash("sha256").update(state).digest("hex")}`;
-  // Each claim is a holder of its own, so that nobody renews another's.
-  const lease = await journal.store.leases.acquire(name, { holder: crypto.randomUUID(), ttlMs: STATE_TTL_MS });
-  return lease !== undefined;
-}
-
-function wantsJson(request: Request): boolean {
-  return request.headers.get("accept")?.includes("application/json") ?? false;
 }
 
 function startedOrThrow(triggered: Triggered, limitReached: () => Problem): Extract<Triggered, { kind: "started" }> {

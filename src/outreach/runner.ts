@@ -52,38 +52,17 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 ]);
 
 export function createRunner(context: OutreachContext): Runner {
-  const leases = new Set<RunLease>();
-  const background = new Set<Promise<unknown>>();
-  let stopped = false;
-
-  const inBackground = <T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> => {
-    leases.add(lease);
-    const guarded = (async () => {
-      await using held = lease;
-      void held;
-      return await work();
-    })()
-      .catch((fault: unknown) => {
-        context.log.error(`${what} failed`, faultFields(fault));
-        return undefined;
-      })
-      .finally(() => {
-        leases.delete(lease);
-        background.delete(guarded);
-      });
-    background.add(guarded);
-    return guarded;
-  };
+  const works = createWorks(context);
 
   const recoverUnder = (lease: RunLease): Promise<void> =>
-    inBackground("the recovery of a run", lease, async () => {
+    works.start("the recovery of a run", lease, async () => {
       await settleOpen(context, lease);
       if (!lease.signal.aborted) await abandon(context, lease);
     });
 
   return {
     async trigger({ dryRun, cause, key }) {
-      if (stopped) throw new StoreClosed();
+      if (works.stopped()) throw new StoreClosed();
       const refused = await refuse(context, dryRun, cause);
       if (refused !== undefined) return refused;
       const runId = context.makeId();
@@ -94,33 +73,13 @@ export function createRunner(context: OutreachContext): Runner {
         void recoverUnder(lease);
         return runningNow(context);
       }
-      const first = await appendStart(context, {
-        runId,
-        dryRun,
-        cause,
-        key,
-        lease,
-      });
+      const first = await appendStart(context, { runId, dryRun, cause, key, lease });
       if (first !== runId) {
         await lease[Symbol.asyncDispose]();
-        return {
-          kind: "started",
-          run_id: first,
-          done: Promise.resolve(undefined),
-        };
+        return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
       }
-      const run: RunContext = {
-        ...context,
-        runId,
-        cause,
-        fence: lease.fence,
-        signal: lease.signal,
-      };
-      return {
-        kind: "started",
-        run_id: runId,
-        done: inBackground("a run", lease, () => perform(run, lease, dryRun)),
-      };
+      const run: RunContext = { ...context, runId, cause, fence: lease.fence, signal: lease.signal };
+      return { kind: "started", run_id: runId, done: works.start("a run", lease, () => perform(run, lease, dryRun)) };
     },
     async recover({ steal }) {
       const { current, open } = context.projector.state("run");
@@ -128,10 +87,40 @@ export function createRunner(context: OutreachContext): Runner {
       const lease = await takeRunLease(context, current?.run_id ?? context.makeId(), steal);
       if (lease !== undefined) await recoverUnder(lease);
     },
-    async [Symbol.asyncDispose]() {
+    [Symbol.asyncDispose]: works.stop,
+  };
+}
+
+/** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
+function createWorks({ log }: OutreachContext) {
+  const leases = new Set<RunLease>();
+  const ends = new Set<Promise<unknown>>();
+  let stopped = false;
+
+  return {
+    stopped: () => stopped,
+    /** Does the work and releases the lease; a fault is logged and answered as undefined. */
+    start<T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> {
+      leases.add(lease);
+      const end = (async () => {
+        try {
+          return await work();
+        } catch (fault) {
+          log.error(`${what} failed`, faultFields(fault));
+          return undefined;
+        } finally {
+          leases.delete(lease);
+          await lease[Symbol.asyncDispose]();
+        }
+      })();
+      ends.add(end);
+      void end.then(() => ends.delete(end));
+      return end;
+    },
+    async stop(): Promise<void> {
       stopped = true;
       for (const lease of leases) lease.end("stopped");
-      await Promise.all(background);
+      await Promise.all(ends);
     },
   };
 }

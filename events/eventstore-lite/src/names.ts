@@ -1,16 +1,16 @@
 import { InvalidAppend } from "./errors.ts";
 import { NAME_CHARS_MAX } from "./limits.ts";
 
-// Control characters separate fields in the canonical bytes and between the threads; forbidding
-// them in names keeps both unambiguous without quoting.
+// Line breaks separate fields in the canonical bytes and between the threads; forbidding all control characters
+// keeps both unambiguous without quoting. A lone surrogate (with the u flag the class matches no others) would be
+// stored as U+FFFD: the name read would not be the name written.
 // oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f]/;
+const NAME = /^[^\u0000-\u001f\u007f\ud800-\udfff]+$/u;
 
-/** Throws {@link InvalidAppend} unless `name` is 1..512 well-formed characters without control characters. */
+/** Throws {@link InvalidAppend} unless `name` is 1..512 characters, well-formed and without control characters. */
 export function checkName(what: string, name: string): void {
-  if (typeof name !== "string" || name.length === 0) throw new InvalidAppend(`${what} is empty`);
+  if (typeof name !== "string" || !NAME.test(name)) {
+    throw new InvalidAppend(`${what} is empty, holds a control character or is not well-formed`);
+  }
   if (name.length > NAME_CHARS_MAX) throw new InvalidAppend(`${what} is longer than ${NAME_CHARS_MAX} characters`);
-  if (CONTROL.test(name)) throw new InvalidAppend(`${what} holds a control character`);
-  // A lone surrogate would be stored as U+FFFD: the name read would not be the name written.
-  if (!name.isWellFormed()) throw new InvalidAppend(`${what} is not well-formed Unicode`);
 }

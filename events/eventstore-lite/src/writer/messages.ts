@@ -60,7 +60,7 @@ export const CONFLICT = 2;
 export const LEASE_LOST = 3;
 
 /** Stands between two fields: neither names nor JSON can hold it. */
-const SEPARATOR = "\0";
+const SEPARATOR = "\n";
 
 export const EVENT_FIELDS = 4;
 
@@ -83,18 +83,18 @@ export interface Batch {
   readonly appends: readonly AppendRequest[];
 }
 
-/** `events` holds id, type, data and meta of each event, one after the other. */
-export function encodeAppend(
-  append: Omit<AppendRequest, "fields" | "start" | "count">,
-  events: readonly string[],
-): string {
-  const { stream, expected, key, lease, token } = append;
-  const head = [stream, expected, key, lease, token, events.length / EVENT_FIELDS].join(SEPARATOR);
-  return head + SEPARATOR + events.join(SEPARATOR);
+/** The beginning of an append's text; its events follow with {@link encodeEvent}. */
+export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start">): string {
+  const { stream, expected, key, lease, token, count } = append;
+  return `${stream}\n${expected}\n${key}\n${lease}\n${token}\n${count}`;
+}
+
+export function encodeEvent(id: string, type: string, data: string, meta: string): string {
+  return `\n${id}\n${type}\n${data}\n${meta}`;
 }
 
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly string[]): string {
-  return [nowMs, wantsHashes ? 1 : 0, ...appends].join(SEPARATOR);
+  return `${nowMs}\n${wantsHashes ? 1 : 0}\n${appends.join(SEPARATOR)}`;
 }
 
 export function decodeBatch(text: string): Batch {

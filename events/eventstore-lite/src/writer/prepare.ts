@@ -2,7 +2,7 @@ import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
 import type { AppendOptions, Codec, ExpectedVersion, NewEvent } from "../store.ts";
-import { encodeAppend } from "./messages.ts";
+import { encodeAppendHead, encodeEvent } from "./messages.ts";
 
 /** An append that was checked and turned into text. */
 export interface PreparedAppend {
@@ -38,10 +38,11 @@ export function prepareAppend<E extends NewEvent>(
   if (fence !== undefined) checkName("the fence's lease", fence.lease);
 
   const fields: string[] = [];
-  for (const event of events) prepareEvent(codec.encode(event), limits.eventBytes, fields);
   const lease = fence?.lease ?? "";
-  const text = encodeAppend({ stream, expected, key: key ?? "", lease, token: fence?.token ?? 0 }, fields);
-  return { stream, expected, lease, fields, count: events.length, text };
+  const count = events.length;
+  let text = encodeAppendHead({ stream, expected, key: key ?? "", lease, token: fence?.token ?? 0, count });
+  for (const event of events) text += prepareEvent(codec.encode(event), limits.eventBytes, fields);
+  return { stream, expected, lease, fields, count, text };
 }
 
 function checkExpected(expected: ExpectedVersion): void {
@@ -49,7 +50,7 @@ function checkExpected(expected: ExpectedVersion): void {
   if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
 }
 
-function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fields: string[]): void {
+function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fields: string[]): string {
   checkName("the event's id", id);
   checkName("the event's type", type);
   const dataText = toJson("data", data);
@@ -60,6 +61,7 @@ function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fiel
     if (bytes > bytesMax) throw new InvalidAppend(`an event has at most ${bytesMax} bytes, ${id} has ${bytes}`);
   }
   fields.push(id, type, dataText, metaText);
+  return encodeEvent(id, type, dataText, metaText);
 }
 
 function toJson(what: string, value: unknown): string {

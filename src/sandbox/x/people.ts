@@ -1,0 +1,42 @@
+/** A person on the sandbox's X. */
+export interface Person {
+  readonly id: string;
+  readonly username: string;
+  readonly name: string;
+  /** Takes our messages; false: closed, and X says so when asked. */
+  readonly receives_your_dm: boolean;
+  /** Refuses when the message is sent although the look-up said otherwise. */
+  readonly closed_when_sent?: boolean;
+  readonly protected?: boolean;
+  readonly follows_you?: boolean;
+  /** May authorize on the consent page. */
+  readonly can_authorize?: boolean;
+}
+
+function person(number: number, username: string, name: string, more: Partial<Person> = {}): Person {
+  return {
+    id: String(1_700_000_000_000_000_000n + BigInt(number) * 1_000n),
+    username,
+    name,
+    receives_your_dm: true,
+    ...more,
+  };
+}
+
+/** Those who can authorize, and the people of the demo's sample recipients. */
+export const CAST: readonly Person[] = [
+  person(1, "acme_team", "Acme Team", { can_authorize: true }),
+  person(2, "someone_else", "Someone Else", { can_authorize: true }),
+  person(11, "ada_builds", "Ada Lovelace", { follows_you: true }),
+  person(12, "grace_codes", "Grace Hopper", { follows_you: true }),
+  person(13, "linus_k", "Linus Karlsson"),
+  person(14, "mina_designs", "Mina Park", { follows_you: true }),
+  person(15, "tomas_r", "Tomás Rivera"),
+  person(16, "yuki_dev", "Yuki Tanaka"),
+  person(17, "closed_carl", "Carl Closed", { receives_your_dm: false }),
+  person(18, "late_lena", "Lena Late", { closed_when_sent: true }),
+  person(19, "private_pia", "Pia Private", { protected: true, receives_your_dm: false }),
+  person(20, "omar_writes", "Omar Haddad", { follows_you: true }),
+  person(21, "sara_sells", "Sara Lind"),
+  person(22, "ben_noconsent", "Ben Novak"),
+];

@@ -1,0 +1,60 @@
+/**
+ * Proves that the linter's walls stand: each file below breaks one of them on purpose, in a scratch copy of the tree's
+ * layout, and the linter has to say so. A wall that nobody tests is a wall that a typing error took down.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+interface Breach {
+  readonly file: string;
+  readonly code: string;
+}
+
+const breaches: readonly Breach[] = [
+  { file: "events/breach.ts", code: 'import "../projections/stats.ts";' },
+  {
+    file: "events/breach-type.ts",
+    code: 'import type { Stats } from "../projections/stats.ts";\nexport type S = Stats;',
+  },
+  { file: "events/breach-io.ts", code: 'import "node:fs";' },
+  { file: "projections/breach.ts", code: 'import type { Config } from "../src/config.ts";\nexport type C = Config;' },
+  { file: "projections/breach-clock.ts", code: "export const now = Date.now();" },
+  { file: "projections/breach-io.ts", code: 'import "node:fs";' },
+  { file: "events/eventstore-lite/src/breach.ts", code: 'import "../../account.ts";' },
+  { file: "events/eventstore-lite/src/deep/breach.ts", code: 'import "../../../account.ts";' },
+  { file: "src/outreach/breach.ts", code: 'import "elysia";' },
+  { file: "src/delivery/breach-fetch.ts", code: 'export const answer = fetch("http://127.0.0.1/");' },
+  { file: "src/http/breach-fetch.ts", code: 'export const answer = globalThis.fetch("http://127.0.0.1/");' },
+  { file: "src/commands/breach.ts", code: 'import "../sandbox/sandbox.ts";' },
+  { file: "src/networks/breach.ts", code: 'import "msw";' },
+  { file: "src/sandbox/breach.ts", code: 'import "../networks/x.ts";' },
+  { file: "src/breach-test.ts", code: 'import "../test/run.ts";' },
+];
+
+const root = join(import.meta.dirname, "..");
+const scratch = mkdtempSync(join(tmpdir(), "reachlog-walls-"));
+try {
+  cpSync(join(root, ".oxlintrc.json"), join(scratch, ".oxlintrc.json"));
+  for (const { file, code } of breaches) {
+    mkdirSync(dirname(join(scratch, file)), { recursive: true });
+    writeFileSync(join(scratch, file), `${code}\n`);
+  }
+  const oxlint = join(root, "node_modules", ".bin", "oxlint");
+  const lint = Bun.spawnSync([oxlint, "--format=json"], { cwd: scratch });
+  const found = lint.stdout.toString();
+  const standing = breaches.filter(({ file }) => reported(found, file));
+  for (const { file, code } of breaches) {
+    if (!standing.some((breach) => breach.file === file)) console.error(`no wall stops ${file}: ${code}`);
+  }
+  console.log(`${standing.length} of ${breaches.length} walls stand`);
+  process.exitCode = standing.length === breaches.length ? 0 : 1;
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+/** Whether the linter refused this file for what it imports or calls. */
+function reported(output: string, file: string): boolean {
+  const { diagnostics } = JSON.parse(output) as { diagnostics: { code: string; filename: string }[] };
+  return diagnostics.some(({ code, filename }) => filename.endsWith(file) && /no-restricted/.test(code));
+}
