@@ -13,6 +13,7 @@ import { replay } from "./commands/replay.ts";
 import { sandbox } from "./commands/sandbox.ts";
 import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
+import { writeAll } from "./commands/write.ts";
 import { ConfigError } from "./config/faults.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { TemplateFault } from "./service.ts";
@@ -93,13 +94,16 @@ function codeOf(fault: unknown): number | undefined {
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? EXIT.fault : undefined;
 }
 
+const STDOUT = 1;
+const STDERR = 2;
+
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupted.abort());
 
 const code = await main(process.argv.slice(2), {
   env: process.env,
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => writeAll(STDOUT, text),
+  err: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
   signal: interrupted.signal,
 });

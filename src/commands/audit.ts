@@ -33,10 +33,10 @@ All of them work beside a running service.
       throw new UsageError("audit wants verify, tail or export");
     }
     await using store = await openExistingLog(configOf(terminal));
-    if (action === "verify") return verify(store, terminal, values.json);
-    if (action === "tail") return tail(store, terminal, values.from, values.json);
+    if (action === "verify") return await verify(store, terminal, values.json);
+    if (action === "tail") return await tail(store, terminal, values.from, values.json);
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    return exportLog(store, terminal, values.format, values.out);
+    return await exportLog(store, terminal, values.format, values.out);
   },
 };
 

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { newEvent, newEvents, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+/** Each run opens a store, so there are fewer runs than fast-check's hundred. */
+const RUNS = 30;
+
+// Any character, NUL and halves of surrogate pairs included.
+const text = fc.string({ unit: "binary" });
+const anyData = fc.jsonValue({ maxDepth: 3, noUnicodeString: false, stringUnit: "binary" });
+
+/** What is written is what is read, and the chain proves it. */
+export function chainContract(open: OpenStore): void {
+  describe("the chain", () => {
+    test("is SHA-256 over the previous hash and the event's canonical bytes", async () => {
+      await using store = await open();
+      await store.append("é", [newEvent("T", { text: "line\nbreak" }), newEvent("T", [1, "ü"])]);
+      let previous = Buffer.alloc(32);
+      for await (const { position, stream, version, id, type, time, data, meta, hash } of store.read()) {
+        const fields = [
+          position,
+          stream,
+          version,
+          id,
+          type,
+          Date.parse(time),
+          JSON.stringify(data),
+          JSON.stringify(meta),
+        ];
+        previous = createHash("sha256").update(previous).update(fields.join("\n")).digest();
+        expect(hash).toBe(previous.toString("hex"));
+      }
+    });
+
+    test("holds whatever the events hold, and gives it back unchanged", async () => {
+      const survives = fc.asyncProperty(
+        fc.array(fc.tuple(anyData, text), { minLength: 1, maxLength: 5 }),
+        async (values) => {
+          await using store = await open();
+          await store.append(
+            "a",
+            values.map(([data, meta]) => ({ ...newEvent("T", data), meta: { meta } })),
+          );
+          const events = await take(store.read());
+          expect(events.map((event) => event.data)).toEqual(values.map(([data]) => JSON.parse(JSON.stringify(data))));
+          expect(events.map((event) => event.meta)).toEqual(values.map(([, meta]) => ({ meta })));
+          expect(await store.verify()).toMatchObject({ ok: true });
+        },
+      );
+      await fc.assert(survives, { numRuns: RUNS });
+    });
+  });
+
+  describe("head", () => {
+    test("of an empty log is position 0 and no time", async () => {
+      await using store = await open();
+      expect(await store.head()).toEqual({ position: 0, hash: "0".repeat(64), time: undefined });
+    });
+
+    test("is the last event's", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const last = (await take(store.read())).at(-1);
+      expect(await store.head()).toEqual({ position: 3, hash: last!.hash, time: last!.time });
+    });
+  });
+
+  describe("verify", () => {
+    test("checks the whole log and tells how far it is", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(1_200));
+      const progress: number[] = [];
+      const verification = await store.verify({ onProgress: (checked) => progress.push(checked) });
+      expect(verification).toEqual({ ok: true, checked: 1_200, head: await store.head() });
+      expect(progress.at(-1)).toBe(1_200);
+    });
+
+    test("checks a part of the log", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(10));
+      expect(await store.verify({ from: 4, to: 6 })).toMatchObject({ ok: true, checked: 3 });
+      expect(await store.verify({ from: 11 })).toMatchObject({ ok: true, checked: 0 });
+    });
+  });
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from "bun:test";
+import { StoreClosed } from "../errors.ts";
+import { newEvent, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+export function closeContract(open: OpenStore): void {
+  describe("closing", () => {
+    test("settles what was accepted before", async () => {
+      const store = await open();
+      const appends = Array.from({ length: 300 }, () => store.append("a", [newEvent()]));
+      await store[Symbol.asyncDispose]();
+      const results = await Promise.all(appends);
+      expect(results.at(-1)).toMatchObject({ first: 300 });
+    });
+
+    test("refuses everything afterwards", async () => {
+      const store = await open();
+      await store[Symbol.asyncDispose]();
+      await expect(store.append("a", [newEvent()])).rejects.toBeInstanceOf(StoreClosed);
+      await expect(store.head()).rejects.toBeInstanceOf(StoreClosed);
+      await expect(take(store.read())).rejects.toBeInstanceOf(StoreClosed);
+      await expect(store.snapshots.load("s")).rejects.toBeInstanceOf(StoreClosed);
+      await expect(store.leases.acquire("l", { holder: "h", ttlMs: 1 })).rejects.toBeInstanceOf(StoreClosed);
+    });
+
+    test("may be asked for twice", async () => {
+      const store = await open();
+      await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
+      await store[Symbol.asyncDispose]();
+    });
+
+    test("ends subscriptions with an error, because they are not complete", async () => {
+      const store = await open();
+      await store.append("a", [newEvent()]);
+      const subscription = store.subscribe({ from: 1, signal: new AbortController().signal })[Symbol.asyncIterator]();
+      await subscription.next();
+      const waiting = subscription.next();
+      await Promise.all([expect(waiting).rejects.toBeInstanceOf(StoreClosed), store[Symbol.asyncDispose]()]);
+    });
+  });
+}

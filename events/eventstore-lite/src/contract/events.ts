@@ -1,0 +1,21 @@
+import { randomUUID } from "node:crypto";
+import type { NewEvent } from "../store.ts";
+
+export function newEvent(type = "Tested", data: unknown = {}): NewEvent {
+  return { id: randomUUID(), type, data, meta: {} };
+}
+
+/** `count` events of one type. */
+export function newEvents(count: number, type = "Tested"): NewEvent[] {
+  return Array.from({ length: count }, (_, index) => newEvent(type, { index }));
+}
+
+/** Takes `count` elements, or all there are. Leaving early ends the iteration. */
+export async function take<Element>(elements: AsyncIterable<Element>, count = Infinity): Promise<Element[]> {
+  const taken: Element[] = [];
+  for await (const element of elements) {
+    taken.push(element);
+    if (taken.length >= count) break;
+  }
+  return taken;
+}

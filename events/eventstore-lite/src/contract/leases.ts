@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { LeaseLost } from "../errors.ts";
+import type { Lease } from "../store.ts";
+import { newEvent, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+const TTL_MS = 1_000;
+
+/** Leases with fencing tokens: one holder at a time, and a holder that overslept cannot append. */
+export function leaseContract(open: OpenStore): void {
+  describe("leases", () => {
+    test("have one holder at a time", async () => {
+      await using store = await open();
+      expect(await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS })).toMatchObject({
+        holder: "a",
+        token: 1,
+      });
+      expect(await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS })).toBeUndefined();
+      expect(await store.leases.acquire("other", { holder: "b", ttlMs: TTL_MS })).toBeDefined();
+    });
+
+    test("are renewed by their holder, with the same token", async () => {
+      let now = 0;
+      await using store = await open({ clock: () => now });
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      now = 900;
+      const renewed = await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      expect(renewed).toEqual({ name: "run", holder: "a", token: 1, expiresAt: new Date(1_900) });
+    });
+
+    test("expire, and come back with a larger token", async () => {
+      let now = 0;
+      await using store = await open({ clock: () => now });
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      now = TTL_MS;
+      expect(await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS })).toMatchObject({
+        holder: "b",
+        token: 2,
+      });
+    });
+
+    test("can be stolen, with a larger token", async () => {
+      await using store = await open();
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      const stolen = await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS, steal: true });
+      expect(stolen).toMatchObject({ holder: "b", token: 2 });
+    });
+
+    test("are free after their release, and their token grows on", async () => {
+      await using store = await open();
+      const lease = await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      await store.leases.release(lease as Lease);
+      expect(await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS })).toMatchObject({ token: 2 });
+    });
+
+    test("are not freed by a holder that lost them", async () => {
+      await using store = await open();
+      const lost = await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS, steal: true });
+      await store.leases.release(lost as Lease);
+      expect(await store.leases.acquire("run", { holder: "c", ttlMs: TTL_MS })).toBeUndefined();
+    });
+  });
+
+  describe("a fence", () => {
+    test("lets the holder append, and after a theft nobody with the old token", async () => {
+      await using store = await open();
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      await store.append("a", [newEvent("ByHolder")], { fence: { lease: "run", token: 1 } });
+      await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS, steal: true });
+      const late = store.append("a", [newEvent("TooLate")], { fence: { lease: "run", token: 1 } });
+      await expect(late).rejects.toBeInstanceOf(LeaseLost);
+      expect((await take(store.read())).map((event) => event.type)).toEqual(["ByHolder"]);
+    });
+
+    test("of an expired lease is refused although nobody took it", async () => {
+      let now = 0;
+      await using store = await open({ clock: () => now });
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      now = TTL_MS;
+      const late = store.append("a", [newEvent()], { fence: { lease: "run", token: 1 } });
+      await expect(late).rejects.toBeInstanceOf(LeaseLost);
+    });
+
+    test("is checked in the order in which appends and releases were asked for", async () => {
+      await using store = await open();
+      const lease = await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      const fence = { lease: "run", token: 1 };
+      const results = await Promise.allSettled([
+        store.append("a", [newEvent("Before")], { fence }),
+        store.leases.release(lease as Lease),
+        store.append("a", [newEvent("After")], { fence }),
+      ]);
+      expect(results.map((result) => result.status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    });
+
+    test("of a lease that never was is refused", async () => {
+      await using store = await open();
+      const append = store.append("a", [newEvent()], { fence: { lease: "never", token: 1 } });
+      await expect(append).rejects.toBeInstanceOf(LeaseLost);
+    });
+  });
+}

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { VersionConflict } from "../errors.ts";
+import type { ExpectedVersion } from "../store.ts";
+import { newEvents, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+/** Each run opens a store, so there are fewer runs than fast-check's hundred. */
+const RUNS = 40;
+
+interface PlannedAppend {
+  readonly stream: string;
+  readonly expected: ExpectedVersion;
+  readonly count: number;
+  readonly key: string | undefined;
+  /** Whether the caller waits for the verdict before it goes on: decides which appends share a transaction. */
+  readonly waits: boolean;
+}
+
+type Outcome = { first: number; last: number; version: number; repeated: boolean } | { actual: number };
+
+const plannedAppend: fc.Arbitrary<PlannedAppend> = fc.record({
+  stream: fc.constantFrom("a", "b", "c"),
+  expected: fc.oneof(fc.constantFrom<ExpectedVersion>("any", "none", "exists"), fc.nat({ max: 6 })),
+  count: fc.integer({ min: 1, max: 3 }),
+  key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
+  waits: fc.boolean(),
+});
+
+/** A log in twenty lines: what each append must be answered, in the order of their submission. */
+function createModel(): (append: PlannedAppend) => Outcome {
+  const versions = new Map<string, number>();
+  const kept = new Map<string, Outcome>();
+  let head = 0;
+  return ({ stream, expected, count, key }) => {
+    const known = key === undefined ? undefined : kept.get(key);
+    if (known) return { ...known, repeated: true };
+    const actual = versions.get(stream) ?? 0;
+    const holds =
+      expected === "any" ||
+      (expected === "none" && actual === 0) ||
+      (expected === "exists" && actual > 0) ||
+      expected === actual;
+    if (!holds) return { actual };
+    const outcome = { first: head + 1, last: head + count, version: actual + count, repeated: false };
+    head += count;
+    versions.set(stream, outcome.version);
+    if (key !== undefined) kept.set(key, outcome);
+    return outcome;
+  };
+}
+
+export function modelContract(open: OpenStore): void {
+  describe("any interleaving of appends", () => {
+    test("is answered as a log in memory answers it, and leaves a whole chain", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(plannedAppend, { maxLength: 40 }), async (plan) => {
+          await using store = await open();
+          const model = createModel();
+          const outcomes: Promise<Outcome>[] = [];
+          for (const append of plan) {
+            const { stream, expected, count, key, waits } = append;
+            const options = key === undefined ? { expected } : { expected, key };
+            const outcome = store.append(stream, newEvents(count), options).catch(actualVersion);
+            outcomes.push(outcome);
+            if (waits) await outcome;
+          }
+          expect(await Promise.all(outcomes)).toEqual(plan.map(model));
+
+          const events = await take(store.read());
+          expect(events.map((event) => event.position)).toEqual(events.map((_, index) => index + 1));
+          expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
+        }),
+        { numRuns: RUNS },
+      );
+    });
+  });
+}
+
+function actualVersion(error: unknown): Outcome {
+  if (error instanceof VersionConflict) return { actual: error.actual };
+  throw error;
+}

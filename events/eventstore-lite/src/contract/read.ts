@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { EventStore, NewEvent, Query, Recorded } from "../store.ts";
+import { newEvent, newEvents, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+/** More than any store reads at once, so that reads have to go on where they stopped. */
+const LONG_LOG_EVENTS = 1_500;
+const TICK_MS = 1_000;
+
+const query: fc.Arbitrary<Query> = fc.record(
+  {
+    stream: fc.constantFrom("a", "b", "never"),
+    types: fc.subarray(["T0", "T1", "T2", "Unknown"]),
+    from: fc.integer({ min: 0, max: LONG_LOG_EVENTS + 5 }),
+    to: fc.integer({ min: 0, max: LONG_LOG_EVENTS + 5 }),
+    until: fc.integer({ min: -1, max: 20 }).map((tick) => new Date(tick * TICK_MS)),
+    backwards: fc.boolean(),
+    limit: fc.oneof(fc.nat({ max: 10 }), fc.nat({ max: LONG_LOG_EVENTS })),
+  },
+  { requiredKeys: [] },
+);
+
+/** What `query` must answer, found by looking at every event. */
+function select(log: readonly Recorded<NewEvent>[], { stream, types, from, to, until, backwards, limit }: Query) {
+  const matching = log.filter(
+    (event) =>
+      (stream === undefined || event.stream === stream) &&
+      (types === undefined || types.includes(event.type)) &&
+      event.position >= (from ?? 1) &&
+      event.position <= (to ?? Infinity) &&
+      Date.parse(event.time) <= (until?.getTime() ?? Infinity),
+  );
+  return (backwards ? matching.toReversed() : matching).slice(0, limit);
+}
+
+export function readContract(open: OpenStore): void {
+  describe("read", () => {
+    let store: EventStore;
+    let log: Recorded<NewEvent>[];
+
+    beforeAll(async () => {
+      let now = 0;
+      store = await open({ clock: () => now });
+      // Fifteen bursts at different times; streams and types are spread unevenly.
+      for (let start = 0; start < LONG_LOG_EVENTS; start += 100) {
+        now += TICK_MS;
+        const appends = Array.from({ length: 100 }, (_, index) =>
+          store.append(index % 5 === 0 ? "a" : "b", [
+            newEvent(`T${(start + index) % 7 === 0 ? 0 : 1 + (index % 2)}`, index),
+          ]),
+        );
+        await Promise.all(appends);
+      }
+      log = await take(store.read());
+    });
+
+    afterAll(() => store[Symbol.asyncDispose]());
+
+    test("gives the whole log in order of position", () => {
+      expect(log.map((event) => event.position)).toEqual(
+        Array.from({ length: LONG_LOG_EVENTS }, (_, index) => index + 1),
+      );
+    });
+
+    test("answers any query as a scan over the whole log would", async () => {
+      const found = fc.asyncProperty(query, async (query) => {
+        expect(await take(store.read(query))).toEqual(select(log, query));
+      });
+      await fc.assert(found, { numRuns: 200 });
+    });
+
+    test("lets other work have its turn while it reads", async () => {
+      let turns = 0;
+      const timer = setInterval(() => (turns += 1), 0);
+      await take(store.read());
+      clearInterval(timer);
+      expect(turns).toBeGreaterThan(0);
+    });
+  });
+
+  describe("a read", () => {
+    test("of an empty log gives nothing", async () => {
+      await using store = await open();
+      expect(await take(store.read())).toEqual([]);
+    });
+
+    test("leaves out what is appended while it runs", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const seen: number[] = [];
+      for await (const event of store.read()) {
+        await store.append("a", [newEvent()]);
+        seen.push(event.position);
+      }
+      expect(seen).toEqual([1, 2, 3]);
+    });
+  });
+}

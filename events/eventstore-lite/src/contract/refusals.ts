@@ -1,0 +1,63 @@
+import { describe, expect, test } from "bun:test";
+import { InvalidAppend } from "../errors.ts";
+import type { NewEvent } from "../store.ts";
+import { newEvent, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+/** One byte more than any store has to take. */
+const OVERSIZED_CHARS = 256 * 1024;
+const OVERLONG_BATCH_EVENTS = 10_001;
+
+const BAD_NAMES = {
+  empty: "",
+  "too long": "n".repeat(513),
+  "with NUL": "a\0b",
+  "with a line break": "a\nb",
+  "ill-formed": "\ud800",
+};
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
+
+/** Appends that can never be accepted. */
+export function refusalContract(open: OpenStore): void {
+  describe("append refuses", () => {
+    const refused: Record<string, readonly [string, readonly NewEvent[]]> = {
+      "no events": ["a", []],
+      "too many events": ["a", Array.from({ length: OVERLONG_BATCH_EVENTS }, () => newEvent())],
+      "an oversized event": ["a", [newEvent("T", "x".repeat(OVERSIZED_CHARS))]],
+      "an event oversized in bytes, not in characters": ["a", [newEvent("T", "é".repeat(OVERSIZED_CHARS / 2))]],
+      "data that is no JSON value": ["a", [newEvent("T", undefined)]],
+      "data that JSON cannot write": ["a", [newEvent("T", CYCLE)]],
+      "a number that JSON cannot write": ["a", [newEvent("T", 1n)]],
+    };
+    for (const [what, name] of Object.entries(BAD_NAMES)) {
+      refused[`a stream name that is ${what}`] = [name, [newEvent()]];
+      refused[`a type that is ${what}`] = ["a", [newEvent(name)]];
+      refused[`an id that is ${what}`] = ["a", [{ ...newEvent(), id: name }]];
+    }
+
+    for (const [what, [stream, events]] of Object.entries(refused)) {
+      test(`${what}, and appends nothing`, async () => {
+        await using store = await open();
+        const neighbour = store.append("b", [newEvent("Neighbour")]);
+        await expect(store.append(stream, events)).rejects.toBeInstanceOf(InvalidAppend);
+        await neighbour;
+        expect((await take(store.read())).map((event) => event.type)).toEqual(["Neighbour"]);
+      });
+    }
+
+    test("an expected version that cannot be one", async () => {
+      await using store = await open();
+      for (const expected of [-1, 1.5, Number.NaN]) {
+        await expect(store.append("a", [newEvent()], { expected })).rejects.toBeInstanceOf(InvalidAppend);
+      }
+    });
+
+    test("an idempotency key out of bounds", async () => {
+      await using store = await open();
+      for (const key of Object.values(BAD_NAMES)) {
+        await expect(store.append("a", [newEvent()], { key })).rejects.toBeInstanceOf(InvalidAppend);
+      }
+    });
+  });
+}

@@ -1,0 +1,15 @@
+import { describe, expect, test } from "bun:test";
+import type { OpenStore } from "./open-store.ts";
+
+export function snapshotContract(open: OpenStore): void {
+  describe("snapshots", () => {
+    test("load what was saved last under that name", async () => {
+      await using store = await open();
+      expect(await store.snapshots.load("stats")).toBeUndefined();
+      await store.snapshots.save("stats", { version: 1, position: 7, state: '{"sent":1}' });
+      await store.snapshots.save("other", { version: 1, position: 1, state: "{}" });
+      await store.snapshots.save("stats", { version: 2, position: 9, state: '{"sent":2}' });
+      expect(await store.snapshots.load("stats")).toEqual({ version: 2, position: 9, state: '{"sent":2}' });
+    });
+  });
+}

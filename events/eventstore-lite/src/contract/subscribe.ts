@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import type { EventStore } from "../store.ts";
+import { newEvent, newEvents, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+const WRITERS = 8;
+const APPENDS_PER_WRITER = 200;
+
+export function subscribeContract(open: OpenStore): void {
+  describe("subscribe", () => {
+    test("gives what is there, then what comes, in order", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const seen = follow(store, 5);
+      await store.append("a", newEvents(2));
+      expect((await seen).map((event) => event.position)).toEqual([1, 2, 3, 4, 5]);
+    });
+
+    test("skips and repeats nothing while many write at once", async () => {
+      await using store = await open();
+      const total = WRITERS * APPENDS_PER_WRITER;
+      const followers = [1, 1, 700].map((from) => follow(store, total - from + 1, { from }));
+      const writers = Array.from({ length: WRITERS }, async (_, writer) => {
+        for (let count = 0; count < APPENDS_PER_WRITER; count += 1) await store.append(`s${writer}`, [newEvent()]);
+      });
+      await Promise.all(writers);
+      for (const [index, from] of [1, 1, 700].entries()) {
+        const positions = (await followers[index]!).map((event) => event.position);
+        expect(positions).toEqual(Array.from({ length: total - from + 1 }, (_, offset) => from + offset));
+      }
+    });
+
+    test("gives live exactly what a read gives", async () => {
+      await using store = await open();
+      await store.append("a", [newEvent("Before")]);
+      const data = { z: 1, dropped: undefined, date: new Date(0), nested: [undefined, Number.NaN, -0], a: "\ud800\0" };
+      const seen = follow(store, 3);
+      await store.append("a", [newEvent("Live", data), newEvent("Live", null)]);
+      expect(await seen).toStrictEqual(await take(store.read()));
+    });
+
+    test("gives only the events of a stream or of some types", async () => {
+      await using store = await open();
+      await store.append("a", [newEvent("T1")]);
+      const ofStream = follow(store, 2, { stream: "b" });
+      const ofTypes = follow(store, 3, { types: ["T1", "T3"] });
+      await store.append("b", [newEvent("T2"), newEvent("T3")]);
+      await store.append("a", [newEvent("T1"), newEvent("T2")]);
+      expect((await ofStream).map((event) => event.position)).toEqual([2, 3]);
+      expect((await ofTypes).map((event) => event.position)).toEqual([1, 3, 4]);
+    });
+
+    test("waits for a position that is still to come", async () => {
+      await using store = await open();
+      const seen = follow(store, 1, { from: 4 });
+      await store.append("a", newEvents(5));
+      expect((await seen)[0]?.position).toBe(4);
+    });
+
+    test("loses nothing for a subscriber that is slower than the writers", async () => {
+      await using store = await open();
+      const seen: number[] = [];
+      const abort = new AbortController();
+      for await (const event of store.subscribe({ from: 1, signal: abort.signal })) {
+        seen.push(event.position);
+        if (seen.length === 300) abort.abort();
+        // While this subscriber looks at one event, ten more are appended.
+        if (event.position <= 30) await store.append("a", newEvents(10));
+      }
+      expect(seen).toEqual(Array.from({ length: 300 }, (_, index) => index + 1));
+    }, 20_000);
+
+    test("ends at once when it is aborted while it waits", async () => {
+      await using store = await open();
+      const abort = new AbortController();
+      const waiting = take(store.subscribe({ from: 1, signal: abort.signal }));
+      abort.abort();
+      expect(await waiting).toEqual([]);
+    });
+
+    test("gives nothing more once it is aborted", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(10));
+      const abort = new AbortController();
+      const seen: number[] = [];
+      for await (const event of store.subscribe({ from: 1, signal: abort.signal })) {
+        seen.push(event.position);
+        if (event.position === 3) abort.abort();
+      }
+      expect(seen).toEqual([1, 2, 3]);
+      expect(await take(store.subscribe({ from: 1, signal: abort.signal }))).toEqual([]);
+    });
+  });
+}
+
+function follow(
+  store: EventStore,
+  count: number,
+  query: { from?: number; stream?: string; types?: readonly string[] } = {},
+) {
+  return take(store.subscribe({ from: 1, ...query, signal: new AbortController().signal }), count);
+}

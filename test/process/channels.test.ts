@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BEARER, openWorld, until, type Running, type World } from "./service.ts";
+
+describe("channels that refuse, and channels that are not configured", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await openWorld();
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  test("without credentials: 503 for direct sends, not_configured in the test, and clicks owe nothing", async () => {
+    const service = await world.serve({
+      META_PIXEL_ID: "",
+      META_ACCESS_TOKEN: "",
+      CHAT_WEBHOOK_URL: "",
+      TELEGRAM_BOT_TOKEN: "",
+      TELEGRAM_CHAT_ID: "",
+    });
+    const notify = await service.post("/api/notify", { message: "x" });
+    expect([notify.status, ((await notify.json()) as { type: string }).type]).toEqual([
+      503,
+      "urn:reachlog:problem:channel-not-configured",
+    ]);
+    expect((await service.post("/api/messaging", { text: "x" }, BEARER)).status).toBe(503);
+    const { results } = (await (await service.post("/api/tracking/test", undefined, BEARER)).json()) as {
+      results: Record<string, { ok: boolean; status: string }>;
+    };
+    for (const channel of ["ads", "chat", "messaging"]) {
+      expect(results[channel]).toMatchObject({ ok: false, status: "not_configured" });
+    }
+    const url = "https://shop.example/";
+    await service.post("/api/tracking/event", { event: "click", domain: "d", short_code: "s", original_url: url });
+    const health = (await (await service.get("/api/health")).json()) as {
+      channels: Record<string, { pending: number }>;
+    };
+    expect(Object.values(health.channels).map(({ pending }) => pending)).toEqual([0, 0, 0]);
+    await stop(service);
+  });
+
+  test("a channel refused for good: 502, and the operator is told once on the other channel", async () => {
+    const service = await world.serve();
+    world.sandbox.faults.add({ network: "slack", kind: "channel_archived" });
+    for (let time = 0; time < 2; time++) {
+      const refused = await service.post("/api/notify", { message: "x" });
+      expect([refused.status, ((await refused.json()) as { type: string }).type]).toEqual([
+        502,
+        "urn:reachlog:problem:delivery-refused",
+      ]);
+    }
+    await until(
+      () => Promise.resolve(world.sandbox.telegram.messages.kept),
+      (messages) => messages.length > 0,
+    );
+    expect(world.sandbox.telegram.messages.kept.map(({ text }) => text)).toEqual([
+      expect.stringContaining("slack refuses the chat channel"),
+    ]);
+    world.sandbox.faults.clear();
+    const letters = await world.command("deliveries", "list", "--json");
+    expect(JSON.parse(letters.out)).toMatchObject({
+      dead_letters: [{ channel: "chat", refused: true }, { channel: "chat" }],
+    });
+    expect((await world.command("deliveries", "retry", "--all")).out).toBe("2 taken up again\n");
+    await until(
+      () => Promise.resolve(world.sandbox.slack.messages.total),
+      (total) => total === 2,
+    );
+    await stop(service);
+  });
+
+  test("in doubt: 504, never repeated", async () => {
+    const service = await world.serve();
+    const before = world.sandbox.slack.messages.total;
+    world.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
+    const doubtful = await service.post("/api/notify", { message: "perhaps" });
+    expect([doubtful.status, ((await doubtful.json()) as { type: string }).type]).toEqual([
+      504,
+      "urn:reachlog:problem:delivery-in-doubt",
+    ]);
+    expect((await service.post("/api/notify", { message: "next" })).status).toBe(200);
+    expect(world.sandbox.slack.messages.total).toBe(before + 2);
+    await stop(service);
+  });
+
+  async function stop(service: Running): Promise<void> {
+    service.process.kill("SIGTERM");
+    expect(await service.process.exited).toBe(0);
+  }
+});

@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
+import { settingsOf } from "../../src/sandbox/settings.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** The token of the caller `tester`. */
+export const TOKEN = "process-test-token-0123456789";
+export const BEARER = { authorization: `Bearer ${TOKEN}` };
+
+/** A folder of its own, a sandbox, and the service as a real process, any number of times on the same log. */
+export interface World extends AsyncDisposable {
+  readonly directory: string;
+  readonly sandbox: Sandbox;
+  readonly env: Record<string, string>;
+  /** Starts `reachlog serve` and waits until it listens. */
+  serve(more?: Record<string, string>): Promise<Running>;
+  /** Runs one command to its end. */
+  command(...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  /** Writes a file and gives its path. */
+  file(name: string, content: string | Uint8Array): string;
+}
+
+export interface Running {
+  readonly url: string;
+  readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
+  /** Everything the service wrote to stderr so far. */
+  log(): string;
+  get(path: string, init?: RequestInit): Promise<Response>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+}
+
+export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): Promise<World> {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-process-"));
+  const sandbox = await startSandbox({ port: 0, ...sandboxOptions });
+  const children = new Set<Bun.Subprocess>();
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    ...settingsOf(sandbox),
+    PORT: "0",
+    DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
+    API_TOKENS: `tester:${TOKEN}`,
+    MESSAGE_TEMPLATE: "Hi {{name|there}}: https://go.example/welcome",
+    SEND_SPACING_SECONDS: "0",
+    IN_DOUBT_SETTLE_SECONDS: "1",
+  };
+  const spawn = (args: readonly string[], more: Record<string, string> = {}) => {
+    const child = Bun.spawn([process.execPath, MAIN, ...args], {
+      // The folder holds no .env, so nothing of the machine's own configuration gets in.
+      cwd: directory,
+      env: { ...env, ...more },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    children.add(child);
+    void child.exited.then(() => children.delete(child));
+    return child;
+  };
+  return {
+    directory,
+    sandbox,
+    env,
+    serve: (more) => untilListening(spawn(["serve"], more)),
+    async command(...args) {
+      const child = spawn(args);
+      const [out, err, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
+      return { code, out, err };
+    },
+    file(name, content) {
+      const path = join(directory, name);
+      writeFileSync(path, content);
+      return path;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all([...children].map((child) => child.exited));
+      await sandbox[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilListening(child: Running["process"]): Promise<Running> {
+  let seen = "";
+  const listening = Promise.withResolvers<string>();
+  void (async () => {
+    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+      seen += chunk;
+      const url = /"message":"listening","url":"([^"]+)"/.exec(seen)?.[1];
+      if (url !== undefined) listening.resolve(url);
+    }
+    listening.reject(new Error(`the service ended: ${seen}`));
+  })();
+  const url = await listening.promise;
+  return {
+    url,
+    process: child,
+    log: () => seen,
+    get: (path, init) => fetch(url + path, { redirect: "manual", ...init }),
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+  };
+}
+
+/** Goes the way of a browser through the sandbox's consent page; `account` chooses who authorizes. */
+export async function authorize(
+  service: Running,
+  sandbox: Sandbox,
+  account = "acme_team",
+  decision = "authorize",
+): Promise<{ callback: string; cookie: string; answer: Response }> {
+  const start = await service.get("/social/auth");
+  const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const consent = new URL(start.headers.get("location") ?? "");
+  const person = [...sandbox.x.people.values()].find(({ username }) => username === account);
+  const form = new URLSearchParams(consent.search);
+  form.set("account", person?.id ?? "");
+  form.set("decision", decision);
+  const decided = await fetch(consent.origin + consent.pathname, { method: "POST", body: form, redirect: "manual" });
+  const callback = new URL(decided.headers.get("location") ?? "");
+  const answer = await service.get(callback.pathname + callback.search, {
+    headers: { cookie, accept: "application/json" },
+  });
+  return { callback: callback.pathname + callback.search, cookie, answer };
+}
+
+/** Asks again until the answer is as wanted: for states that no event of ours announces. */
+export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, timeoutMs = 60_000): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${JSON.stringify(answer)}`);
+    await Bun.sleep(20);
+  }
+}
+
+/** All events of the log, as the export writes them. */
+export async function exported(
+  world: World,
+): Promise<{ position: number; type: string; data: Record<string, unknown>; meta: Record<string, unknown> }[]> {
+  const { out, code, err } = await world.command("audit", "export");
+  if (code !== 0) throw new Error(`the export failed: ${err}`);
+  return out
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
