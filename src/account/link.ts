@@ -37,6 +37,8 @@ export async function linkAccount(
   const pair = await deps.oauth.exchange(redirect, authorization);
   return deps.tokens.exclusively(async () => {
     const user = await deps.network.me(pair.accessToken);
+    // A command beside the service may just have unlinked the former account.
+    await deps.projector.until((await deps.journal.store.head()).position);
     if (!mayLink(deps, user)) {
       await discard(deps.oauth, pair);
       return { kind: "wrong_account" };

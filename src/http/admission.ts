@@ -4,7 +4,7 @@ import type { MakeId } from "../clock.ts";
 import { isLoopback } from "../config/urls.ts";
 import type { Cause } from "../journal.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
-import { readJson } from "./body.ts";
+import { readForm, readJson } from "./body.ts";
 import { Problem, problems } from "./problem.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { ROUTES } from "./routes.ts";
@@ -39,7 +39,9 @@ export function admission(deps: AdmissionDeps) {
       })
       .onParse({ as: "global" }, ({ request }) =>
         // Told only once the caller is known.
-        readJson(request).catch((fault: unknown) => (fault instanceof Problem ? fault : Promise.reject(fault))),
+        (ROUTES.get(pathOf(request.url))?.form ? readForm(request) : readJson(request)).catch((fault: unknown) =>
+          fault instanceof Problem ? fault : Promise.reject(fault),
+        ),
       )
       // The header alone counts: with an empty name the plugin finds no token in a query.
       .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))

@@ -7,7 +7,7 @@ import { createAuthorization, type AuthorizationDeps } from "./authorization.ts"
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { problemOf, problemResponse, problems, type Problem } from "./problem.ts";
-import { messagingBody, notifyBody, runBody, trackingBody } from "./schemas.ts";
+import { messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
 import { createSocial, type SocialDeps } from "./social.ts";
 
 export interface AppDeps {
@@ -73,9 +73,11 @@ export function createApp(deps: AppDeps) {
       })
 
       .get("/", ({ request }) => console.page(request))
-      .post("/session", ({ request, server }) => console.signIn(request, server?.requestIP(request)?.address ?? ""), {
-        parse: "none",
-      })
+      .post(
+        "/session",
+        ({ body, request, server }) => console.signIn(body.token, server?.requestIP(request)?.address ?? ""),
+        { body: signInBody },
+      )
   );
 }
 

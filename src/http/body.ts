@@ -5,17 +5,28 @@ export const BODY_BYTES_MAX = 64 * 1024;
 
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
 
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
+
 /**
  * Reads a JSON body of at most {@link BODY_BYTES_MAX} bytes; an absent or empty one is `{}`.
  * Throws the problem 413, 415 or 400.
  */
 export async function readJson(request: Request): Promise<unknown> {
+  const text = await readText(request, JSON_TYPE);
+  return text === "" ? {} : parse(text);
+}
+
+/** Reads what a page's form posts, under the same limits. */
+export async function readForm(request: Request): Promise<Record<string, string>> {
+  return Object.fromEntries(new URLSearchParams(await readText(request, FORM_TYPE)));
+}
+
+async function readText(request: Request, type: RegExp): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
   const bytes = await readBytes(request);
-  if (bytes.length === 0) return {};
-  const type = request.headers.get("content-type");
-  if (type === null || !JSON_TYPE.test(type)) throw problems.unsupportedType();
-  return parse(decode(bytes));
+  if (bytes.length === 0) return "";
+  if (!type.test(request.headers.get("content-type") ?? "")) throw problems.unsupportedType();
+  return decode(bytes);
 }
 
 async function readBytes(request: Request): Promise<Uint8Array> {

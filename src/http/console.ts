@@ -16,9 +16,6 @@ export interface ConsoleDeps {
 
 const EVENTS_SHOWN = 50;
 
-/** A token and its field name; more is no sign-in. */
-const FORM_BYTES_MAX = 1024;
-
 /** The operator's page and its sign-in. */
 export function createConsole(deps: ConsoleDeps) {
   const { projector, sessions } = deps;
@@ -42,13 +39,10 @@ export function createConsole(deps: ConsoleDeps) {
       return html(200, consolePage(view));
     },
 
-    async signIn(request: Request, address: string): Promise<Response> {
+    signIn(token: string, address: string): Response {
       const wait = deps.failureLimit.check(address);
       if (wait !== undefined) throw problems.tooMany(wait);
-      if (Number(request.headers.get("content-length") ?? Infinity) > FORM_BYTES_MAX) {
-        throw problems.tooLarge(FORM_BYTES_MAX);
-      }
-      const cookie = sessions.signIn(new URLSearchParams(await request.text()).get("token") ?? "");
+      const cookie = sessions.signIn(token);
       if (cookie === undefined) {
         deps.failureLimit.take(address);
         return html(401, signInPage(true));

@@ -4,10 +4,12 @@ export type Protection = "open" | "strict" | "token" | "session";
 export interface Route {
   readonly method: "GET" | "POST";
   readonly protection: Protection;
+  /** What a page's form posts; all other bodies are JSON. */
+  readonly form?: true;
 }
 
 /** Every path there is, with its one method and its protection. What is not here does not exist. */
-export const ROUTES: ReadonlyMap<string, Route> = new Map([
+export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/social/health", { method: "GET", protection: "open" }],
   ["/social/auth", { method: "GET", protection: "open" }],
   ["/social/callback", { method: "GET", protection: "open" }],
@@ -20,5 +22,5 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map([
   ["/api/tracking/test", { method: "POST", protection: "token" }],
   ["/api/messaging", { method: "POST", protection: "token" }],
   ["/", { method: "GET", protection: "session" }],
-  ["/session", { method: "POST", protection: "open" }],
+  ["/session", { method: "POST", protection: "open", form: true }],
 ]);

@@ -38,3 +38,5 @@ export const messagingBody = Type.Object(
   { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT }) },
   closed,
 );
+
+export const signInBody = Type.Object({ token: Type.String({ maxLength: 1024 }) }, closed);

@@ -82,7 +82,8 @@ function arrived({ x, meta, slack, telegram }: Sandbox) {
 }
 
 function switchFault(sandbox: Sandbox, form: FormData): Response {
-  const [network, kind] = String(form.get("fault") ?? "").split(" ");
+  const chosen = form.get("fault");
+  const [network, kind] = typeof chosen === "string" ? chosen.split(" ") : [];
   const fault = parseFault({ network, kind });
   if (fault === undefined) sandbox.faults.clear();
   else sandbox.faults.add(fault);

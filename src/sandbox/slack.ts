@@ -70,7 +70,8 @@ function faultOf(body: unknown): string | undefined {
 
 function textOf(body: unknown): string {
   const { text, blocks } = body as { text?: string; blocks?: Block[] };
-  return [text ?? "", ...(blocks ?? []).map((block) => String(block.text?.text ?? ""))].join("\n");
+  const words = (blocks ?? []).map((block) => block.text?.text).filter((words) => typeof words === "string");
+  return [text ?? "", ...words].join("\n");
 }
 
 function plain(status: number, text: string, headers: Record<string, string> = {}) {

@@ -65,8 +65,13 @@ function answer(state: TelegramState, method: string, body: Record<string, unkno
   }
 }
 
+/** Chats are named by numbers, or by texts of digits. */
+function chatOf({ chat_id }: Record<string, unknown>): string {
+  return typeof chat_id === "string" || typeof chat_id === "number" ? String(chat_id) : "";
+}
+
 function refuseChat(state: TelegramState, body: Record<string, unknown>) {
-  const chat = String(body["chat_id"] ?? "");
+  const chat = chatOf(body);
   if (chat === "") return failed(400, "Bad Request: chat_id is empty");
   if (state.migratedTo !== undefined && chat === state.chatId) {
     const parameters = { migrate_to_chat_id: Number(state.migratedTo) };
@@ -87,7 +92,7 @@ function sendMessage(state: TelegramState, body: Record<string, unknown>): Respo
     const retry_after = Math.max(1, Math.ceil((resetAt - now) / 1000));
     return failed(429, `Too Many Requests: retry after ${retry_after}`, { retry_after });
   }
-  const chat_id = String(body["chat_id"]);
+  const chat_id = chatOf(body);
   state.messages.add({ chat_id, text, at: now });
   const date = Math.floor(now / 1000);
   return HttpResponse.json({

@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
-import {
-  parseRecipients,
-  type RecipientsFormat,
-} from "../../src/outreach/recipients-file.ts";
+import { parseRecipients, type RecipientsFormat } from "../../src/outreach/recipients-file.ts";
 import { RecipientsFileError } from "../../src/outreach/recipients-file/error.ts";
 
-const fixture = (name: string) =>
-  new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));
+const fixture = (name: string) => new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));
 
 const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv");
 
@@ -19,31 +15,22 @@ function reasonFor(header: string, row: string): string {
   return refused[0]?.reason ?? "";
 }
 
-function fileFault(
-  file: string | Uint8Array,
-  format: RecipientsFormat = "csv",
-): string {
+function fileFault(file: string | Uint8Array, format: RecipientsFormat = "csv"): string {
   try {
     parseRecipients(file, format);
   } catch (error) {
-    if (error instanceof RecipientsFileError)
-      return `${error.kind}: ${error.message}`;
+    if (error instanceof RecipientsFileError) return `${error.kind}: ${error.message}`;
     throw error;
   }
   return "accepted";
 }
 
 describe("a spreadsheet's export with every oddity", () => {
-  const { rows, refused, duplicates } = parseRecipients(
-    fixture("recipients-spreadsheet.csv"),
-    "csv",
-  );
+  const { rows, refused, duplicates } = parseRecipients(fixture("recipients-spreadsheet.csv"), "csv");
   const byHandle = new Map(rows.map((row) => [row.recipient.username, row]));
 
   test("the good rows go in, in order, by their line in an editor", () => {
-    expect(
-      rows.map(({ line, recipient }) => [line, recipient.username]),
-    ).toEqual([
+    expect(rows.map(({ line, recipient }) => [line, recipient.username])).toEqual([
       [3, "Bob_Stone"],
       [5, "carla"],
       [7, "dave99"],
@@ -68,15 +55,11 @@ describe("a spreadsheet's export with every oddity", () => {
       basis: "none",
       fields: { company: "Rocket; Co", note: '5" screen' },
     });
-    expect(
-      Object.keys(byHandle.get("Bob_Stone")?.recipient.fields ?? {}),
-    ).not.toContain("company");
+    expect(Object.keys(byHandle.get("Bob_Stone")?.recipient.fields ?? {})).not.toContain("company");
   });
 
   test("the bad ones are refused by line and reason", () => {
-    expect(
-      refused.map(({ line, reason }) => [line, reason.slice(0, 26)]),
-    ).toEqual([
+    expect(refused.map(({ line, reason }) => [line, reason.slice(0, 26)])).toEqual([
       [9, "basis is none of dm_first,"],
       [10, "the row has 5 columns, the"],
       [11, "username is neither a hand"],
@@ -96,16 +79,15 @@ describe("a spreadsheet's export with every oddity", () => {
 
 describe("encodings", () => {
   test("UTF-16 by its mark", () => {
-    expect(
-      parseRecipients(fixture("recipients-utf16.csv"), "csv").rows[0]
-        ?.recipient,
-    ).toMatchObject({ username: "ann_b", name: "Änn", basis: "opt_in" });
+    expect(parseRecipients(fixture("recipients-utf16.csv"), "csv").rows[0]?.recipient).toMatchObject({
+      username: "ann_b",
+      name: "Änn",
+      basis: "opt_in",
+    });
   });
   test("a legacy code page is refused with the line and the way out", () => {
     const fault = fileFault(fixture("recipients-windows-1252.csv"));
-    expect(fault).toContain(
-      "encoding: the file is not valid UTF-8 (line 3; perhaps Windows-1252)",
-    );
+    expect(fault).toContain("encoding: the file is not valid UTF-8 (line 3; perhaps Windows-1252)");
     expect(fault).toContain('"CSV UTF-8"');
   });
   test.each([
@@ -121,84 +103,54 @@ describe("encodings", () => {
 });
 
 describe("CSV", () => {
-  test.each([",", ";", "\t"])(
-    "columns separated by %j are found",
-    (delimiter) => {
-      const { rows } = csv(
-        ["username", '"a,b;c"', "name"].join(delimiter),
-        ["ann", "x", "Ann"].join(delimiter),
-      );
-      expect(rows[0]?.recipient).toMatchObject({
-        username: "ann",
-        name: "Ann",
-        fields: { "a,b;c": "x" },
-      });
-    },
-  );
+  test.each([",", ";", "\t"])("columns separated by %j are found", (delimiter) => {
+    const { rows } = csv(["username", '"a,b;c"', "name"].join(delimiter), ["ann", "x", "Ann"].join(delimiter));
+    expect(rows[0]?.recipient).toMatchObject({
+      username: "ann",
+      name: "Ann",
+      fields: { "a,b;c": "x" },
+    });
+  });
   test("Excel's sep= line names the delimiter and counts as a line", () => {
-    expect(
-      parseRecipients("sep=;\r\nusername;a,b,c\r\nann;1\r\n", "csv").rows,
-    ).toMatchObject([{ line: 3, recipient: { username: "ann" } }]);
+    expect(parseRecipients("sep=;\r\nusername;a,b,c\r\nann;1\r\n", "csv").rows).toMatchObject([
+      { line: 3, recipient: { username: "ann" } },
+    ]);
   });
   test.each(["\n", "\r\n", "\r"])("line ends %j, also inside quotes", (end) => {
-    const { rows } = parseRecipients(
-      ["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end),
-      "csv",
-    );
+    const { rows } = parseRecipients(["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end), "csv");
     expect(rows.map(({ line }) => line)).toEqual([2, 6]);
   });
   test("mixed line ends", () => {
-    expect(
-      parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv").rows.map(
-        ({ line }) => line,
-      ),
-    ).toEqual([2, 3, 4, 5]);
+    expect(parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv").rows.map(({ line }) => line)).toEqual([
+      2, 3, 4, 5,
+    ]);
   });
   test("a quote that is never closed costs only what follows it", () => {
-    const { rows, refused } = csv(
-      "username,note",
-      "ann,x",
-      'bob,"open',
-      "carl,x",
-      "dora,x",
-    );
+    const { rows, refused } = csv("username,note", "ann,x", 'bob,"open', "carl,x", "dora,x");
     expect(rows.map(({ recipient }) => recipient.username)).toEqual(["ann"]);
-    expect(refused).toEqual([
-      { line: 3, reason: expect.stringContaining("never closed") },
-    ]);
+    expect(refused).toEqual([{ line: 3, reason: expect.stringContaining("never closed") }]);
   });
   test.each([
     ["", "empty"],
     ["\n \n", "empty"],
-    [
-      "name,mail\nAnn,a",
-      "no column is named username, handle or id (found: name, mail)",
-    ],
+    ["name,mail\nAnn,a", "no column is named username, handle or id (found: name, mail)"],
     ["username,Handle\na,b", "two columns are named username"],
     ["id,City,CITY \n1,a,b", "two columns are named city"],
     ["id,__proto__\n1,x", "reserved"],
     [`id,${"x".repeat(65)}\n1,x`, "more than 64"],
-    [
-      `id,${Array.from({ length: 51 }, (_, index) => `f${index}`).join(",")}\n1`,
-      "more than 50",
-    ],
+    [`id,${Array.from({ length: 51 }, (_, index) => `f${index}`).join(",")}\n1`, "more than 50"],
   ])("%j is refused as a whole", (text, problem) => {
     expect(fileFault(text)).toContain(problem);
   });
   test("a header alone is a file without rows", () => {
     expect(csv("username")).toEqual({ rows: [], refused: [], duplicates: [] });
   });
-  test.each([
-    "handle",
-    "HANDLE ",
-    "User Name",
-    "user_name",
-    "X handle",
-    "twitter_username",
-    "screen_name",
-  ])("%j names the username", (header) => {
-    expect(csv(header, "ann").rows[0]?.recipient.username).toBe("ann");
-  });
+  test.each(["handle", "HANDLE ", "User Name", "user_name", "X handle", "twitter_username", "screen_name"])(
+    "%j names the username",
+    (header) => {
+      expect(csv(header, "ann").rows[0]?.recipient.username).toBe("ann");
+    },
+  );
 });
 
 describe("who is meant", () => {
@@ -267,18 +219,11 @@ describe("basis", () => {
     ["None", "none"],
     ["", "none"],
   ] as const)("%j is %s", (cell, basis) => {
-    expect(csv("username,basis", `ann,${cell}`).rows[0]?.recipient.basis).toBe(
-      basis,
-    );
+    expect(csv("username,basis", `ann,${cell}`).rows[0]?.recipient.basis).toBe(basis);
   });
-  test.each(["yes", "optin", "true", "dm"])(
-    "%j is refused: consent is not guessed",
-    (cell) => {
-      expect(reasonFor("username,basis", `ann,${cell}`)).toContain(
-        "basis is none of",
-      );
-    },
-  );
+  test.each(["yes", "optin", "true", "dm"])("%j is refused: consent is not guessed", (cell) => {
+    expect(reasonFor("username,basis", `ann,${cell}`)).toContain("basis is none of");
+  });
 });
 
 describe("duplicates", () => {
@@ -335,11 +280,11 @@ describe("JSON", () => {
   });
 
   test("entries on one line are all kept", () => {
-    expect(
-      parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json").rows.map(
-        ({ recipient }) => recipient.id,
-      ),
-    ).toEqual(["1", "2", "3"]);
+    expect(parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json").rows.map(({ recipient }) => recipient.id)).toEqual([
+      "1",
+      "2",
+      "3",
+    ]);
   });
 
   test.each([
@@ -352,20 +297,14 @@ describe("JSON", () => {
     ['{"id": 1, "": "x"}', "a field without a name"],
     ['{"username": "a", "handle": "b"}', "two keys mean username"],
     [`{"id": 1, "x": "${"y".repeat(1001)}"}`, "more than 1000"],
-    [
-      `{"id": 1${Array.from({ length: 51 }, (_, index) => `,"f${index}":1`).join("")}}`,
-      "more than 50",
-    ],
+    [`{"id": 1${Array.from({ length: 51 }, (_, index) => `,"f${index}":1`).join("")}}`, "more than 50"],
     ['{"name": "Ann"}', "neither a username nor an id"],
     ["7", "not an object"],
     ["null", "not an object"],
     ["[]", "not an object"],
   ])("%s is refused", (entry, problem) => {
     for (const format of ["json", "jsonl"] as const) {
-      const { rows, refused } = parseRecipients(
-        format === "json" ? `[\n${entry}]` : `\n${entry}`,
-        format,
-      );
+      const { rows, refused } = parseRecipients(format === "json" ? `[\n${entry}]` : `\n${entry}`, format);
       expect({ rows, refused }).toEqual({
         rows: [],
         refused: [{ line: 2, reason: expect.stringContaining(problem) }],
@@ -374,46 +313,31 @@ describe("JSON", () => {
   });
 
   test("a reserved key reaches no prototype", () => {
-    const fields =
-      parseRecipients('[{"id":1,"city":"Rome"}]', "json").rows[0]?.recipient
-        .fields ?? {};
+    const fields = parseRecipients('[{"id":1,"city":"Rome"}]', "json").rows[0]?.recipient.fields ?? {};
     expect(Object.getPrototypeOf(fields)).toBeNull();
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
 
-  test.each([
-    "",
-    "{",
-    '{"recipients": 1}',
-    '{"recipients": [], "more": []}',
-    "7",
-    "[".repeat(200_000),
-  ])("a file that is none is refused as a whole", (text) => {
-    expect(fileFault(text, "json")).toContain("syntax: ");
-  });
+  test.each(["", "{", '{"recipients": 1}', '{"recipients": [], "more": []}', "7", "[".repeat(200_000)])(
+    "a file that is none is refused as a whole",
+    (text) => {
+      expect(fileFault(text, "json")).toContain("syntax: ");
+    },
+  );
 
   test("JSONL: a bad line costs only itself", () => {
-    const { rows, refused } = parseRecipients(
-      '{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n',
-      "jsonl",
-    );
+    const { rows, refused } = parseRecipients('{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n', "jsonl");
     expect(rows.map(({ line }) => line)).toEqual([1, 4]);
-    expect(refused).toEqual([
-      { line: 3, reason: "the line is not valid JSON" },
-    ]);
+    expect(refused).toEqual([{ line: 3, reason: "the line is not valid JSON" }]);
   });
 });
 
 describe("limits", () => {
   test("a file of more than 50 MB", () => {
-    expect(fileFault(new Uint8Array(50 * 1024 * 1024 + 1))).toContain(
-      "too_large",
-    );
+    expect(fileFault(new Uint8Array(50 * 1024 * 1024 + 1))).toContain("too_large");
   });
   test("more than a million rows", () => {
-    expect(fileFault("7\n".repeat(1_000_001), "jsonl")).toContain(
-      "more than 1000000 rows",
-    );
+    expect(fileFault("7\n".repeat(1_000_001), "jsonl")).toContain("more than 1000000 rows");
   });
 });
 
@@ -424,21 +348,14 @@ test("whatever is in the cells, each row is taken, refused or replaced, and noth
   );
   const quoted = cell.map((text) => `"${text.replaceAll('"', '""')}"`);
   fc.assert(
-    fc.property(
-      fc.array(fc.tuple(quoted, quoted, quoted), { maxLength: 12 }),
-      (table) => {
-        const { rows, refused, duplicates } = parseRecipients(
-          `username,basis,note\n${table.map((row) => row.join(",")).join("\n")}`,
-          "csv",
-        );
-        const blank = table.filter((row) =>
-          row.every((text) => text.slice(1, -1).trim() === ""),
-        ).length;
-        expect(rows.length + refused.length + duplicates.length + blank).toBe(
-          table.length,
-        );
-      },
-    ),
+    fc.property(fc.array(fc.tuple(quoted, quoted, quoted), { maxLength: 12 }), (table) => {
+      const { rows, refused, duplicates } = parseRecipients(
+        `username,basis,note\n${table.map((row) => row.join(",")).join("\n")}`,
+        "csv",
+      );
+      const blank = table.filter((row) => row.every((text) => text.slice(1, -1).trim() === "")).length;
+      expect(rows.length + refused.length + duplicates.length + blank).toBe(table.length);
+    }),
     { numRuns: 500 },
   );
 });

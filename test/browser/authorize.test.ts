@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type BrowserContext, type Page } from "playwright-core";
+import { openWorld, TOKEN, type Running, type World } from "../process/service.ts";
+
+/** Debian's Chromium, or the one that CHROMIUM names. */
+const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** No background traffic: it would leave the machine. */
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+describe.skipIf(!existsSync(EXECUTABLE))("a person with a browser", () => {
+  let world: World;
+  let service: Running;
+  let browser: BrowserContext;
+  let page: Page;
+  const profile = mkdtempSync(join(tmpdir(), "reachlog-browser-"));
+
+  beforeAll(async () => {
+    world = await openWorld();
+    service = await world.serve();
+    browser = await chromium.launchPersistentContext(profile, { executablePath: EXECUTABLE, headless: true, args: ARGS });
+    page = await browser.newPage();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await world?.[Symbol.asyncDispose]();
+    rmSync(profile, { recursive: true, force: true });
+  });
+
+  test("cancels on the consent page: a clear refusal, nothing stored", async () => {
+    await page.goto(`${service.url}/social/auth`);
+    expect(await page.textContent("h1")).toContain("wants to access your X account");
+    await page.click("text=Cancel");
+    expect(await page.textContent("body")).toContain("authorization-failed");
+    expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
+  });
+
+  test("authorizes, is sent to the console, signs in once, and sees the account", async () => {
+    await page.goto(`${service.url}/social/auth`);
+    await page.click("text=Authorize app");
+    await page.waitForURL(`${service.url}/`);
+    expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: true });
+
+    await page.fill("input[name=token]", "not-a-token-of-this-service");
+    await page.click("button");
+    expect(await page.textContent("main")).toContain("not a token");
+    await page.fill("input[name=token]", TOKEN);
+    await page.click("button");
+    expect(await page.textContent("main")).toContain("authorized as @acme_team");
+    expect(await page.textContent("main")).toContain("AccountAuthorized");
+    await page.reload();
+    expect(await page.textContent("main")).toContain("authorized as @acme_team");
+    const session = (await browser.cookies()).find(({ name }) => name === "reachlog_session");
+    expect(session).toMatchObject({ httpOnly: true, sameSite: "Strict" });
+  });
+
+  test("sees what the networks received on the sandbox's page, as text", async () => {
+    await service.post("/api/notify", { message: "<script>document.title='owned'</script>" });
+    await page.goto(world.sandbox.url);
+    expect(await page.textContent("main")).toContain("document.title='owned'");
+    expect(await page.title()).toBe("reachlog sandbox");
+  });
+});
