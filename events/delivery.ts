@@ -70,7 +70,6 @@ export const ChannelDispatchSkipped = defineEvent(
     closed,
   ),
 );
-export type DispatchSkipReason = Static<typeof ChannelDispatchSkipped.data>["reason"];
 
 /** It may have arrived, and a repeat could double it: never tried again by itself. */
 export const ChannelDispatchInDoubt = defineEvent(

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 
 /** A request of node:http as the handlers want it, addressed to `url` (or below it, when that is an origin). */
 export async function toRequest(incoming: IncomingMessage, url: string): Promise<Request> {
@@ -49,15 +51,12 @@ async function drip(response: ServerResponse, body: Buffer): Promise<void> {
   response.end();
 }
 
+/** Ends early when the client hangs up. */
 async function flood(response: ServerResponse): Promise<void> {
-  for (let chunk = 0; chunk < HUGE_BODY_CHUNKS && !response.destroyed; chunk++) {
-    if (!response.write(HUGE_BODY_CHUNK)) {
-      await new Promise<void>((resolve) => {
-        response.once("drain", resolve).once("close", resolve);
-      });
-    }
-  }
-  response.end();
+  const chunks = function* () {
+    for (let chunk = 0; chunk < HUGE_BODY_CHUNKS; chunk++) yield HUGE_BODY_CHUNK;
+  };
+  await pipeline(Readable.from(chunks()), response).catch(() => undefined);
 }
 
 /** Never answers; ends when the client leaves. */
