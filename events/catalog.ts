@@ -9,7 +9,7 @@ import * as outreach from "./outreach.ts";
 import * as tracking from "./tracking.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
-const specs = [
+export const eventSpecs = [
   account.AccountAuthorized,
   account.TokenRefreshed,
   account.TokenRefreshFailed,
@@ -40,7 +40,7 @@ const specs = [
   idempotency.RequestAnswered,
 ] as const;
 
-type Spec = (typeof specs)[number];
+type Spec = (typeof eventSpecs)[number];
 
 /** The union of all events; `type` tells them apart. */
 export type Event = EventOf<Spec>;
@@ -113,7 +113,7 @@ export function compileSpecs(list: readonly EventSpec[]): ReadonlyMap<string, Ch
   );
 }
 
-const byType = compileSpecs(specs);
+const byType = compileSpecs(eventSpecs);
 
 export const codec: Codec<Event> = createCodec<Event>(byType);
 

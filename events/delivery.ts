@@ -37,7 +37,8 @@ export const ChannelDispatchRetryRequested = defineEvent(
 
 /**
  * `owed` is the position of the event that owes the dispatch. `settled_below` is the dispatcher's own account of
- * its lane: everything owed below that position has a final outcome, so a restart reads the log from there on.
+ * its lane: everything owed below that position has a final outcome, or a `ChannelDispatchFailed` that tells of its
+ * next attempt. So a restart reads the log from there on, and a dispatch that waits long holds up nothing.
  */
 const dispatch = {
   event_id: Type.String(),

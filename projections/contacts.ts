@@ -34,7 +34,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 1,
+  version: 2,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -164,7 +164,7 @@ function absorb(state: Contacts, into: Contact, otherKey: string): void {
   if (CONSENT.indexOf(other.basis) > CONSENT.indexOf(into.basis)) into.basis = other.basis;
   into.suppressed ||= other.suppressed;
   into.listed ||= other.listed;
-  for (const field of Object.keys(other.fields)) if (field in into.fields) count(state, field, -1);
+  for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   into.fields = { ...other.fields, ...into.fields };
   if (into.name === undefined && other.name !== undefined) into.name = other.name;
   for (const reason of other.skipped) skip(into, reason);

@@ -9,7 +9,7 @@ import type { Projection } from "./projection.ts";
 export interface LaneState {
   owed: number;
   settled: number;
-  /** Everything owed below this position has its final outcome. */
+  /** Everything owed below this position has its final outcome, or is in `retries`. */
   settled_below: number;
   /** Positions at or above `settled_below` that are settled already, in the order they were. */
   above: Map<number, true>;
@@ -34,7 +34,7 @@ type Outcome = DataOf<
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 1,
+  version: 2,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -55,8 +55,11 @@ export const deliveries: Projection<Deliveries> = {
         state[event.data.channel].dead--;
         break;
       case "ChannelDispatchFailed": {
-        const { channel, lane, owed, attempt, retry_at } = event.data;
-        state[channel].lanes[lane].retries.set(owed, { attempt, retry_at });
+        const { channel, lane, owed, attempt, retry_at, settled_below } = event.data;
+        const failing = state[channel].lanes[lane];
+        if (isSettled(failing, owed)) break;
+        failing.retries.set(owed, { attempt, retry_at });
+        advance(failing, settled_below);
         break;
       }
       case "ChannelDispatched":
@@ -109,20 +112,22 @@ function settle(state: Deliveries, outcome: Outcome, position: number): boolean 
   const lane = state[outcome.channel].lanes[outcome.lane];
   if (isSettled(lane, outcome.owed)) return false;
   lane.settled++;
-  lane.above.set(outcome.owed, true);
   lane.retries.delete(outcome.owed);
+  if (outcome.owed >= lane.settled_below) lane.above.set(outcome.owed, true);
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
-  const below = lane.settled === lane.owed ? position + 1 : outcome.settled_below;
-  if (below > lane.settled_below) {
-    lane.settled_below = below;
-    for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
-  }
+  advance(lane, lane.settled === lane.owed ? position + 1 : outcome.settled_below);
   return true;
+}
+
+function advance(lane: LaneState, below: number): void {
+  if (below <= lane.settled_below) return;
+  lane.settled_below = below;
+  for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
 }
 
 /** Whether what is owed at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
-  return position < lane.settled_below || lane.above.has(position);
+  return position < lane.settled_below ? !lane.retries.has(position) : lane.above.has(position);
 }
 
 function emptyChannel(): ChannelState {

@@ -5,18 +5,18 @@ import type { Projection } from "./projection.ts";
  * gives it back, an unknown outcome does not.
  */
 export interface Quota {
-  /** Calendar day (YYYY-MM-DD in the quota's time zone) -> places taken. */
+  /**
+   * Calendar day (YYYY-MM-DD in the quota's time zone) -> places taken. No day is ever forgotten: ten years are some
+   * 3,650 entries, and a clock that jumps back must find what it used.
+   */
   days: Map<string, number>;
   /** Intents without a final outcome -> their day. */
   open: Map<string, string>;
 }
 
-/** Days kept: today, and those an open intent of yesterday may still be settled for. */
-const DAYS_KEPT = 7;
-
 export const quota: Projection<Quota> = {
   name: "quota",
-  version: 1,
+  version: 2,
   types: ["DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed"],
   initial: () => ({ days: new Map(), open: new Map() }),
   evolve(state, event) {
@@ -24,7 +24,6 @@ export const quota: Projection<Quota> = {
       const { attempt_id, day } = event.data;
       state.days.set(day, usedOn(state, day) + 1);
       state.open.set(attempt_id, day);
-      forgetOldDays(state);
     } else if (event.type === "DirectMessageSent") {
       state.open.delete(event.data.attempt_id);
     } else if (event.type === "DirectMessageFailed") {
@@ -39,10 +38,4 @@ export const quota: Projection<Quota> = {
 /** Places taken on `day`. */
 export function usedOn(state: Quota, day: string): number {
   return state.days.get(day) ?? 0;
-}
-
-function forgetOldDays(state: Quota): void {
-  if (state.days.size <= DAYS_KEPT) return;
-  const oldest = [...state.days.keys()].sort()[0];
-  if (oldest !== undefined) state.days.delete(oldest);
 }

@@ -1,4 +1,4 @@
-/** Marks a Map in the JSON of a state; no field of a state has this name. */
+/** Marks a Map in the JSON of a state. A template field may have this name too, but holds text, never a list. */
 const MAP = "$map";
 
 /** A state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
@@ -9,7 +9,7 @@ export function encodeState(state: unknown): string {
 /** The reverse of {@link encodeState}. */
 export function decodeState(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown) => {
-    if (typeof value !== "object" || value === null || !(MAP in value)) return value;
+    if (typeof value !== "object" || value === null || !(MAP in value) || !Array.isArray(value[MAP])) return value;
     return new Map(value[MAP] as [unknown, unknown][]);
   });
 }

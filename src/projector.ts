@@ -13,7 +13,7 @@ export interface Projector extends AsyncDisposable {
   readonly position: number;
   /** When the last folded event was recorded; undefined for an empty log. */
   readonly time: string | undefined;
-  /** Resolves once everything up to `position` is folded in. */
+  /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
   until(position: number): Promise<void>;
   /** Calls `listener` after each event is folded in. The answer removes it again. */
   listen(listener: (event: Recorded) => void): () => void;
@@ -26,7 +26,7 @@ export async function startProjector(store: EventStore<Event>): Promise<Projecto
   const restored = await restore(store);
   const head = await store.head();
   const follower = follow(store, restored);
-  await Promise.race([follower.until(head.position), follower.failed]);
+  await follower.until(head.position);
   return follower;
 }
 
@@ -34,28 +34,35 @@ interface Restored {
   readonly states: Map<ProjectionName, unknown>;
   /** Position up to which each projection is folded. */
   readonly positions: Map<ProjectionName, number>;
+  /** Up to here all of them are. */
+  readonly position: number;
+  readonly time: string | undefined;
 }
 
 async function restore(store: EventStore<Event>): Promise<Restored> {
-  const restored: Restored = { states: new Map(), positions: new Map() };
+  const states = new Map<ProjectionName, unknown>();
+  const positions = new Map<ProjectionName, number>();
   const head = await store.head();
   for (const name of PROJECTION_NAMES) {
     const projection = projectionOf(name);
     const snapshot = await store.snapshots.load(name);
     const usable = snapshot?.version === projection.version && snapshot.position <= head.position;
-    restored.states.set(name, usable ? decodeState(snapshot.state) : projection.initial());
-    restored.positions.set(name, usable ? snapshot.position : 0);
+    states.set(name, usable ? decodeState(snapshot.state) : projection.initial());
+    positions.set(name, usable ? snapshot.position : 0);
   }
-  return restored;
+  const position = Math.min(...positions.values());
+  const last = await store.read({ from: position, to: position })[Symbol.asyncIterator]().next();
+  return { states, positions, position, time: last.done === true ? undefined : last.value.time };
 }
 
-function follow(store: EventStore<Event>, { states, positions }: Restored): Projector {
+function follow(store: EventStore<Event>, restored: Restored): Projector {
+  const { states, positions } = restored;
   const stop = new AbortController();
   const listeners = new Set<(event: Recorded) => void>();
-  const waiters = new Set<{ position: number; resolve: () => void }>();
-  let position = Math.min(...positions.values());
+  const waiters = new Set<{ position: number; resolve: () => void; reject: (fault: unknown) => void }>();
+  let { position, time } = restored;
   let snapshotAt = position;
-  let time: string | undefined;
+  let fault: { readonly reason: unknown } | undefined;
 
   const fold = (event: Recorded): void => {
     for (const name of PROJECTION_NAMES) {
@@ -74,11 +81,10 @@ function follow(store: EventStore<Event>, { states, positions }: Restored): Proj
   };
 
   const loop = async (): Promise<void> => {
-    const last = await store.read({ from: position, to: position })[Symbol.asyncIterator]().next();
-    if (last.done !== true) time = last.value.time;
     for await (const event of store.subscribe({ from: position + 1, signal: stop.signal })) {
       fold(event);
-      if (position - snapshotAt >= SNAPSHOT_EVERY_EVENTS) await save();
+      // A snapshot only shortens the next start: a full disk that cannot take it stops nothing.
+      if (position - snapshotAt >= SNAPSHOT_EVERY_EVENTS) await save().catch(() => {});
     }
   };
 
@@ -92,7 +98,11 @@ function follow(store: EventStore<Event>, { states, positions }: Restored): Proj
 
   const running = loop();
   const failed = running.then(() => new Promise<never>(() => {}));
-  failed.catch(() => {});
+  failed.catch((reason: unknown) => {
+    fault = { reason };
+    for (const waiter of waiters) waiter.reject(reason);
+    waiters.clear();
+  });
 
   return {
     state: <Name extends ProjectionName>(name: Name) => states.get(name) as States[Name] as StateOf<Name>,
@@ -104,7 +114,8 @@ function follow(store: EventStore<Event>, { states, positions }: Restored): Proj
     },
     until(wanted) {
       if (wanted <= position) return Promise.resolve();
-      return new Promise((resolve) => waiters.add({ position: wanted, resolve }));
+      if (fault !== undefined) return Promise.reject(fault.reason);
+      return new Promise((resolve, reject) => waiters.add({ position: wanted, resolve, reject }));
     },
     listen(listener) {
       listeners.add(listener);
@@ -114,7 +125,8 @@ function follow(store: EventStore<Event>, { states, positions }: Restored): Proj
     async [Symbol.asyncDispose]() {
       stop.abort();
       await running.catch(() => {});
-      if (position > snapshotAt) await save().catch(() => {});
+      // After a fault some states may hold half of an event: the next start folds them anew.
+      if (fault === undefined && position > snapshotAt) await save().catch(() => {});
     },
   };
 }

@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { decodeKey } from "../config/key.ts";
 
 /** AES-256 and everything derived from it. */
@@ -12,14 +12,27 @@ export class KeyError extends Error {
 
 /** Reads the key file, or makes it at the first start. The file holds 64 hex digits and is readable by its owner only. */
 export function loadKeyFile(file: string): Uint8Array {
-  if (existsSync(file)) return parseKey(readFileSync(file, "utf8").trim(), file);
-  const key = randomBytes(KEY_BYTES);
-  const handle = openSync(file, "wx", 0o600);
-  writeSync(handle, `${key.toString("hex")}\n`);
-  // A key lost with a power cut would make everything sealed with it unreadable.
-  fsyncSync(handle);
-  closeSync(handle);
-  return key;
+  if (!existsSync(file)) makeKeyFile(file);
+  return parseKey(readFileSync(file, "utf8").trim(), file);
+}
+
+/** The file appears whole or not at all; of two processes that make it at once, one wins. */
+function makeKeyFile(file: string): void {
+  const draft = `${file}.${randomBytes(8).toString("hex")}`;
+  const handle = openSync(draft, "wx", 0o600);
+  try {
+    writeSync(handle, `${randomBytes(KEY_BYTES).toString("hex")}\n`);
+    // A key lost with a power cut would make everything sealed with it unreadable.
+    fsyncSync(handle);
+    linkSync(draft, file);
+  } catch (fault) {
+    const isThere = fault instanceof Error && "code" in fault && fault.code === "EEXIST";
+    // Some file systems know no links.
+    if (!isThere) renameSync(draft, file);
+  } finally {
+    closeSync(handle);
+    rmSync(draft, { force: true });
+  }
 }
 
 /** A key given as text; `source` names it in errors. */

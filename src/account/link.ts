@@ -36,7 +36,10 @@ export async function linkAccount(
 ): Promise<Linked> {
   const pair = await deps.oauth.exchange(redirect, authorization);
   return deps.tokens.exclusively(async () => {
-    const user = await deps.network.me(pair.accessToken);
+    const user = await deps.network.me(pair.accessToken).catch(async (fault: unknown) => {
+      await discard(deps.oauth, pair);
+      throw fault;
+    });
     // A command beside the service may just have unlinked the former account.
     await deps.projector.until((await deps.journal.store.head()).position);
     if (!mayLink(deps, user)) {
@@ -75,12 +78,14 @@ function mayLink(deps: LinkDeps, user: { id: string; username: string }): boolea
 
 /** Tokens that are not kept must not stay valid. */
 async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
-  try {
-    if (pair.refreshToken !== undefined) await oauth.revoke(pair.refreshToken);
-    await oauth.revoke(pair.accessToken);
-    return true;
-  } catch (fault) {
-    if (!(fault instanceof OAuthError)) throw fault;
-    return false;
+  let revoked = true;
+  for (const token of [pair.refreshToken, pair.accessToken]) {
+    try {
+      if (token !== undefined) await oauth.revoke(token);
+    } catch (fault) {
+      if (!(fault instanceof OAuthError)) throw fault;
+      revoked = false;
+    }
   }
+  return revoked;
 }

@@ -103,7 +103,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     },
     exchange: (redirect, { state, verifier }) =>
       translated(async () => {
-        const parameters = oauth.validateAuthResponse(server, client, redirect, state);
+        const parameters = checkRedirect(() => oauth.validateAuthResponse(server, client, redirect, state));
         const response = await oauth.authorizationCodeGrantRequest(
           server,
           client,
@@ -168,11 +168,20 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
     if (fault instanceof oauth.ResponseBodyError) throw refusal(fault.status, fault.error);
     if (fault instanceof oauth.WWWAuthenticateChallengeError) throw refusal(fault.status, "unauthorized");
     if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("refused", codeOf(fault.error));
-    if (fault instanceof oauth.OperationProcessingError && fault.code === oauth.INVALID_RESPONSE) {
-      throw new OAuthError("refused", "the redirect does not fit the authorization that was started");
-    }
+    if (fault instanceof OAuthError) throw fault;
     throw new OAuthError("unreachable", "the network's token endpoint did not answer as expected");
   }
+}
+
+/** The library tells of a wrong redirect and of a wrong answer by the network with one code; only the first refuses. */
+function checkRedirect(check: () => URLSearchParams): URLSearchParams {
+  try {
+    const parameters = check();
+    if (parameters.has("code")) return parameters;
+  } catch (fault) {
+    if (fault instanceof oauth.AuthorizationResponseError) throw fault;
+  }
+  throw new OAuthError("refused", "the redirect does not fit the authorization that was started");
 }
 
 function refusal(status: number, error: string): OAuthError {

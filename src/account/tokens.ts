@@ -136,6 +136,9 @@ async function refreshOnce(
   if (pair === undefined) return undefined;
   // Another process was first: its pair is the one that counts.
   if (pair.version !== stale) return pair.accessToken;
+  // Or it found the grant dead: asking again would tell the operator twice.
+  await deps.projector.until((await deps.journal.store.head()).position);
+  if (!deps.projector.state("account").authorized) return undefined;
   const user_id = deps.projector.state("account").user?.id ?? "";
   try {
     if (pair.refreshToken === undefined) throw new OAuthError("refused", "no refresh token was granted");

@@ -69,7 +69,12 @@ export function openVault(file: string, masterKey: Uint8Array): Vault {
       database.close();
     },
   };
-  if (vault.get(CANARY) === undefined) vault.put(CANARY, "", 0);
+  try {
+    if (vault.get(CANARY) === undefined) vault.put(CANARY, "", 0);
+  } catch (fault) {
+    database.close();
+    throw fault;
+  }
   return vault;
 }
 

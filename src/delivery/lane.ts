@@ -2,6 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { isSettled, owedChannels, type LaneState } from "../../projections/deliveries.ts";
+import type { Outcome } from "./attempt.ts";
 import { OWING } from "./owed.ts";
 
 /** Dispatches a lane holds in memory, in flight and waiting: its memory, however long the backlog. */
@@ -15,6 +16,8 @@ export interface Item {
   /** Not to be tried before, ms since the epoch. */
   notBefore: number;
   inFlight: boolean;
+  /** What became of the last attempt, while the log has not taken it. */
+  unrecorded?: Outcome;
 }
 
 /** A bounded window over what the log owes one channel in one lane. */
@@ -24,13 +27,13 @@ export interface LaneWindow {
   fill(): Promise<void>;
   /** The log has grown by something that this lane may owe. */
   notice(): void;
-  /** The oldest item that may be tried now. */
-  next(now: number): Item | undefined;
+  /** The oldest item that may be tried now (and that is wanted). */
+  next(now: number, wanted?: (item: Item) => boolean): Item | undefined;
   /** When the next waiting item becomes due; undefined while none waits. */
   nextDue(): number | undefined;
   /** The item is settled, durably. */
   remove(item: Item): void;
-  /** Everything owed below this position is settled, once `item` is. */
+  /** Everything owed below this position is settled or waits for its retry, once `item` is or does. */
   settledBelow(item: Item): number;
 }
 
@@ -45,6 +48,15 @@ export function openLane(
   let readFrom = Math.max(1, state().settled_below);
   /** The log may hold more than was read. */
   let more = true;
+  /** Those waiting for their retry since before `readFrom`, until they are in the window again. */
+  let waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
+
+  const resume = async (): Promise<void> => {
+    for (const position of waiting) {
+      for await (const event of store.read({ from: position, to: position })) admit(event);
+    }
+    waiting = [];
+  };
 
   const readOn = async (): Promise<void> => {
     while (more && items.size < WINDOW_ITEMS) {
@@ -73,14 +85,15 @@ export function openLane(
   return {
     name,
     async fill() {
+      if (waiting.length > 0) await resume();
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
       if (more && items.size <= WINDOW_ITEMS / 2) await readOn();
     },
     notice() {
       more = true;
     },
-    next(now) {
-      for (const item of items.values()) if (!item.inFlight && item.notBefore <= now) return item;
+    next(now, wanted = () => true) {
+      for (const item of items.values()) if (!item.inFlight && item.notBefore <= now && wanted(item)) return item;
       return undefined;
     },
     nextDue() {
@@ -94,8 +107,11 @@ export function openLane(
       items.delete(item.event.position);
     },
     settledBelow(item) {
-      // Items are held in the order of the log, so the first other one is the oldest unsettled.
-      for (const position of items.keys()) if (position !== item.event.position) return position;
+      // Items are held in the order of the log, so the first other one is the oldest that the log does not tell of.
+      const { retries } = state();
+      for (const position of items.keys()) {
+        if (position !== item.event.position && !retries.has(position)) return position;
+      }
       return readFrom;
     },
   };

@@ -89,7 +89,7 @@ export function isTold(state: OutreachState, who: Recipient, reason: SkipReason)
   return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;
 }
 
-/** A send that came to an end; `gave_up`: the run ended while the network asked to wait. */
+/** A send that came to an end; `gave_up`: the run or the day ended while the network asked to wait. */
 export type SendDecided =
   | Exclude<SendDmResult, { outcome: "rate_limited" }>
   | { readonly outcome: "gave_up"; readonly rate: RateWindow | undefined };
@@ -138,7 +138,7 @@ export function decideOutcome(
       };
     case "gave_up":
       return {
-        fact: failed("rate_limited", "the run ended while the network asked to wait", true),
+        fact: failed("rate_limited", "the run or the day ended while the network asked to wait", true),
       };
     case "stopped":
       return {
@@ -150,14 +150,21 @@ export function decideOutcome(
 
 function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
   const contact = findContact(state.contacts, who);
+  const entries = contact === undefined ? [] : [contact, ...namesake(state.contacts, who, contact)];
   const self = state.account.user;
   if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
-  if (contact?.suppressed === true) return { verdict: "skip", reason: "suppressed" };
+  if (entries.some(({ suppressed }) => suppressed)) return { verdict: "skip", reason: "suppressed" };
   if (contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
-  const basis = contact?.basis ?? "none";
-  if (rules.requireConsent && basis === "none") return { verdict: "skip", reason: "no_consent" };
+  const hasConsent = entries.some(({ basis }) => basis !== "none");
+  if (rules.requireConsent && !hasConsent) return { verdict: "skip", reason: "no_consent" };
   return undefined;
+}
+
+/** One person under two names: imported by id, and suppressed by a handle that no event has brought together with it. */
+function namesake(contacts: Contacts, { username }: Recipient, contact: Contact): readonly Contact[] {
+  const other = username === undefined ? undefined : findContact(contacts, { username });
+  return other === undefined || other === contact || other.id !== undefined ? [] : [other];
 }
 
 function missingFields(missing: readonly string[]): Refusal {

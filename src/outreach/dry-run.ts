@@ -2,6 +2,7 @@ import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events
 import { outreachState, today, type RunContext } from "./context.ts";
 import { judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { resolve } from "./lookup.ts";
+import { impatient } from "./patience.ts";
 import { endOf } from "./run.ts";
 import type { Candidate } from "./sources/source.ts";
 
@@ -22,11 +23,12 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
     would_send: [],
     would_skip: [],
   };
+  const met = new Set<string>();
   try {
     for (const source of context.sources) {
-      for await (const batch of source.candidates()) {
+      for await (const batch of source.candidates(impatient)) {
         if (context.signal.aborted) return { ...preview, reason: context.signal.reason as RunEnd };
-        if (await previewBatch(context, preview, batch)) return { ...preview, reason: "daily_limit_reached" };
+        if (await previewBatch(context, preview, met, batch)) return { ...preview, reason: "daily_limit_reached" };
       }
     }
     return preview;
@@ -36,14 +38,19 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
 }
 
 /** True when the day's quota would be used up. */
-async function previewBatch(context: RunContext, preview: DryRun, batch: readonly Candidate[]): Promise<boolean> {
+async function previewBatch(
+  context: RunContext,
+  preview: DryRun,
+  met: Set<string>,
+  batch: readonly Candidate[],
+): Promise<boolean> {
   const places = () => remaining(outreachState(context), context.rules, today(context)) - preview.would_send.length;
-  const seen = new Set(preview.would_send.map(({ recipient }) => recipient.id));
   const skip = (recipient: Recipient, verdict: Refusal): void => {
     if (verdict.verdict === "skip") preview.would_skip.push({ recipient, reason: verdict.reason });
   };
   const open: Candidate[] = [];
   for (const candidate of batch) {
+    if (candidate.who.id !== undefined && met.has(candidate.who.id)) continue;
     const verdict = judgeKnown(outreachState(context), context.rules, candidate.who);
     if (verdict.verdict === "ask") open.push(candidate);
     else skip(candidate.who, verdict);
@@ -55,13 +62,13 @@ async function previewBatch(context: RunContext, preview: DryRun, batch: readonl
       skip(candidate.who, { verdict: "skip", reason: "invalid_recipient" });
       continue;
     }
+    if (met.has(user.id)) continue;
+    met.add(user.id);
     const recipient = { id: user.id, username: user.username };
     const verdict = judgeUser(outreachState(context), context.rules, user);
     if (verdict.verdict !== "write") skip(recipient, verdict);
-    else if (seen.has(user.id)) skip(recipient, { verdict: "skip", reason: "already_contacted" });
     else if (places() <= 0) return true;
     else {
-      seen.add(user.id);
       preview.would_send.push({
         recipient,
         text: verdict.text,

@@ -41,7 +41,10 @@ export async function takeRunLease(
         context.log.error("the run's lease could not be renewed", faultFields(fault));
         return undefined;
       });
-      if (renewed === undefined) return ending.abort("fault" satisfies RunEnd);
+      // Another token means that the lease ran out meanwhile: what it fenced may be out of date.
+      if (renewed?.token === lease.token) continue;
+      if (renewed !== undefined) await leases.release(renewed).catch(() => {});
+      return ending.abort("fault" satisfies RunEnd);
     }
   })();
 

@@ -9,9 +9,25 @@ export function findSent(
   attempt: { readonly text: string; readonly attempted_at: string },
   ownId: string,
 ): SentDm | undefined {
-  const earliest = Date.parse(attempt.attempted_at) - CLOCK_SKEW_MS;
+  const earliest = earliestOf(attempt);
   const wanted = comparable(attempt.text);
   return conversation.find((dm) => dm.senderId === ownId && dm.createdAt >= earliest && comparable(dm.text) === wanted);
+}
+
+/**
+ * Whether a read of at most `limit` messages goes back to before the attempt. Only then is a message that it does not
+ * show certainly absent: the person may have written a lot meanwhile.
+ */
+export function reachesBack(
+  conversation: readonly SentDm[],
+  attempt: { readonly attempted_at: string },
+  limit: number,
+) {
+  return conversation.length < limit || conversation.some((dm) => dm.createdAt < earliestOf(attempt));
+}
+
+function earliestOf({ attempted_at }: { readonly attempted_at: string }): number {
+  return Date.parse(attempted_at) - CLOCK_SKEW_MS;
 }
 
 /** Networks trim messages and may compose characters differently. */

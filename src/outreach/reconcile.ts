@@ -2,11 +2,11 @@ import type { OpenAttempt } from "../../projections/run.ts";
 import { OWN_CAUSE } from "../journal.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
-import { findSent } from "./match.ts";
+import { findSent, reachesBack } from "./match.ts";
 import { recordOutcome } from "./outcome.ts";
 
-/** Messages read of a conversation: ours is among the newest, and each one read costs money. */
-const LOOKUP_MESSAGES = 10;
+/** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
+const LOOKUP_MESSAGES = [10, 100];
 
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
@@ -27,12 +27,13 @@ export async function reconcile(
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await context.sleep(notBefore - context.clock(), signal);
     if (signal.aborted) return;
-    notBefore = context.clock() + context.settleMs;
     const absent: [string, OpenAttempt][] = [];
     for (const [id, attempt] of unsettled) {
       if ((await settle(context, id, attempt, read === ABSENT_READS)) === "absent") absent.push([id, attempt]);
     }
     unsettled = absent;
+    // Counted from the last of them, so that the two reads of each are that far apart.
+    notBefore = context.clock() + context.settleMs;
   }
 }
 
@@ -85,10 +86,15 @@ async function look(context: OutreachContext, attempt: OpenAttempt): Promise<Sen
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
   try {
-    const conversation = await context.credentials.use((token) =>
-      context.network.conversation(token, attempt.recipient.id, LOOKUP_MESSAGES),
-    );
-    return findSent(conversation, attempt, own.id);
+    for (const limit of LOOKUP_MESSAGES) {
+      const conversation = await context.credentials.use((token) =>
+        context.network.conversation(token, attempt.recipient.id, limit),
+      );
+      const found = findSent(conversation, attempt, own.id);
+      if (found !== undefined || reachesBack(conversation, attempt, limit)) return found;
+    }
+    context.log.warn("a message stays in doubt: too much was written after it", { run_id: attempt.run_id });
+    return "unreadable";
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
     context.log.warn("a message stays in doubt: its conversation cannot be read", { detail: fault.message });

@@ -1,19 +1,29 @@
 import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Fact } from "../journal.ts";
 import { SocialError, type SocialUser } from "../networks/network.ts";
+import { findContact } from "../../projections/contacts.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
 import { isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
+import { patient, type Patience } from "./patience.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
 import type { Candidate } from "./sources/source.ts";
 
+/** A run, and what it carries from one batch to the next. */
+interface Round extends RunContext {
+  readonly patience: Patience;
+  /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
+  readonly met: Set<string>;
+}
+
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
 export async function performRun(context: RunContext): Promise<RunEnd> {
+  const round: Round = { ...context, patience: patient(context), met: new Set() };
   try {
     for (const source of context.sources) {
-      for await (const batch of source.candidates()) {
-        const end = await workOff(context, batch);
+      for await (const batch of source.candidates(round.patience)) {
+        const end = await workOff(round, batch);
         if (end !== undefined) return end;
       }
     }
@@ -24,8 +34,9 @@ export async function performRun(context: RunContext): Promise<RunEnd> {
 }
 
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
-export function endOf({ log, runId }: RunContext, fault: unknown): RunEnd {
+export function endOf({ log, runId, signal }: RunContext, fault: unknown): RunEnd {
   if (!(fault instanceof SocialError)) throw fault;
+  if (signal.aborted) return signal.reason as RunEnd;
   log.warn("the network did not answer the run", {
     run_id: runId,
     kind: fault.kind,
@@ -35,7 +46,7 @@ export function endOf({ log, runId }: RunContext, fault: unknown): RunEnd {
   return fault.stop ?? "network_unavailable";
 }
 
-async function workOff(context: RunContext, batch: readonly Candidate[]): Promise<RunEnd | undefined> {
+async function workOff(context: Round, batch: readonly Candidate[]): Promise<RunEnd | undefined> {
   const asked = await askAbout(context, await screen(context, batch));
   for (const user of asked === "limit" ? [] : asked) {
     if (context.signal.aborted) return stopReason(context);
@@ -48,11 +59,13 @@ async function workOff(context: RunContext, batch: readonly Candidate[]): Promis
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
-async function screen(context: RunContext, batch: readonly Candidate[]): Promise<readonly Candidate[]> {
+async function screen(context: Round, batch: readonly Candidate[]): Promise<readonly Candidate[]> {
   const open: Candidate[] = [];
   const refused: Refused[] = [];
   const state = outreachState(context);
   for (const candidate of batch) {
+    const id = candidate.who.id ?? findContact(state.contacts, candidate.who)?.id;
+    if (id !== undefined && context.met.has(id)) continue;
     const verdict = judgeKnown(state, context.rules, candidate.who);
     if (verdict.verdict === "ask") open.push(candidate);
     else refused.push({ who: candidate.who, verdict });
@@ -62,10 +75,10 @@ async function screen(context: RunContext, batch: readonly Candidate[]): Promise
 }
 
 /** Asks the network about the batch, tells whom it rules out, and answers those who may be written to. */
-async function askAbout(context: RunContext, open: readonly Candidate[]): Promise<readonly SocialUser[] | "limit"> {
+async function askAbout(context: Round, open: readonly Candidate[]): Promise<readonly SocialUser[] | "limit"> {
   if (open.length === 0) return [];
   if (remaining(outreachState(context), context.rules, today(context)) === 0) return "limit";
-  const resolved = await resolve(context.network, context.credentials, open);
+  const resolved = await context.patience(() => resolve(context.network, context.credentials, open));
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
   for (const { candidate, user } of resolved) {
@@ -76,6 +89,8 @@ async function askAbout(context: RunContext, open: readonly Candidate[]): Promis
       });
       continue;
     }
+    if (context.met.has(user.id)) continue;
+    context.met.add(user.id);
     const verdict = judgeUser(outreachState(context), context.rules, user);
     if (verdict.verdict === "write") users.push(user);
     else refused.push({ who: { id: user.id, username: user.username }, verdict });

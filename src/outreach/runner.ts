@@ -36,9 +36,15 @@ export type Triggered =
   | { readonly kind: "not_authorized" }
   | { readonly kind: "limit_reached" };
 
+export interface TriggerRequest {
+  readonly dryRun: boolean;
+  readonly cause: Cause;
+  /** Makes the trigger idempotent: a repeat answers with the run that the first one started. A dry run needs none. */
+  readonly key?: string;
+}
+
 export interface Runner extends AsyncDisposable {
-  /** `key` makes the trigger idempotent: a repeat answers with the run that the first one started. */
-  trigger(request: { readonly dryRun: boolean; readonly cause: Cause; readonly key?: string }): Promise<Triggered>;
+  trigger(request: TriggerRequest): Promise<Triggered>;
   /** Closes the run of a dead process, after settling what it left in doubt. `steal`: its lease needs no waiting for. */
   recover(options: { readonly steal: boolean }): Promise<void>;
 }
@@ -51,6 +57,10 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "missing_scope",
 ]);
 
+/** Whoever holds the lease starts a run within a moment; how often and how long its start is waited for. */
+const START_POLL_MS = 50;
+const START_POLLS = 40;
+
 export function createRunner(context: OutreachContext): Runner {
   const works = createWorks(context);
 
@@ -60,33 +70,52 @@ export function createRunner(context: OutreachContext): Runner {
       if (!lease.signal.aborted) await abandon(context, lease);
     });
 
+  const recover = async (steal: boolean): Promise<void> => {
+    const { current, open } = context.projector.state("run");
+    if (current === null && open.size === 0) return;
+    const lease = await takeRunLease(context, current?.run_id ?? context.makeId(), steal);
+    if (lease !== undefined) await recoverUnder(lease);
+  };
+
+  const startUnder = async (lease: RunLease, runId: string, request: TriggerRequest): Promise<Triggered> => {
+    const { dryRun, cause } = request;
+    const first = await appendStart(context, lease, runId, request);
+    if (first !== runId) {
+      await lease[Symbol.asyncDispose]();
+      return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
+    }
+    const run: RunContext = { ...context, runId, cause, fence: lease.fence, signal: lease.signal };
+    const done = works.start("a run", lease, () => perform(run, lease, dryRun));
+    // A run that died of a fault is closed at once, where that can be done: nobody else would before the next trigger.
+    void works.track(done.then((report) => (report === undefined && !works.stopped() ? recover(false) : undefined)));
+    return { kind: "started", run_id: runId, done };
+  };
+
+  const trigger = async (request: TriggerRequest): Promise<Triggered> => {
+    const refused = await refuse(context, request.dryRun, request.cause);
+    if (refused !== undefined) return refused;
+    const runId = context.makeId();
+    const lease = await takeRunLeaseOrLearn(context, runId);
+    if ("kind" in lease) return lease;
+    try {
+      // Another instance may have made the last run.
+      await catchUp(context);
+      if (context.projector.state("run").current === null) return await startUnder(lease, runId, request);
+    } catch (fault) {
+      await lease[Symbol.asyncDispose]();
+      throw fault;
+    }
+    // The lease was free, so that run's process is dead.
+    void recoverUnder(lease);
+    return runningNow(context);
+  };
+
   return {
-    async trigger({ dryRun, cause, key }) {
+    async trigger(request) {
       if (works.stopped()) throw new StoreClosed();
-      const refused = await refuse(context, dryRun, cause);
-      if (refused !== undefined) return refused;
-      const runId = context.makeId();
-      const lease = await takeRunLease(context, runId, false);
-      if (lease === undefined) return runningNow(context);
-      if (context.projector.state("run").current !== null) {
-        // The lease was free, so that run's process is dead.
-        void recoverUnder(lease);
-        return runningNow(context);
-      }
-      const first = await appendStart(context, { runId, dryRun, cause, key, lease });
-      if (first !== runId) {
-        await lease[Symbol.asyncDispose]();
-        return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
-      }
-      const run: RunContext = { ...context, runId, cause, fence: lease.fence, signal: lease.signal };
-      return { kind: "started", run_id: runId, done: works.start("a run", lease, () => perform(run, lease, dryRun)) };
+      return works.track(trigger(request));
     },
-    async recover({ steal }) {
-      const { current, open } = context.projector.state("run");
-      if (current === null && open.size === 0) return;
-      const lease = await takeRunLease(context, current?.run_id ?? context.makeId(), steal);
-      if (lease !== undefined) await recoverUnder(lease);
-    },
+    recover: ({ steal }) => recover(steal),
     [Symbol.asyncDispose]: works.stop,
   };
 }
@@ -94,14 +123,24 @@ export function createRunner(context: OutreachContext): Runner {
 /** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
 function createWorks({ log }: OutreachContext) {
   const leases = new Set<RunLease>();
-  const ends = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
   let stopped = false;
+
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    pending.add(work);
+    const forget = (): unknown => pending.delete(work);
+    work.then(forget, forget);
+    return work;
+  };
 
   return {
     stopped: () => stopped,
+    /** Lets a stop wait for work that holds no lease yet. */
+    track,
     /** Does the work and releases the lease; a fault is logged and answered as undefined. */
     start<T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> {
       leases.add(lease);
+      if (stopped) lease.end("stopped");
       const end = (async () => {
         try {
           return await work();
@@ -113,14 +152,13 @@ function createWorks({ log }: OutreachContext) {
           await lease[Symbol.asyncDispose]();
         }
       })();
-      ends.add(end);
-      void end.then(() => ends.delete(end));
-      return end;
+      return track(end);
     },
     async stop(): Promise<void> {
       stopped = true;
       for (const lease of leases) lease.end("stopped");
-      await Promise.all(ends);
+      // A trigger that was under way may have started a run meanwhile.
+      while (pending.size > 0) await Promise.allSettled(pending);
     },
   };
 }
@@ -143,7 +181,20 @@ async function refuse(context: OutreachContext, dryRun: boolean, cause: Cause): 
   }
 }
 
-async function runningNow(context: OutreachContext): Promise<Triggered> {
+/** The lease, or what is in progress under it elsewhere. */
+async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<RunLease | Triggered> {
+  const never = new AbortController().signal;
+  for (let poll = 1; ; poll++) {
+    const lease = await takeRunLease(context, runId, false);
+    if (lease !== undefined) return lease;
+    const running = await runningNow(context);
+    // Its holder may just be about to say which run it starts, or may be done already.
+    if (running.run_id !== undefined || poll >= START_POLLS) return running;
+    await context.sleep(START_POLL_MS, never);
+  }
+}
+
+async function runningNow(context: OutreachContext): Promise<Extract<Triggered, { kind: "running" }>> {
   await catchUp(context);
   return {
     kind: "running",
@@ -151,26 +202,18 @@ async function runningNow(context: OutreachContext): Promise<Triggered> {
   };
 }
 
-interface Start {
-  readonly runId: string;
-  readonly dryRun: boolean;
-  readonly cause: Cause;
-  readonly key: string | undefined;
-  readonly lease: RunLease;
-}
-
 /** Appends the run's start. Answers the id of the run: an earlier one's when the key is known. */
-async function appendStart(context: OutreachContext, start: Start): Promise<string> {
-  const fact: Fact = {
-    type: "RunStarted",
-    data: { run_id: start.runId, dry_run: start.dryRun },
-  };
-  const appended = await context.journal.append(STREAMS.outreach, [fact], start.cause, {
-    fence: start.lease.fence,
-    ...(start.key === undefined ? {} : { key: start.key }),
-  });
+async function appendStart(
+  context: OutreachContext,
+  lease: RunLease,
+  runId: string,
+  { dryRun, cause, key }: TriggerRequest,
+): Promise<string> {
+  const fact: Fact = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
+  const options = { fence: lease.fence, ...(key === undefined || dryRun ? {} : { key }) };
+  const appended = await context.journal.append(STREAMS.outreach, [fact], cause, options);
   await context.projector.until(appended.last);
-  if (!appended.repeated) return start.runId;
+  if (!appended.repeated) return runId;
   for await (const event of context.journal.store.read({
     from: appended.first,
     to: appended.first,

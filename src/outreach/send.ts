@@ -14,6 +14,9 @@ export interface Turn {
   readonly end: RunEnd | undefined;
 }
 
+/** A 429 whose wait is over already must not make a busy loop. */
+const RETRY_WAIT_MS_MIN = 1000;
+
 interface Attempt {
   readonly attempt_id: string;
   readonly run_id: string;
@@ -22,18 +25,25 @@ interface Attempt {
 
 /** Intent, send, outcome: one message to one person, or the recorded reason why not. */
 export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
-  const intended = await intend(context, user);
-  if (intended.attempt === undefined) return { called: false, rate: undefined, end: intended.end };
-  const { attempt, text } = intended;
-  const result = await sendUntilDecided(context, attempt, text);
-  const { fact, end } = decideOutcome(attempt, result);
-  await recordOutcome(context, fact, context.cause);
-  return { called: true, rate: result.rate, end };
+  for (;;) {
+    const intended = await intend(context, user);
+    if (intended.attempt === undefined) return { called: false, rate: undefined, end: intended.end };
+    const result = await sendUntilDecided(context, intended);
+    const { fact, end } = decideOutcome(intended.attempt, result);
+    await recordOutcome(context, fact, context.cause);
+    // Given up because of a new day, the message takes a place of that day.
+    if (result.outcome === "gave_up" && !context.signal.aborted) continue;
+    return { called: true, rate: result.rate, end };
+  }
 }
 
-type Intention =
-  | { readonly attempt: Attempt; readonly text: string }
-  | { readonly attempt: undefined; readonly end: RunEnd | undefined };
+interface Intent {
+  readonly attempt: Attempt;
+  readonly text: string;
+  readonly day: string;
+}
+
+type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | undefined };
 
 /**
  * Judges the person on the newest state and appends the intent, fenced by the stream's version: whatever was
@@ -77,7 +87,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
       return { attempt: undefined, end: undefined };
     }
     if (!(await appendFenced(context, [fact], state.run.version))) continue;
-    return verdict.verdict === "write" ? { attempt, text: verdict.text } : { attempt: undefined, end: undefined };
+    return verdict.verdict === "write" ? { attempt, text: verdict.text, day } : { attempt: undefined, end: undefined };
   }
 }
 
@@ -99,9 +109,10 @@ export async function appendFenced(context: RunContext, facts: readonly Fact[], 
 
 /**
  * A 429 is certain non-delivery, so the same intent waits for the window and is sent then; a 401 is tried once more
- * with a fresh token. When the run has to end during the wait, the intent ends as refused.
+ * with a fresh token. When the run or the day ends during the wait, the intent ends as refused: sent on the next day,
+ * it would be one more than that day's limit.
  */
-async function sendUntilDecided(context: RunContext, attempt: Attempt, text: string): Promise<SendDecided> {
+async function sendUntilDecided(context: RunContext, { attempt, text, day }: Intent): Promise<SendDecided> {
   for (;;) {
     const result: SendDmResult = await context.credentials.send((token) =>
       context.network.sendDm(token, attempt.recipient.id, text),
@@ -111,8 +122,8 @@ async function sendUntilDecided(context: RunContext, attempt: Attempt, text: str
       run_id: context.runId,
       until: new Date(result.retryAt).toISOString(),
     });
-    await context.sleep(result.retryAt - context.clock(), context.signal);
-    if (context.signal.aborted) return { outcome: "gave_up", rate: result.rate };
+    await context.sleep(Math.max(RETRY_WAIT_MS_MIN, result.retryAt - context.clock()), context.signal);
+    if (context.signal.aborted || today(context) !== day) return { outcome: "gave_up", rate: result.rate };
   }
 }
 

@@ -1,85 +1,84 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { getResponse, type RequestHandler } from "msw";
-import { createClock, type SandboxClock } from "./clock.ts";
-import { control } from "./control.ts";
-import { createFaultBoard, type Fault, type FaultBoard } from "./faults.ts";
-import { createMetaState, metaHandlers, metaRefusal, type MetaState } from "./meta.ts";
-import { isOrigin, networkOf, ORIGINS, type Network, type Origin } from "./network.ts";
-import { createSlackState, slackHandlers, slackRefusal, type SlackState } from "./slack.ts";
-import { createTelegramState, telegramHandlers, telegramRefusal, type TelegramState } from "./telegram.ts";
-import { cutOff, hang, toRequest, writeAnswer } from "./transport.ts";
-import { consentHandlers } from "./x/consent.ts";
-import { messageHandlers } from "./x/messages.ts";
-import { oauthHandlers } from "./x/oauth.ts";
-import { xRefusal } from "./x/refusals.ts";
-import { createXState, type XLimits, type XState } from "./x/state.ts";
-import { userHandlers } from "./x/users.ts";
+import { createClock } from "./clock.ts";
+import { control } from "./control/routes.ts";
+import { isOrigin } from "./network.ts";
+import { passOn } from "./pass-on.ts";
+import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
+import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
+import { createWorld, handlersOf, type World, type WorldOptions } from "./world.ts";
 
-export interface SandboxOptions {
-  /** 0: any free port. */
-  readonly port: number;
-  readonly x?: Partial<XLimits>;
+export interface SandboxOptions extends WorldOptions {
+  /** 0: any free port, the default. */
+  readonly port?: number;
+  readonly hostname?: string;
+  /** Real time in ms since the epoch; the sandbox's own clock starts there. */
+  readonly clock?: () => number;
 }
 
-/** Stand-ins for X, Meta, Slack and Telegram over real HTTP, no kinder than the real ones. */
-export interface Sandbox extends AsyncDisposable {
+/**
+ * Stand-ins for X, Meta, Slack and Telegram over real HTTP, no kinder than the real ones. What they remember is there
+ * to be read and changed; other processes do the same through `/_sandbox/`.
+ */
+export interface Sandbox extends AsyncDisposable, World {
+  /** The origin, without a slash at its end. */
   readonly url: string;
-  readonly clock: SandboxClock;
-  readonly faults: FaultBoard;
-  readonly x: XState;
-  readonly meta: MetaState;
-  readonly slack: SlackState;
-  readonly telegram: TelegramState;
+  /** What a service is configured with, in place of the networks' own addresses. */
+  readonly urls: Urls;
+  readonly credentials: Credentials;
+  /** Forgets everything, as if just started; only the clock goes on. */
+  reset(): void;
 }
 
-const HOST = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
 
-const REFUSALS: Record<Network, (kind: string, retryAfter: number | undefined) => Response | undefined> = {
-  x: xRefusal,
-  meta: metaRefusal,
-  slack: slackRefusal,
-  telegram: telegramRefusal,
-};
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { port = 0, hostname = LOOPBACK } = options;
+  const clock = createClock(options.clock ?? Date.now);
+  let world = createWorld(clock, options);
+  let handlers = handlersOf(world);
 
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const clock = createClock(Date.now);
-  const state = {
-    clock,
-    faults: createFaultBoard(),
-    x: createXState(clock, options.x ?? {}),
-    meta: createMetaState(clock),
-    slack: createSlackState(clock),
-    telegram: createTelegramState(clock),
-  };
-  const handlers: Record<Origin, readonly RequestHandler[]> = {
-    x: [...oauthHandlers(state.x), ...userHandlers(state.x), ...messageHandlers(state.x)],
-    "x-web": consentHandlers(state.x),
-    meta: metaHandlers(state.meta),
-    slack: slackHandlers(state.slack),
-    telegram: telegramHandlers(state.telegram),
-  };
-  const server = createServer((request, response) => {
-    void answer(request, response).catch(() => cutOff(request));
+  const server = createServer((incoming, response) => {
+    void answer(incoming, response).catch((fault: unknown) => failOpenly(response, fault));
   });
-
   const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const [, first = "", ...rest] = (incoming.url ?? "/").split("/");
-    if (!isOrigin(first)) return writeAnswer(response, await control(sandbox, await toRequest(incoming, sandbox.url)));
-    const network = networkOf(first);
-    // The consent page is for people; faults are for the API.
-    const fault = first === "x-web" ? undefined : state.faults.take(network, incoming.url ?? "");
-    const request = await toRequest(incoming, `${ORIGINS[first]}/${rest.join("/")}`);
-    await serve(incoming, response, fault, network, () => handled(handlers[first], request));
+    const [, first = ""] = (incoming.url ?? "/").split("/");
+    if (isOrigin(first)) return passOn(incoming, response, first, world, handlers);
+    const request = await toRequest(incoming, sandbox.url + (incoming.url ?? "/"));
+    await writeAnswer(response, request === undefined ? tooLarge() : await control(sandbox, request), clock.now());
   };
 
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject).listen(options.port, HOST, resolve);
+    server.once("error", reject).listen(port, hostname, resolve);
   });
-  const { port } = server.address() as AddressInfo;
+  const url = `http://${hostname}:${(server.address() as AddressInfo).port}`;
   const sandbox: Sandbox = {
-    ...state,
-    url: `http://${HOST}:${port}`,
+    url,
+    urls: urlsOf(url, world),
+    credentials: credentialsOf(world),
+    clock,
+    get faults() {
+      return world.faults;
+    },
+    get tally() {
+      return world.tally;
+    },
+    get x() {
+      return world.x;
+    },
+    get meta() {
+      return world.meta;
+    },
+    get slack() {
+      return world.slack;
+    },
+    get telegram() {
+      return world.telegram;
+    },
+    reset() {
+      world = createWorld(clock, options);
+      handlers = handlersOf(world);
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -88,38 +87,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return sandbox;
 }
 
-async function handled(handlers: readonly RequestHandler[], request: Request): Promise<Response> {
-  const response = await getResponse([...handlers], request);
-  return response ?? new Response("Not Found", { status: 404 });
-}
-
-/** Answers one request, or does to it what the fault says. */
-async function serve(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  fault: Fault | undefined,
-  network: Network,
-  handle: () => Promise<Response>,
-): Promise<void> {
-  if (fault === undefined) return writeAnswer(response, await handle());
-  switch (fault.kind) {
-    case "timeout_before":
-      return hang(incoming);
-    case "timeout_after_delivery":
-      await handle();
-      return hang(incoming);
-    case "reset_before":
-      return cutOff(incoming);
-    case "reset_after_delivery":
-      await handle();
-      return cutOff(incoming);
-    case "slow_body":
-    case "huge_body":
-    case "invalid_json":
-      return writeAnswer(response, await handle(), fault.kind);
-    default: {
-      const refusal = REFUSALS[network](fault.kind, fault.retryAfter);
-      return writeAnswer(response, refusal ?? (await handle()));
-    }
-  }
+/** A defect of the sandbox must not look like a fault of a network. */
+function failOpenly(response: ServerResponse, fault: unknown): void {
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(500, { "content-type": "text/plain" });
+  response.end(`the sandbox itself failed: ${fault instanceof Error ? fault.stack : String(fault)}`);
 }

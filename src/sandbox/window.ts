@@ -1,7 +1,7 @@
-/** Fixed windows of requests, as the networks count them. Times in ms. */
+/** Fixed windows of requests, as X counts them. Times in ms. */
 export interface Windows {
-  /** Counts one request; `allowed` is false when the window was used up before. */
-  take(key: string, limit: number, lengthMs: number, now: number): WindowState;
+  /** Counts `cost` requests (0: only looks); `allowed` is false when the window was used up before. */
+  take(key: string, limit: number, lengthMs: number, now: number, cost?: 0 | 1): WindowState;
 }
 
 export interface WindowState {
@@ -11,21 +11,18 @@ export interface WindowState {
   readonly resetAt: number;
 }
 
-/** Windows kept; past it all start anew. */
-const WINDOWS_MAX = 10_000;
-
 export function createWindows(): Windows {
+  // One for each endpoint and account, so it stays small.
   const open = new Map<string, { used: number; resetAt: number }>();
   return {
-    take(key, limit, lengthMs, now) {
-      if (open.size > WINDOWS_MAX) open.clear();
+    take(key, limit, lengthMs, now, cost = 1) {
       let window = open.get(key);
       if (window === undefined || now >= window.resetAt) {
         window = { used: 0, resetAt: now + lengthMs };
         open.set(key, window);
       }
       const allowed = window.used < limit;
-      if (allowed) window.used++;
+      if (allowed) window.used += cost;
       return { allowed, limit, remaining: Math.max(0, limit - window.used), resetAt: window.resetAt };
     },
   };

@@ -1,101 +1,188 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { postJson } from "./client.ts";
 
-describe("the sandbox's Meta, Slack and Telegram", () => {
-  let sandbox: Sandbox;
-  beforeEach(async () => {
-    sandbox = await startSandbox({ port: 0 });
-  });
-  afterEach(() => sandbox[Symbol.asyncDispose]());
+let sandbox: Sandbox;
+beforeEach(async () => {
+  sandbox = await startSandbox();
+});
+afterEach(() => sandbox[Symbol.asyncDispose]());
 
-  const post = (path: string, body: unknown): Promise<Response> =>
-    fetch(sandbox.url + path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-
+describe("the sandbox's Meta", () => {
+  const nowS = (): number => Math.floor(Date.now() / 1000);
   const pageView = (more: object = {}) => ({
     event_name: "PageView",
     event_id: "e1",
-    event_time: Math.floor(Date.now() / 1000),
+    event_time: nowS(),
     action_source: "website",
     event_source_url: "https://shop.example/",
     user_data: { client_user_agent: "Mozilla/5.0" },
     ...more,
   });
-  const meta = (data: unknown[], token = sandbox.meta.accessToken, version = "v26.0"): Promise<Response> =>
-    post(`/meta/${version}/${sandbox.meta.pixelId}/events`, { data, access_token: token });
+  const send = (data: unknown, token = sandbox.meta.accessToken, version = "v26.0"): Promise<Response> =>
+    postJson(`${sandbox.urls.meta}/${version}/${sandbox.meta.pixelId}/events`, { data, access_token: token });
+  const codeOf = async (answer: Response): Promise<unknown> => {
+    const { error } = (await answer.json()) as { error?: { code: number; error_subcode?: number } };
+    return [answer.status, error?.code, error?.error_subcode];
+  };
 
-  test("Meta counts one event for each id, and refuses a batch whole for one bad event", async () => {
-    expect(await (await meta([pageView()])).json()).toMatchObject({ events_received: 1 });
-    await meta([pageView()]);
+  test("counts one event for each id in 48 hours, and everything that has none", async () => {
+    expect(await (await send([pageView()])).json()).toMatchObject({ events_received: 1, messages: [] });
+    await send([pageView()]);
     expect([sandbox.meta.requests.total, sandbox.meta.events.total]).toEqual([2, 1]);
-    const week = 7 * 24 * 3600;
-    for (const bad of [
-      { user_data: {} },
-      { event_source_url: undefined },
-      { action_source: undefined },
-      { event_time: Math.floor(Date.now() / 1000) - week - 60 },
-      { event_time: Math.floor(Date.now() / 1000) + 3600 },
-      { event_time: Date.now() / 1000 + 0.5 },
-    ]) {
-      const refused = await meta([pageView({ event_id: "good" }), pageView(bad)]);
-      expect([refused.status, ((await refused.json()) as { error: { code: number } }).error.code]).toEqual([400, 100]);
-    }
-    expect(sandbox.meta.events.total).toBe(1);
+    await send([
+      pageView({ event_name: "Lead" }),
+      pageView({ event_id: undefined }),
+      pageView({ event_id: undefined }),
+    ]);
+    expect(sandbox.meta.events.total).toBe(4);
+    sandbox.clock.advance(48 * 3_600_000);
+    await send([pageView()]);
+    expect(sandbox.meta.events.total).toBe(5);
   });
 
-  test("Meta refuses a wrong token and an old version", async () => {
-    for (const answer of [await meta([pageView()], "other"), await meta([pageView()], undefined, "v18.0")]) {
-      expect(answer.status).toBe(400);
-    }
+  test.each([
+    ["no user agent", { user_data: {} }],
+    ["no page", { event_source_url: undefined }],
+    ["no action source", { action_source: undefined }],
+    ["no name", { event_name: "" }],
+    ["more than 7 days old", { event_time: nowS() - 7 * 24 * 3600 - 60 }],
+    ["in the future", { event_time: nowS() + 3600 }],
+    ["in milliseconds", { event_time: Date.now() }],
+    ["in fractions of seconds", { event_time: nowS() + 0.5 }],
+  ])("refuses a batch whole for one event: %s", async (_why, bad) => {
+    expect(await codeOf(await send([pageView({ event_id: "good" }), pageView(bad)]))).toEqual([400, 100, 2_804_019]);
     expect(sandbox.meta.events.total).toBe(0);
   });
 
-  test("Slack says ok in plain text, refuses what is no message, and limits bursts", async () => {
-    const hook = `/slack${sandbox.slack.path}`;
-    const ok = await post(hook, { text: "hello" });
-    expect([ok.status, await ok.text()]).toEqual([200, "ok"]);
-    for (const [body, error] of [
-      [{}, "no_text"],
-      [[], "invalid_payload"],
-      [{ blocks: [{ type: "section", text: { type: "mrkdwn", text: "x".repeat(3_001) } }] }, "invalid_blocks"],
-    ] as const) {
-      const refused = await post(hook, body);
-      expect([refused.status, await refused.text()]).toEqual([400, error]);
-    }
-    const unknown = await post("/slack/services/T/B/other", { text: "x" });
-    expect([unknown.status, await unknown.text()]).toEqual([404, "no_service"]);
-    await post(hook, { text: "fifth" });
-    const limited = await post(hook, { text: "sixth" });
-    expect(limited.status).toBe(429);
-    expect(Number(limited.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    sandbox.clock.advance(5_000);
-    expect((await post(hook, { text: "later" })).status).toBe(200);
+  test("takes up to 1,000 events at once", async () => {
+    const events = Array.from({ length: 1_001 }, (_, number) => pageView({ event_id: `e${number}` }));
+    expect((await send(events)).status).toBe(400);
+    expect((await send([])).status).toBe(400);
+    expect((await send(events.slice(1))).status).toBe(200);
+    expect(sandbox.meta.events.total).toBe(1_000);
   });
 
-  test("Telegram answers with its own errors", async () => {
-    const { botToken, chatId } = sandbox.telegram;
-    const say = (body: object, token = botToken): Promise<Response> => post(`/telegram/bot${token}/sendMessage`, body);
-    expect(await (await say({ chat_id: chatId, text: "x" })).json()).toMatchObject({
-      ok: true,
-      result: { message_id: 1 },
-    });
+  test("refuses a wrong token, a version that is dead or not born, and another pixel", async () => {
+    expect(await codeOf(await send([pageView()], "other"))).toEqual([400, 190, undefined]);
+    expect(await codeOf(await send([pageView()], undefined, "v18.0"))).toEqual([400, 2635, undefined]);
+    expect(await codeOf(await send([pageView()], undefined, "v99.0"))).toEqual([400, 2500, undefined]);
+    const { accessToken, pixelId } = sandbox.meta;
+    const look = (pixel: string, token: string): Promise<Response> =>
+      fetch(`${sandbox.urls.meta}/v26.0/${pixel}?fields=id&access_token=${token}`);
+    expect(await codeOf(await look("1", accessToken))).toEqual([400, 100, 33]);
+    expect(await codeOf(await look(pixelId, "other"))).toEqual([400, 190, undefined]);
+    expect(await (await look(pixelId, accessToken)).json()).toEqual({ id: pixelId });
+    expect(sandbox.meta.events.total).toBe(0);
+  });
+});
+
+describe("the sandbox's Slack", () => {
+  const say = (body: unknown): Promise<Response> => postJson(sandbox.urls.slackWebhook, body);
+  const told = async (answer: Response): Promise<unknown> => [answer.status, await answer.text()];
+
+  test("says ok in plain text, and refuses what is no message", async () => {
+    const ok = await say({ text: "hello", blocks: [{ type: "section", text: { type: "mrkdwn", text: "there" } }] });
+    expect(ok.headers.get("content-type")).toStartWith("text/plain");
+    expect(await told(ok)).toEqual([200, "ok"]);
+    expect(sandbox.slack.messages.kept.map(({ text }) => text)).toEqual(["hello\nthere"]);
+    sandbox.slack.limit = 100;
+    const section = (length: number) => ({ type: "section", text: { type: "mrkdwn", text: "x".repeat(length) } });
+    for (const [body, error] of [
+      [{}, "no_text"],
+      [{ text: " " }, "no_text"],
+      [[], "invalid_payload"],
+      [{ text: 5 }, "invalid_payload"],
+      [{ text: "x".repeat(40_001) }, "msg_too_long"],
+      [{ blocks: [section(3_001)] }, "invalid_blocks"],
+      [{ blocks: Array.from({ length: 51 }, () => section(1)) }, "invalid_blocks"],
+    ] as const) {
+      expect(await told(await say(body))).toEqual([400, error]);
+    }
+    const notJson = await fetch(sandbox.urls.slackWebhook, { method: "POST", body: '{"text":"x"}' });
+    expect(await told(notJson)).toEqual([400, "invalid_payload"]);
+    expect(sandbox.slack.messages.total).toBe(1);
+  });
+
+  test("knows its own webhook only", async () => {
+    const { url } = sandbox;
+    expect(await told(await postJson(`${url}/slack/services/T/B/other`, { text: "x" }))).toEqual([404, "no_team"]);
+    const otherSecret = `${url}/slack/services/T0SANDBOX/B0SANDBOX/other`;
+    expect(await told(await postJson(otherSecret, { text: "x" }))).toEqual([404, "no_service"]);
+    expect(await told(await fetch(`${url}/slack/elsewhere`))).toEqual([404, "no_service"]);
+  });
+
+  test("takes a short burst, then one message a second", async () => {
+    for (let number = 0; number < 5; number++) expect((await say({ text: "x" })).status).toBe(200);
+    const limited = await say({ text: "sixth" });
+    expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"]);
+    sandbox.clock.advance(1_000);
+    expect([(await say({ text: "x" })).status, (await say({ text: "x" })).status]).toEqual([200, 429]);
+  });
+});
+
+describe("the sandbox's Telegram", () => {
+  const call = (method: string, body: unknown, token = sandbox.telegram.botToken): Promise<Response> =>
+    postJson(`${sandbox.urls.telegram}/bot${token}/${method}`, body);
+  const say = (text: unknown, more: object = {}): Promise<Response> =>
+    call("sendMessage", { chat_id: sandbox.telegram.chatId, text, ...more });
+
+  test("answers with its own errors, the same code as the status", async () => {
+    expect(await (await say("x")).json()).toMatchObject({ ok: true, result: { message_id: 1, text: "x" } });
     for (const [answer, code, words] of [
-      [await say({ chat_id: chatId, text: "x" }, "1:other"), 401, "Unauthorized"],
-      [await say({ chat_id: "5", text: "x" }), 400, "chat not found"],
-      [await say({ chat_id: chatId, text: " " }), 400, "text is empty"],
-      [await say({ chat_id: chatId, text: "x".repeat(4_097) }), 400, "too long"],
+      [await call("sendMessage", {}, "1:other"), 401, "Unauthorized"],
+      [await call("sendMessage", {}, "nonsense"), 404, "Not Found"],
+      [await call("nonsense", {}), 404, "method not found"],
+      [await say("x", { chat_id: 5 }), 400, "chat not found"],
+      [await say("x", { chat_id: null }), 400, "chat_id is empty"],
+      [await say(" "), 400, "text is empty"],
+      [await say(5), 400, "text is empty"],
+      [await say("x".repeat(4_097)), 400, "too long"],
+      [await say("1. a", { parse_mode: "MarkdownV2" }), 400, "can't parse entities"],
+      [await say("a < b", { parse_mode: "HTML" }), 400, "can't parse entities"],
+      [await say("x", { parse_mode: "bbcode" }), 400, "unsupported parse_mode"],
     ] as const) {
       const body = (await answer.json()) as { ok: boolean; error_code: number; description: string };
       expect([answer.status, body.ok, body.error_code]).toEqual([code, false, code]);
       expect(body.description).toContain(words);
     }
-    sandbox.telegram.migratedTo = "-100777";
-    expect(await (await say({ chat_id: chatId, text: "x" })).json()).toMatchObject({
+    expect(sandbox.telegram.messages.total).toBe(1);
+    expect((await say("1\\. <b>&", { parse_mode: "MarkdownV2" })).status).toBe(400);
+    expect((await say("1\\. a", { parse_mode: "MarkdownV2" })).status).toBe(200);
+    expect((await say("<b>x</b>", { parse_mode: "HTML" })).status).toBe(200);
+  });
+
+  test("tells about the bot and the chat, and takes a query as well", async () => {
+    const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}`;
+    expect(await (await fetch(`${url}/getMe`)).json()).toMatchObject({ ok: true, result: { is_bot: true } });
+    const chat = await fetch(`${url}/getChat?chat_id=${sandbox.telegram.chatId}`);
+    expect(await chat.json()).toMatchObject({ ok: true, result: { id: Number(sandbox.telegram.chatId) } });
+  });
+
+  test("a group that became a supergroup names its new id", async () => {
+    await postJson(`${sandbox.url}/_sandbox/telegram/migrate`, { to: "-100777" });
+    expect(await (await say("x")).json()).toMatchObject({
+      ok: false,
+      description: expect.stringContaining("upgraded to a supergroup"),
       parameters: { migrate_to_chat_id: -100_777 },
     });
-    expect((await say({ chat_id: "-100777", text: "x" })).status).toBe(200);
+    expect((await say("x", { chat_id: "-100777" })).status).toBe(200);
+  });
+
+  test("one message a second after a short burst, and 20 in a minute in a group", async () => {
+    for (let number = 0; number < 5; number++) expect((await say("x")).status).toBe(200);
+    const limited = await say("sixth");
+    expect([limited.status, await limited.json()]).toMatchObject([429, { parameters: { retry_after: 1 } }]);
+    for (let number = 0; number < 15; number++) {
+      sandbox.clock.advance(1_000);
+      expect((await say("x")).status).toBe(200);
+    }
+    let sent = 20;
+    for (let second = 16; second < 60; second++) {
+      sandbox.clock.advance(1_000);
+      if ((await say("x")).status === 200) sent++;
+    }
+    expect(sent).toBeLessThanOrEqual(40);
+    expect(sent).toBeGreaterThan(25);
   });
 });

@@ -6,40 +6,53 @@ export const ALL_SCOPES = "dm.write dm.read tweet.read users.read follows.read l
 
 const basic = ({ x }: Sandbox): string => `Basic ${Buffer.from(`${x.clientId}:${x.clientSecret}`).toString("base64")}`;
 
-/** What a client of the sandbox's X does, with every value open to be spoiled. */
+/** A request for consent as it should be, with every value open to be spoiled. */
+export function consentRequest(sandbox: Sandbox, spoiled: Record<string, string> = {}): URLSearchParams {
+  return new URLSearchParams({
+    response_type: "code",
+    client_id: sandbox.x.clientId,
+    redirect_uri: REDIRECT,
+    scope: ALL_SCOPES,
+    state: "state",
+    code_challenge: "a".repeat(43),
+    code_challenge_method: "S256",
+    ...spoiled,
+  });
+}
+
+/** What the consent page's form sends. */
+export function consent(sandbox: Sandbox, form: URLSearchParams): Promise<Response> {
+  return fetch(sandbox.urls.xAuthorize, { method: "POST", body: form, redirect: "manual" });
+}
+
+export function queryOf(redirect: Response): Record<string, string> {
+  return Object.fromEntries(new URL(redirect.headers.get("location") ?? "").searchParams);
+}
+
 export async function authorizationCode(
   sandbox: Sandbox,
   scope = ALL_SCOPES,
 ): Promise<{ code: string; verifier: string }> {
   const verifier = randomBytes(32).toString("base64url");
-  const form = new URLSearchParams({
-    response_type: "code",
-    client_id: sandbox.x.clientId,
-    redirect_uri: REDIRECT,
+  const form = consentRequest(sandbox, {
     scope,
-    state: "state",
     code_challenge: createHash("sha256").update(verifier).digest("base64url"),
-    code_challenge_method: "S256",
-    account: [...sandbox.x.people.keys()][0] ?? "",
+    account: personId(sandbox, "acme_team"),
     decision: "authorize",
   });
-  const answer = await fetch(`${sandbox.url}/x-web/i/oauth2/authorize`, {
-    method: "POST",
-    body: form,
-    redirect: "manual",
-  });
-  const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
-  return { code, verifier };
+  return { code: queryOf(await consent(sandbox, form))["code"] ?? "", verifier };
 }
 
-export function token(
+/** `authorization` null: none is sent, as a public client does. */
+export function postForm(
   sandbox: Sandbox,
+  endpoint: "token" | "revoke",
   form: Record<string, string>,
-  authorization = basic(sandbox),
+  authorization: string | null = basic(sandbox),
 ): Promise<Response> {
-  return fetch(`${sandbox.url}/x/2/oauth2/token`, {
+  return fetch(`${sandbox.urls.xApi}/2/oauth2/${endpoint}`, {
     method: "POST",
-    headers: { authorization },
+    headers: authorization === null ? {} : { authorization },
     body: new URLSearchParams(form),
   });
 }
@@ -52,14 +65,22 @@ export interface Tokens {
 export async function authorized(sandbox: Sandbox, scope = ALL_SCOPES): Promise<Tokens> {
   const { code, verifier } = await authorizationCode(sandbox, scope);
   const form = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: REDIRECT };
-  return (await (await token(sandbox, form)).json()) as Tokens;
+  return (await (await postForm(sandbox, "token", form)).json()) as Tokens;
 }
 
 /** A call of X API v2. */
 export function callX(sandbox: Sandbox, path: string, access: string, body?: unknown): Promise<Response> {
-  return fetch(`${sandbox.url}/x/2${path}`, {
+  return fetch(`${sandbox.urls.xApi}/2${path}`, {
     headers: { authorization: `Bearer ${access}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+  });
+}
+
+export function postJson(url: string, body: unknown): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
   });
 }
 

@@ -1,23 +1,27 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { postJson } from "./client.ts";
 
 describe("faults look to a client as they do in the field", () => {
   let sandbox: Sandbox;
   beforeEach(async () => {
-    sandbox = await startSandbox({ port: 0 });
+    sandbox = await startSandbox();
   });
   afterEach(() => sandbox[Symbol.asyncDispose]());
 
-  const post = (timeoutMs = 5_000): Promise<Response> =>
-    fetch(`${sandbox.url}/slack${sandbox.slack.path}`, {
+  const post = (init: RequestInit = {}): Promise<Response> =>
+    fetch(sandbox.urls.slackWebhook, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: '{"text":"x"}',
-      signal: AbortSignal.timeout(timeoutMs),
+      ...init,
     });
+  const briefly = (): RequestInit => ({ signal: AbortSignal.timeout(300) });
   const arrived = (): number => sandbox.slack.messages.total;
-  const codeOf = (answer: Promise<Response>): Promise<unknown> =>
+  /** The status, or how the client failed. */
+  const seen = (answer: Promise<unknown>): Promise<unknown> =>
     answer.then(
-      ({ status }) => status,
+      (value) => (value instanceof Response ? value.status : value),
       (fault: Error & { code?: string }) => (fault.name === "TimeoutError" ? fault.name : fault.code),
     );
 
@@ -30,43 +34,107 @@ describe("faults look to a client as they do in the field", () => {
     ["502_html", 502, 0],
     ["429", 429, 0],
     ["channel_archived", 410, 0],
-  ] as const)("%s: the client sees %p, delivered: %p", async (kind, seen, delivered) => {
+    ["action_prohibited", 403, 0],
+    ["token_revoked", 404, 0],
+  ] as const)("%s: the client sees %p, delivered: %p", async (kind, expected, delivered) => {
     sandbox.faults.add({ network: "slack", kind, count: 1 });
-    expect(await codeOf(post(kind.startsWith("timeout") ? 300 : 5_000))).toBe(seen);
+    expect(await seen(post(kind.startsWith("timeout") ? briefly() : {}))).toBe(expected);
     expect(arrived()).toBe(delivered);
-    expect(await codeOf(post())).toBe(200);
+    expect(await seen(post())).toBe(200);
+    // A client that was cut off has sent its POST once.
+    expect(sandbox.tally.slack.requests).toBe(2);
   });
 
-  test("a slow body keeps the client waiting, a huge one never ends, broken JSON does not parse", async () => {
-    sandbox.faults.add({ network: "slack", kind: "slow_body", count: 1 });
-    const slow = await post(300);
-    expect(slow.status).toBe(200);
-    expect(slow.text()).rejects.toThrow();
+  test.each(["timeout_before", "reset_after_delivery"] as const)(
+    "%s on a connection that was used before",
+    async (kind) => {
+      expect(await seen(post())).toBe(200);
+      sandbox.faults.add({ network: "slack", kind, count: 1 });
+      expect(await seen(post(briefly()))).not.toBe(200);
+      expect(sandbox.tally.slack).toEqual({ requests: 2, answers: { 200: 1 } });
+    },
+  );
 
+  test("a slow body outlasts the client", async () => {
+    sandbox.faults.add({ network: "slack", kind: "slow_body", count: 1 });
+    const answer = await post(briefly());
+    expect(answer.status).toBe(200);
+    expect(await seen(answer.text())).toBe("TimeoutError");
+    expect(arrived()).toBe(1);
+  });
+
+  test("a huge body goes on for as long as one reads", async () => {
     sandbox.faults.add({ network: "slack", kind: "huge_body", count: 1 });
     const reader = (await post()).body?.getReader();
     let bytes = 0;
-    while (bytes < 1_000_000) bytes += (await reader?.read())?.value?.length ?? Number.NaN;
+    while (bytes < 10_000_000) bytes += (await reader?.read())?.value?.length ?? Number.NaN;
     await reader?.cancel();
+    expect(await seen(post())).toBe(200);
+  });
 
+  test("a body that is cut off resets the connection; broken JSON does not parse", async () => {
+    const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}/getMe`;
+    sandbox.faults.add({ network: "telegram", kind: "cut_body", count: 1 });
+    const cut = await fetch(url);
+    expect([cut.status, await seen(cut.text())]).toEqual([200, "ECONNRESET"]);
     sandbox.faults.add({ network: "telegram", kind: "invalid_json", count: 1 });
-    const broken = await fetch(`${sandbox.url}/telegram/bot${sandbox.telegram.botToken}/getMe`);
-    expect(broken.json()).rejects.toThrow();
+    const broken = await fetch(url);
+    expect(broken.status).toBe(200);
+    const text = await broken.text();
+    expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
+  });
+
+  test("a redirect would take the body elsewhere, and whoever follows it is counted", async () => {
+    sandbox.faults.add({ network: "slack", kind: "redirect", count: 2 });
+    expect(await seen(post({ redirect: "manual" }))).toBe(307);
+    expect(sandbox.tally.slack.requests).toBe(1);
+    expect(await seen(post())).toBe(404);
+    expect(sandbox.tally.slack.answers).toEqual({ 307: 2, 404: 1 });
+    expect(arrived()).toBe(0);
+  });
+
+  test("each network words its own refusals", async () => {
+    for (const network of ["meta", "telegram"] as const) {
+      for (const kind of ["429", "500", "502_html", "token_revoked"] as const) {
+        sandbox.faults.add({ network, kind, count: 1, retryAfter: 7 });
+      }
+    }
+    const meta = `${sandbox.urls.meta}/v26.0/1`;
+    const telegram = `${sandbox.urls.telegram}/bot1:x/getMe`;
+    const told = async (url: string): Promise<unknown> => {
+      const answer = await fetch(url);
+      return answer.headers.get("content-type") === "application/json" ? answer.json() : answer.status;
+    };
+    expect(await told(meta)).toMatchObject({ error: { code: 80_004 } });
+    expect(await told(meta)).toMatchObject({ error: { code: 2, is_transient: true } });
+    expect(await told(meta)).toBe(502);
+    expect(await told(meta)).toMatchObject({ error: { code: 190, error_subcode: 460 } });
+    expect(await told(telegram)).toMatchObject({ error_code: 429, parameters: { retry_after: 7 } });
+    expect(await told(telegram)).toMatchObject({ error_code: 500 });
+    expect(await told(telegram)).toBe(502);
+    expect(await told(telegram)).toMatchObject({ error_code: 401, description: "Unauthorized" });
   });
 
   test("over HTTP: switched on and off, counted down, only for the paths they name", async () => {
-    const control = (method: string, body?: unknown): Promise<Response> =>
-      fetch(`${sandbox.url}/_sandbox/faults`, {
-        method,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-    expect((await control("POST", { network: "slack", kind: "nonsense" })).status).toBe(400);
-    await control("POST", { network: "slack", kind: "500", path: "/elsewhere" });
-    expect((await post()).status).toBe(200);
-    await control("POST", { network: "slack", kind: "500", count: 2 });
-    expect([(await post()).status, (await post()).status, (await post()).status]).toEqual([500, 500, 200]);
-    await control("POST", { network: "slack", kind: "500" });
-    await control("DELETE");
-    expect((await post()).status).toBe(200);
+    const board = `${sandbox.url}/_sandbox/faults`;
+    for (const nonsense of [
+      { network: "slack", kind: "nonsense" },
+      { network: "slack", kind: "usage_capped" },
+      { network: "nowhere", kind: "500" },
+      { network: "slack", kind: "500", count: 0 },
+      { network: "slack", kind: "500", retryAfter: "soon" },
+    ]) {
+      expect((await postJson(board, nonsense)).status).toBe(400);
+    }
+    await postJson(board, { network: "slack", kind: "500", path: "/elsewhere" });
+    expect(await seen(post())).toBe(200);
+    await postJson(board, { network: "slack", kind: "500", count: 2 });
+    expect([await seen(post()), await seen(post()), await seen(post())]).toEqual([500, 500, 200]);
+    await postJson(board, { network: "slack", kind: "500" });
+    await fetch(`${board}?network=telegram`, { method: "DELETE" });
+    expect(await seen(post())).toBe(500);
+    await fetch(board, { method: "DELETE" });
+    expect(await seen(post())).toBe(200);
+    expect(() => sandbox.faults.add({ network: "meta", kind: "bot_blocked" })).toThrow(RangeError);
   });
 });

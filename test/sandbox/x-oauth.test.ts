@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { ALL_SCOPES, authorizationCode, authorized, callX, REDIRECT, token } from "./client.ts";
+import { settingsOf } from "../../src/sandbox/settings.ts";
+import { ALL_SCOPES, authorizationCode, authorized, callX, postForm, REDIRECT, type Tokens } from "./client.ts";
 
-describe("the sandbox's X authorizes no more easily than X", () => {
+describe("the sandbox's X gives tokens no more easily than X", () => {
   let sandbox: Sandbox;
   beforeEach(async () => {
-    sandbox = await startSandbox({ port: 0 });
+    sandbox = await startSandbox();
   });
   afterEach(() => sandbox[Symbol.asyncDispose]());
 
@@ -18,92 +19,112 @@ describe("the sandbox's X authorizes no more easily than X", () => {
   const CODE = "Value passed for the authorization code was invalid.";
   const TOKEN = "Value passed for the token was invalid.";
 
+  const token = (form: Record<string, string>, authorization?: string | null): Promise<Response> =>
+    postForm(sandbox, "token", form, authorization);
+  const refresh = (refresh_token: string): Promise<Response> => token({ grant_type: "refresh_token", refresh_token });
+  const me = async (access: string): Promise<number> => (await callX(sandbox, "/users/me", access)).status;
+
   test("PKCE is verified, and a code that failed is used up", async () => {
     const { code, verifier } = await authorizationCode(sandbox);
     const form = { grant_type: "authorization_code", code, redirect_uri: REDIRECT };
-    expect((await token(sandbox, { ...form, code_verifier: `${verifier}x` })).status).toBe(400);
-    await refused(await token(sandbox, { ...form, code_verifier: verifier }), CODE);
+    await refused(
+      await token({ ...form, code_verifier: `${verifier}x` }),
+      "Value passed for the code verifier did not match the code challenge.",
+    );
+    await refused(await token({ ...form, code_verifier: verifier }), CODE);
   });
 
   test("a code works once, for 30 seconds, and for its own redirect", async () => {
     const first = await authorizationCode(sandbox);
     const form = { grant_type: "authorization_code", redirect_uri: REDIRECT };
     const good = { ...form, code: first.code, code_verifier: first.verifier };
-    expect(await (await token(sandbox, good)).json()).toMatchObject({
+    expect(await (await token(good)).json()).toMatchObject({
       token_type: "bearer",
       expires_in: 7200,
       scope: ALL_SCOPES,
     });
-    await refused(await token(sandbox, good), CODE);
+    await refused(await token(good), CODE);
 
     const late = await authorizationCode(sandbox);
-    sandbox.clock.advance(31_000);
-    await refused(await token(sandbox, { ...form, code: late.code, code_verifier: late.verifier }), CODE);
+    sandbox.clock.advance(30_000);
+    await refused(await token({ ...form, code: late.code, code_verifier: late.verifier }), CODE);
 
     const other = await authorizationCode(sandbox);
     const elsewhere = { ...form, redirect_uri: "http://127.0.0.1:8/social/callback" };
-    expect((await token(sandbox, { ...elsewhere, code: other.code, code_verifier: other.verifier })).status).toBe(400);
+    await refused(
+      await token({ ...elsewhere, code: other.code, code_verifier: other.verifier }),
+      "Value passed for the redirect uri did not match the uri of the authorization code.",
+    );
   });
 
-  test("the client identifies itself by raw Basic, never percent-encoded", async () => {
+  test("what is missing is named; only forms are taken", async () => {
+    await refused(await token({ grant_type: "authorization_code" }), "Missing required parameter [code].");
+    await refused(await token({ grant_type: "refresh_token" }), "Missing required parameter [refresh_token].");
+    expect((await token({ grant_type: "password" })).status).toBe(400);
+    const json = await fetch(`${sandbox.urls.xApi}/2/oauth2/token`, { method: "POST", body: "{}" });
+    expect(json.status).toBe(400);
+  });
+
+  test("a confidential client identifies itself by raw Basic: not percent-encoded, not by its id alone", async () => {
     const { clientId, clientSecret } = sandbox.x;
     const encoded = clientSecret.replaceAll("-", "%2D").replaceAll("_", "%5F");
-    const header = `Basic ${Buffer.from(`${clientId}:${encoded}`).toString("base64")}`;
-    const answer = await token(sandbox, { grant_type: "refresh_token", refresh_token: "x" }, header);
-    expect([answer.status, await answer.json()]).toEqual([
-      401,
-      { error: "unauthorized_client", error_description: "Missing valid authorization header" },
-    ]);
+    const form = { grant_type: "refresh_token", refresh_token: "x", client_id: clientId };
+    for (const header of [`Basic ${Buffer.from(`${clientId}:${encoded}`).toString("base64")}`, null]) {
+      const answer = await token(form, header);
+      expect([answer.status, await answer.json()]).toEqual([
+        401,
+        { error: "unauthorized_client", error_description: "Missing valid authorization header" },
+      ]);
+    }
+  });
+
+  test("a public client has its id in the body, and no secret", async () => {
+    await using open = await startSandbox({ xApp: { publicClient: true } });
+    expect(settingsOf(open)).not.toHaveProperty("X_CLIENT_SECRET");
+    const { code, verifier } = await authorizationCode(open);
+    const form = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: REDIRECT };
+    expect((await postForm(open, "token", form, null)).status).toBe(401);
+    expect((await postForm(open, "token", { ...form, client_id: open.x.clientId }, null)).status).toBe(200);
   });
 
   test("refresh tokens rotate; a used one again ends the whole family", async () => {
     const first = await authorized(sandbox);
-    const renewed = (await (
-      await token(sandbox, { grant_type: "refresh_token", refresh_token: first.refresh_token })
-    ).json()) as typeof first;
+    const renewed = (await (await refresh(first.refresh_token)).json()) as Tokens;
     expect(renewed.refresh_token).not.toBe(first.refresh_token);
-    expect((await callX(sandbox, "/users/me", first.access_token)).status).toBe(401);
-    expect((await callX(sandbox, "/users/me", renewed.access_token)).status).toBe(200);
-    await refused(await token(sandbox, { grant_type: "refresh_token", refresh_token: first.refresh_token }), TOKEN);
-    await refused(await token(sandbox, { grant_type: "refresh_token", refresh_token: renewed.refresh_token }), TOKEN);
-    expect((await callX(sandbox, "/users/me", renewed.access_token)).status).toBe(401);
+    expect([await me(first.access_token), await me(renewed.access_token)]).toEqual([401, 200]);
+    await refused(await refresh(first.refresh_token), TOKEN);
+    await refused(await refresh(renewed.refresh_token), TOKEN);
+    expect(await me(renewed.access_token)).toBe(401);
+    expect(sandbox.x.refreshUses.get(first.refresh_token)).toBe(2);
   });
 
-  test("an access token lives two hours; without offline.access there is no refresh token", async () => {
-    const { access_token } = await authorized(sandbox);
+  test("an access token lives two hours, a refresh token half a year and only with offline.access", async () => {
+    const { access_token, refresh_token } = await authorized(sandbox);
     sandbox.clock.advance(7_199_000);
-    expect((await callX(sandbox, "/users/me", access_token)).status).toBe(200);
-    sandbox.clock.advance(2_000);
-    expect((await callX(sandbox, "/users/me", access_token)).status).toBe(401);
+    expect(await me(access_token)).toBe(200);
+    sandbox.clock.advance(1_000);
+    expect(await me(access_token)).toBe(401);
     expect(await authorized(sandbox, "users.read tweet.read")).not.toHaveProperty("refresh_token");
+    sandbox.clock.advance(182 * 24 * 3_600_000);
+    await refused(await refresh(refresh_token), TOKEN);
   });
 
-  test("an unknown redirect gets a page, not a redirect; a wrong request is sent back with its state", async () => {
-    const ask = (parameters: Record<string, string>): Promise<Response> =>
-      fetch(`${sandbox.url}/x-web/i/oauth2/authorize?${new URLSearchParams(parameters).toString()}`, {
-        redirect: "manual",
-      });
-    const good = {
-      response_type: "code",
-      client_id: sandbox.x.clientId,
-      redirect_uri: REDIRECT,
-      scope: "users.read",
-      state: "s",
-      code_challenge: "a".repeat(43),
-      code_challenge_method: "S256",
-    };
-    expect((await ask(good)).status).toBe(200);
-    for (const redirect_uri of ["https://evil.example/social/callback", "http://127.0.0.1:9/other"]) {
-      const page = await ask({ ...good, redirect_uri });
-      expect([page.status, page.headers.get("location")]).toEqual([400, null]);
-    }
-    for (const [spoiled, error] of [
-      [{ code_challenge_method: "plain" }, "invalid_request"],
-      [{ scope: "everything" }, "invalid_scope"],
-      [{ response_type: "token" }, "unsupported_response_type"],
-    ] as const) {
-      const sent = new URL((await ask({ ...good, ...spoiled })).headers.get("location") ?? "").searchParams;
-      expect(Object.fromEntries(sent)).toEqual({ state: "s", error });
-    }
+  test("revoking: an access token ends itself, a refresh token all that came from it", async () => {
+    const first = await authorized(sandbox);
+    expect((await postForm(sandbox, "revoke", { token: first.access_token })).status).toBe(200);
+    expect(await me(first.access_token)).toBe(401);
+    const renewed = (await (await refresh(first.refresh_token)).json()) as Tokens;
+    expect(await me(renewed.access_token)).toBe(200);
+    await postForm(sandbox, "revoke", { token: renewed.refresh_token });
+    expect(await me(renewed.access_token)).toBe(401);
+    await refused(await refresh(renewed.refresh_token), TOKEN);
+  });
+
+  test("a person who removes the app ends every grant", async () => {
+    const { access_token, refresh_token } = await authorized(sandbox);
+    await fetch(`${sandbox.url}/_sandbox/x/revoke`, { method: "POST" });
+    expect(await me(access_token)).toBe(401);
+    await refused(await refresh(refresh_token), TOKEN);
+    expect(await me((await authorized(sandbox)).access_token)).toBe(200);
   });
 });

@@ -6,10 +6,10 @@ import { LOOKUP_BATCH, type Source } from "./source.ts";
 export function followersSource(network: SocialNetwork, credentials: Credentials, ownId: () => string): Source {
   return {
     name: "followers",
-    async *candidates() {
+    async *candidates(patience) {
       let cursor: string | undefined;
       do {
-        const page = await credentials.use((token) => network.followers(token, ownId(), cursor));
+        const page = await patience(() => credentials.use((token) => network.followers(token, ownId(), cursor)));
         for (let at = 0; at < page.users.length; at += LOOKUP_BATCH) {
           yield page.users
             .slice(at, at + LOOKUP_BATCH)

@@ -1,5 +1,6 @@
 import type { Recipient } from "../../../events/outreach.ts";
 import type { SocialUser } from "../../networks/network.ts";
+import type { Patience } from "../patience.ts";
 
 /** Somebody who may get a message; `user` where the source already asked the network. */
 export interface Candidate {
@@ -13,5 +14,5 @@ export const LOOKUP_BATCH = 100;
 /** Where recipients come from: batches of at most {@link LOOKUP_BATCH}, read only as far as they are wanted. */
 export interface Source {
   readonly name: string;
-  candidates(): AsyncIterable<readonly Candidate[]>;
+  candidates(patience: Patience): AsyncIterable<readonly Candidate[]>;
 }

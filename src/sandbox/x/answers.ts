@@ -1,6 +1,6 @@
 import { HttpResponse } from "msw";
 
-type Json = Record<string, unknown>;
+type Json = Readonly<Record<string, unknown>>;
 
 /** An error of X API v2: a problem with X's own type URLs. */
 export function xProblem(status: number, title: string, detail: string, type = "about:blank", more: Json = {}) {
@@ -12,7 +12,12 @@ export function xProblem(status: number, title: string, detail: string, type = "
 
 export const unauthorized = () => xProblem(401, "Unauthorized", "Unauthorized");
 
+/** What X answers when the token lacks a scope. */
 export const forbiddenScope = () => xProblem(403, "Forbidden", "Forbidden");
+
+export const notFound = () => xProblem(404, "Not Found", "Not Found");
+
+export const tooManyRequests = () => xProblem(429, "Too Many Requests", "Too Many Requests");
 
 export function invalidRequest(message: string, parameters: Json = {}) {
   return HttpResponse.json(
@@ -26,11 +31,24 @@ export function invalidRequest(message: string, parameters: Json = {}) {
   );
 }
 
-export const tooManyRequests = (headers: Record<string, string> = {}) =>
-  HttpResponse.json(
-    { title: "Too Many Requests", detail: "Too Many Requests", type: "about:blank", status: 429 },
-    { status: 429, headers },
-  );
+/** The refusal of one query parameter, worded as X does. */
+export function invalidParameter(name: string, value: string, why: string) {
+  return invalidRequest(`The \`${name}\` query parameter value [${value}] ${why}`, { [name]: [value] });
+}
+
+/** An entry of `errors` in an otherwise good answer. */
+export function resourceNotFound(parameter: string, value: string, resource_type: "user" | "list") {
+  return {
+    value,
+    detail: `Could not find ${resource_type} with ${parameter}: [${value}].`,
+    title: "Not Found Error",
+    resource_type,
+    parameter,
+    resource_id: value,
+    // Some of X's answers still name the old domain.
+    type: "https://api.twitter.com/2/problems/resource-not-found",
+  };
+}
 
 /** An error of X's token endpoint (RFC 6749, with X's own words). */
 export function oauthError(status: number, error: string, description: string) {

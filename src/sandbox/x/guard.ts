@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { WindowState } from "../window.ts";
 import { forbiddenScope, tooManyRequests, unauthorized } from "./answers.ts";
 import type { Grant, XState } from "./state.ts";
@@ -7,6 +8,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** What an endpoint asks of its caller. */
 export interface Terms {
+  /** Endpoints of one name share their limits. */
   readonly endpoint: string;
   readonly scopes: readonly string[];
   /** Requests in 15 minutes. */
@@ -15,21 +17,23 @@ export interface Terms {
   readonly dayLimit?: number;
 }
 
-export type Admitted =
-  { readonly grant: Grant; readonly headers: Record<string, string> } | { readonly refused: Response };
-
-/** Token, then scopes, then limits: as X, whose refusals for a missing scope do not count. */
-export function admit(state: XState, request: Request, terms: Terms): Admitted {
+/**
+ * Token, scopes, limits, then the endpoint itself. Whatever the endpoint answers, refusals too, has counted and
+ * carries the limits' headers.
+ */
+export async function guarded(
+  state: XState,
+  request: Request,
+  terms: Terms,
+  answer: (grant: Grant) => Response | Promise<Response>,
+): Promise<Response> {
   const grant = grantOf(state, request);
-  if (grant === undefined) return { refused: unauthorized() };
-  if (!terms.scopes.every((scope) => grant.scopes.includes(scope))) return { refused: forbiddenScope() };
-  const now = state.clock.now();
-  const key = `${terms.endpoint} ${grant.userId}`;
-  const quarter = state.windows.take(key, terms.limit, QUARTER_HOUR_MS, now);
-  const day = terms.dayLimit === undefined ? undefined : state.windows.take(`day ${key}`, terms.dayLimit, DAY_MS, now);
-  const headers = state.limits.rateHeaders ? rateHeaders(quarter, day) : {};
-  if (!quarter.allowed || day?.allowed === false) return { refused: tooManyRequests(headers) };
-  return { grant, headers };
+  if (grant === undefined) return unauthorized();
+  if (!terms.scopes.every((scope) => grant.scopes.includes(scope))) return forbiddenScope();
+  const { allowed, headers } = count(state, terms, grant);
+  const response = allowed ? await answer(grant) : tooManyRequests();
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
 }
 
 function grantOf(state: XState, request: Request): Grant | undefined {
@@ -37,6 +41,19 @@ function grantOf(state: XState, request: Request): Grant | undefined {
   const grant = state.access.get(token);
   if (grant === undefined || state.clock.now() >= grant.expiresAt) return undefined;
   return state.revokedFamilies.has(grant.family) ? undefined : grant;
+}
+
+function count({ windows, clock, limits }: XState, { endpoint, limit, dayLimit }: Terms, { userId }: Grant) {
+  const now = clock.now();
+  const key = `${endpoint} ${userId}`;
+  const quarter = windows.take(key, limit, QUARTER_HOUR_MS, now);
+  // What the shorter window refuses does not count in the longer one.
+  const cost = quarter.allowed ? 1 : 0;
+  const day = dayLimit === undefined ? undefined : windows.take(`day ${key}`, dayLimit, DAY_MS, now, cost);
+  return {
+    allowed: quarter.allowed && day?.allowed !== false,
+    headers: { "x-transaction-id": randomUUID(), ...(limits.rateHeaders ? rateHeaders(quarter, day) : {}) },
+  };
 }
 
 function rateHeaders(quarter: WindowState, day: WindowState | undefined): Record<string, string> {

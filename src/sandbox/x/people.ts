@@ -3,14 +3,22 @@ export interface Person {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Takes our messages; false: closed, and X says so when asked. */
-  readonly receives_your_dm: boolean;
+  /** Takes our messages; false: closed, and X says so when asked; absent: open, and X does not tell. */
+  readonly receives_your_dm?: boolean;
   /** Refuses when the message is sent although the look-up said otherwise. */
   readonly closed_when_sent?: boolean;
   readonly protected?: boolean;
   readonly follows_you?: boolean;
   /** May authorize on the consent page. */
   readonly can_authorize?: boolean;
+  /** False: deleted or suspended. Look-ups do not find the person, messages are refused. */
+  readonly exists?: boolean;
+  /** The newest post, for searches. */
+  readonly post?: string;
+}
+
+export function exists(person: Person | undefined): person is Person {
+  return person !== undefined && person.exists !== false;
 }
 
 function person(number: number, username: string, name: string, more: Partial<Person> = {}): Person {
@@ -27,14 +35,14 @@ function person(number: number, username: string, name: string, more: Partial<Pe
 export const CAST: readonly Person[] = [
   person(1, "acme_team", "Acme Team", { can_authorize: true }),
   person(2, "someone_else", "Someone Else", { can_authorize: true }),
-  person(11, "ada_builds", "Ada Lovelace", { follows_you: true }),
-  person(12, "grace_codes", "Grace Hopper", { follows_you: true }),
-  person(13, "linus_k", "Linus Karlsson"),
+  person(11, "ada_builds", "Ada Lovelace", { follows_you: true, post: "Who knows a good tool for link tracking?" }),
+  person(12, "grace_codes", "Grace Hopper", { follows_you: true, post: "Notes from the compiler course" }),
+  person(13, "linus_k", "Linus Karlsson", { post: "Link tracking without cookies: a thread" }),
   person(14, "mina_designs", "Mina Park", { follows_you: true }),
-  person(15, "tomas_r", "Tomás Rivera"),
+  person(15, "tomas_r", "Tomás Rivera", { post: "Our analytics plan for spring" }),
   person(16, "yuki_dev", "Yuki Tanaka"),
   person(17, "closed_carl", "Carl Closed", { receives_your_dm: false }),
-  person(18, "late_lena", "Lena Late", { closed_when_sent: true }),
+  person(18, "late_lena", "Lena Late", { closed_when_sent: true, post: "Late again, but the link tracking works" }),
   person(19, "private_pia", "Pia Private", { protected: true, receives_your_dm: false }),
   person(20, "omar_writes", "Omar Haddad", { follows_you: true }),
   person(21, "sara_sells", "Sara Lind"),

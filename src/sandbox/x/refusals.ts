@@ -1,21 +1,16 @@
-import { HttpResponse } from "msw";
+import type { Fault } from "../faults.ts";
+import { badGateway } from "../html.ts";
 import { tooManyRequests, unauthorized, xProblem } from "./answers.ts";
 
-/** What X answers when a fault is switched on. */
-export function xRefusal(kind: string, retryAfter: number | undefined): Response | undefined {
+/** What X answers when a fault is switched on. `now` in ms since the epoch. */
+export function xRefusal({ kind, retryAfter }: Fault, now: number): Response {
   switch (kind) {
     case "429":
-      return tooManyRequests(
-        retryAfter === undefined
-          ? {}
-          : {
-              "x-rate-limit-remaining": "0",
-              "x-rate-limit-limit": "15",
-              "x-rate-limit-reset": String(Math.ceil(Date.now() / 1000) + retryAfter),
-            },
-      );
-    case "500":
-      return xProblem(500, "Internal Server Error", "Something is broken. This is usually a temporary error.");
+      return retryAfter === undefined ? tooManyRequests() : limitedUntil(now + retryAfter * 1000);
+    case "502_html":
+      return badGateway();
+    case "token_revoked":
+      return unauthorized();
     case "credits_depleted":
       return xProblem(
         402,
@@ -29,18 +24,20 @@ export function xRefusal(kind: string, retryAfter: number | undefined): Response
         "UsageCapExceeded",
         "Usage cap exceeded: Monthly product cap",
         "https://api.twitter.com/2/problems/usage-capped",
-        {
-          period: "Monthly",
-          scope: "Product",
-        },
+        { period: "Monthly", scope: "Product" },
       );
     case "sender_restricted":
       return xProblem(403, "Forbidden", "This operation is not permitted.");
-    case "token_revoked":
-      return unauthorized();
-    case "502_html":
-      return HttpResponse.html("<html><body><h1>502 Bad Gateway</h1></body></html>", { status: 502 });
     default:
-      return undefined;
+      return xProblem(500, "Internal Server Error", "Something is broken. This is usually a temporary error.");
   }
+}
+
+/** X tells the moment, not the wait. */
+function limitedUntil(time: number): Response {
+  const answer = tooManyRequests();
+  answer.headers.set("x-rate-limit-limit", "15");
+  answer.headers.set("x-rate-limit-remaining", "0");
+  answer.headers.set("x-rate-limit-reset", String(Math.ceil(time / 1000)));
+  return answer;
 }

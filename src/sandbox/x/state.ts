@@ -1,7 +1,7 @@
 import type { SandboxClock } from "../clock.ts";
-import { createArrivals, type Arrivals } from "../journal.ts";
+import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 import { createWindows, type Windows } from "../window.ts";
-import { CAST, type Person } from "./people.ts";
+import { CAST, exists, type Person } from "./people.ts";
 
 export interface DirectMessage {
   readonly id: string;
@@ -30,6 +30,12 @@ export interface Code {
   readonly expiresAt: number;
 }
 
+export interface TokenGrant {
+  readonly grant_type: "authorization_code" | "refresh_token";
+  readonly user_id: string;
+  readonly at: number;
+}
+
 export interface XLimits {
   /** Messages in 15 minutes (X documents 15; 99 was seen live). */
   dmLimit: number;
@@ -43,14 +49,24 @@ export interface XLimits {
   lateCommitMs: number;
 }
 
+/** How the app is registered with X. */
+export interface XApp {
+  /** A public client has no secret. */
+  readonly publicClient?: boolean;
+  /** The callbacks, compared exactly; absent: `/social/callback` of anything on loopback, whatever its port. */
+  readonly redirectUris?: readonly string[];
+}
+
 /** X as the sandbox keeps it. */
 export interface XState {
   readonly clock: SandboxClock;
   readonly clientId: string;
   readonly clientSecret: string;
+  readonly app: XApp;
   readonly limits: XLimits;
   readonly people: Map<string, Person>;
-  readonly messages: DirectMessage[];
+  /** All messages, both ways. */
+  readonly messages: Arrivals<DirectMessage>;
   /** Accepted messages by recipient, complete. */
   readonly accepted: Map<string, number>;
   readonly codes: Map<string, Code>;
@@ -59,12 +75,12 @@ export interface XState {
   /** Refreshes asked with each token: a second one is a defect of the caller. */
   readonly refreshUses: Map<string, number>;
   readonly revokedFamilies: Set<string>;
+  readonly grants: Arrivals<TokenGrant>;
   readonly windows: Windows;
-  readonly requests: Arrivals<string>;
 }
 
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
-export const DOCUMENTED_LIMITS: XLimits = {
+const DOCUMENTED_LIMITS: XLimits = {
   dmLimit: 15,
   dmDayLimit: 1_440,
   dmReadLimit: 15,
@@ -72,29 +88,40 @@ export const DOCUMENTED_LIMITS: XLimits = {
   lateCommitMs: 0,
 };
 
-export function createXState(clock: SandboxClock, limits: Partial<XLimits>): XState {
+export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp): XState {
   return {
     clock,
     clientId: "sandbox-client",
     // Real secrets contain characters that percent-encoding would change.
     clientSecret: "sandbox-secret_with-marks",
+    app,
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),
-    messages: [],
+    messages: createArrivals(TEXTS_KEPT),
     accepted: new Map(),
     codes: new Map(),
     access: new Map(),
     refresh: new Map(),
     refreshUses: new Map(),
     revokedFamilies: new Set(),
+    grants: createArrivals(TEXTS_KEPT),
     windows: createWindows(),
-    requests: createArrivals(),
   };
+}
+
+export function findById(state: XState, id: string): Person | undefined {
+  const person = state.people.get(id);
+  return exists(person) ? person : undefined;
 }
 
 export function findByUsername(state: XState, username: string): Person | undefined {
   for (const person of state.people.values()) {
-    if (person.username.toLowerCase() === username.toLowerCase()) return person;
+    if (exists(person) && person.username.toLowerCase() === username.toLowerCase()) return person;
   }
   return undefined;
+}
+
+/** Everybody but the account itself. */
+export function others(state: XState): Person[] {
+  return [...state.people.values()].filter((person) => exists(person) && person.can_authorize !== true);
 }

@@ -19,3 +19,14 @@ export async function take<Element>(elements: AsyncIterable<Element>, count = In
   }
   return taken;
 }
+
+/**
+ * What a promise is refused with; undefined when it is kept. (The runner's own `rejects` holds up the event loop until
+ * the promise is settled, so a store that answers in a later turn would never answer.)
+ */
+export function refusalOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (fault: unknown) => fault,
+  );
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidAppend } from "../errors.ts";
 import type { NewEvent } from "../store.ts";
-import { newEvent, take } from "./events.ts";
+import { newEvent, refusalOf, take } from "./events.ts";
 import type { OpenStore } from "./open-store.ts";
 
 /** One byte more than any store has to take. */
@@ -40,7 +40,7 @@ export function refusalContract(open: OpenStore): void {
       test(`${what}, and appends nothing`, async () => {
         await using store = await open();
         const neighbour = store.append("b", [newEvent("Neighbour")]);
-        await expect(store.append(stream, events)).rejects.toBeInstanceOf(InvalidAppend);
+        expect(await refusalOf(store.append(stream, events))).toBeInstanceOf(InvalidAppend);
         await neighbour;
         expect((await take(store.read())).map((event) => event.type)).toEqual(["Neighbour"]);
       });
@@ -49,14 +49,14 @@ export function refusalContract(open: OpenStore): void {
     test("an expected version that cannot be one", async () => {
       await using store = await open();
       for (const expected of [-1, 1.5, Number.NaN]) {
-        await expect(store.append("a", [newEvent()], { expected })).rejects.toBeInstanceOf(InvalidAppend);
+        expect(await refusalOf(store.append("a", [newEvent()], { expected }))).toBeInstanceOf(InvalidAppend);
       }
     });
 
     test("an idempotency key out of bounds", async () => {
       await using store = await open();
       for (const key of Object.values(BAD_NAMES)) {
-        await expect(store.append("a", [newEvent()], { key })).rejects.toBeInstanceOf(InvalidAppend);
+        expect(await refusalOf(store.append("a", [newEvent()], { key }))).toBeInstanceOf(InvalidAppend);
       }
     });
   });

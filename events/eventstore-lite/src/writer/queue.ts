@@ -51,8 +51,8 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
     waiting.push(job);
     if (pumpScheduled || sent.length >= REQUESTS_SENT_MAX) return;
     pumpScheduled = true;
-    // At the end of this turn of the event loop: requests that were read together share the transaction.
-    setImmediate(() => {
+    // After the callers that are ready to append by now, so that they share the transaction.
+    queueMicrotask(() => {
       pumpScheduled = false;
       pump();
     });

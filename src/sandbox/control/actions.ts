@@ -1,0 +1,72 @@
+import { parseFault } from "../faults.ts";
+import { NETWORKS } from "../network.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { deliver } from "../x/mailbox.ts";
+import type { Person } from "../x/people.ts";
+import { findById, findByUsername, type XState } from "../x/state.ts";
+import { isRecord, Misuse } from "./misuse.ts";
+
+export function addFault({ faults }: Sandbox, body: unknown): void {
+  const fault = isRecord(body) ? parseFault(body) : undefined;
+  if (fault === undefined) throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter");
+  faults.add(fault);
+}
+
+export function clearFaults({ faults }: Sandbox, _body: unknown, query: URLSearchParams): void {
+  const network = NETWORKS.find((name) => name === query.get("network"));
+  faults.clear(network, query.get("kind") ?? undefined);
+}
+
+/** `{x: {dmLimit, ...}, slack: number, telegram: number}`, any of them. */
+export function setLimits({ x, slack, telegram }: Sandbox, body: unknown): void {
+  if (!isRecord(body)) throw new Misuse("limits want x, slack or telegram");
+  const limits = isRecord(body["x"]) ? body["x"] : {};
+  const unknown = Object.keys(limits).find((name) => !Object.hasOwn(x.limits, name));
+  if (unknown !== undefined) throw new Misuse(`X has no limit ${unknown}`);
+  Object.assign(x.limits, limits);
+  if (typeof body["slack"] === "number") slack.limit = body["slack"];
+  if (typeof body["telegram"] === "number") telegram.limit = body["telegram"];
+}
+
+/** Adds people, or replaces those with the same id. */
+export function putPeople({ x }: Sandbox, body: unknown): void {
+  if (!Array.isArray(body) || !body.every(isPerson))
+    throw new Misuse("people want a list of {id, username, name, ...}");
+  for (const person of body) x.people.set(person.id, person);
+}
+
+function isPerson(value: unknown): value is Person {
+  if (!isRecord(value)) return false;
+  const { id, username, name } = value;
+  return /^\d{1,19}$/.test(String(id)) && /^\w{1,15}$/.test(String(username)) && typeof name === "string";
+}
+
+/** Somebody writes to somebody on X: `{from, to, text}`, by id or handle. */
+export function receive({ x }: Sandbox, body: unknown): { id: string } {
+  const { from, to, text } = isRecord(body) ? body : {};
+  if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
+  return { id: deliver(x, idOf(x, from), idOf(x, to), text).id };
+}
+
+function idOf(x: XState, handleOrId: unknown): string {
+  const person =
+    typeof handleOrId === "string" ? (findById(x, handleOrId) ?? findByUsername(x, handleOrId)) : undefined;
+  if (person === undefined) throw new Misuse("from and to want ids or handles of people on X");
+  return person.id;
+}
+
+/** `{advanceMs, speed}`, one or both. */
+export function moveClock({ clock }: Sandbox, body: unknown): { now: number } {
+  const { advanceMs, speed } = isRecord(body) ? body : {};
+  if (typeof speed === "number") clock.setSpeed(speed);
+  if (typeof advanceMs === "number") clock.advance(advanceMs);
+  return { now: clock.now() };
+}
+
+/** The Telegram group becomes a supergroup: `{to}` is its new id, null takes it back. */
+export function migrate({ telegram }: Sandbox, body: unknown): void {
+  const { to } = isRecord(body) ? body : {};
+  const isChat = typeof to === "string" && /^-?\d+$/.test(to);
+  if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");
+  telegram.migratedTo = to ?? undefined;
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Fault } from "./faults.ts";
+import { metaRefusal } from "./meta/answers.ts";
+import type { Network } from "./network.ts";
+import { slackRefusal } from "./slack/answers.ts";
+import { cutOff, isSpoiled, SPOILED } from "./spoil.ts";
+import { telegramRefusal } from "./telegram/answers.ts";
+import { writeAnswer, writeHead } from "./transport.ts";
+import { xRefusal } from "./x/refusals.ts";
+
+/** One request to a network, and what is to happen to it. */
+export interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly network: Network;
+  /** The sandbox's time, ms since the epoch. */
+  readonly now: number;
+  /** Does what was asked, as the network would. */
+  handle(): Promise<Response>;
+}
+
+const REFUSALS: Record<Network, (fault: Fault, now: number) => Response> = {
+  x: xRefusal,
+  meta: metaRefusal,
+  slack: slackRefusal,
+  telegram: telegramRefusal,
+};
+
+/** Answers one request, or does to it what the fault says. */
+export async function serve(exchange: Exchange, fault: Fault | undefined): Promise<void> {
+  const { incoming, response, network, now, handle } = exchange;
+  if (fault === undefined) return writeAnswer(response, await handle(), now);
+  if (isSpoiled(fault.kind)) {
+    const answer = await handle();
+    writeHead(response, answer, now);
+    return SPOILED[fault.kind](response, Buffer.from(await answer.arrayBuffer()));
+  }
+  switch (fault.kind) {
+    // No answer ever: the request ends when the client has had enough.
+    case "timeout_before":
+      return;
+    case "timeout_after_delivery":
+      return void (await handle());
+    case "reset_before":
+      return cutOff(incoming);
+    case "reset_after_delivery":
+      await handle();
+      return cutOff(incoming);
+    case "redirect":
+      return writeAnswer(
+        response,
+        new Response(null, { status: 307, headers: { location: `/${network}/elsewhere` } }),
+        now,
+      );
+    default:
+      return writeAnswer(response, REFUSALS[network](fault, now), now);
+  }
+}

@@ -1,0 +1,64 @@
+import type { RequestHandler } from "msw";
+import type { SandboxClock } from "./clock.ts";
+import { createFaultBoard, type FaultBoard } from "./faults.ts";
+import { metaHandlers } from "./meta/handlers.ts";
+import { createMetaState, type MetaState } from "./meta/state.ts";
+import type { Origin } from "./network.ts";
+import { createSlackState, slackHandlers, type SlackState } from "./slack/handlers.ts";
+import { createTally, type Tally } from "./tally.ts";
+import { telegramHandlers } from "./telegram/handlers.ts";
+import { createTelegramState, type TelegramState } from "./telegram/state.ts";
+import { audienceHandlers } from "./x/audiences.ts";
+import { consentHandlers } from "./x/consent.ts";
+import { conversationHandlers } from "./x/conversations.ts";
+import { messageHandlers } from "./x/messages.ts";
+import { oauthHandlers } from "./x/oauth.ts";
+import { createXState, type XApp, type XLimits, type XState } from "./x/state.ts";
+import { userHandlers } from "./x/users.ts";
+
+/** Everything that the sandbox remembers: the networks as they are now. */
+export interface World {
+  readonly clock: SandboxClock;
+  readonly faults: FaultBoard;
+  readonly tally: Tally;
+  readonly x: XState;
+  readonly meta: MetaState;
+  readonly slack: SlackState;
+  readonly telegram: TelegramState;
+}
+
+export interface WorldOptions {
+  /** X's limits where they are not to be the documented ones. */
+  readonly x?: Partial<XLimits>;
+  readonly xApp?: XApp;
+}
+
+export function createWorld(clock: SandboxClock, { x = {}, xApp = {} }: WorldOptions): World {
+  return {
+    clock,
+    faults: createFaultBoard(),
+    tally: createTally(),
+    x: createXState(clock, x, xApp),
+    meta: createMetaState(clock),
+    slack: createSlackState(clock),
+    telegram: createTelegramState(clock),
+  };
+}
+
+export type Handlers = Readonly<Record<Origin, RequestHandler[]>>;
+
+export function handlersOf({ x, meta, slack, telegram }: World): Handlers {
+  return {
+    x: [
+      ...oauthHandlers(x),
+      ...userHandlers(x),
+      ...audienceHandlers(x),
+      ...messageHandlers(x),
+      ...conversationHandlers(x),
+    ],
+    "x-web": consentHandlers(x),
+    meta: metaHandlers(meta),
+    slack: slackHandlers(slack),
+    telegram: telegramHandlers(telegram),
+  };
+}

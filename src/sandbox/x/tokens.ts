@@ -1,0 +1,107 @@
+import { createHash, randomBytes } from "node:crypto";
+import { HttpResponse } from "msw";
+import { oauthError } from "./answers.ts";
+import type { Grant, TokenGrant, XState } from "./state.ts";
+
+/** "access token ... two hours": https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
+const ACCESS_LIFETIME_MS = 7_200_000;
+
+/** Six months, as users of the API report; X does not say. */
+const REFRESH_LIFETIME_MS = 182 * 24 * 3_600_000;
+
+/** The same words for a token that is unknown, used, revoked or expired; `invalid_grant` is not what X says. */
+const INVALID_TOKEN = "Value passed for the token was invalid.";
+
+export function secret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** A code for tokens. */
+export function exchange(state: XState, form: URLSearchParams): Response {
+  const missing = missingParameter(form, ["code", "redirect_uri", "code_verifier"]);
+  if (missing !== undefined) return missing;
+  const given = form.get("code") ?? "";
+  const code = state.codes.get(given);
+  // Single use, whatever comes of it.
+  state.codes.delete(given);
+  if (code === undefined || state.clock.now() >= code.expiresAt) {
+    return invalid("Value passed for the authorization code was invalid.");
+  }
+  if (form.get("redirect_uri") !== code.redirectUri) {
+    return invalid("Value passed for the redirect uri did not match the uri of the authorization code.");
+  }
+  if (challengeOf(form.get("code_verifier") ?? "") !== code.challenge) {
+    return invalid("Value passed for the code verifier did not match the code challenge.");
+  }
+  return issue(state, { userId: code.userId, scopes: code.scopes, family: secret() }, "authorization_code");
+}
+
+/** RFC 7636, S256. */
+function challengeOf(verifier: string): string {
+  return createHash("sha256").update(verifier).digest("base64url");
+}
+
+/** A new pair for a refresh token, which is then used up. */
+export function refresh(state: XState, form: URLSearchParams): Response {
+  const missing = missingParameter(form, ["refresh_token"]);
+  if (missing !== undefined) return missing;
+  const given = form.get("refresh_token") ?? "";
+  state.refreshUses.set(given, (state.refreshUses.get(given) ?? 0) + 1);
+  const grant = state.refresh.get(given);
+  const dead = grant === undefined || state.revokedFamilies.has(grant.family) || state.clock.now() >= grant.expiresAt;
+  if (dead) return invalid(INVALID_TOKEN);
+  if (grant.used) {
+    // A rotated token that comes again means that somebody has a copy: the whole family ends.
+    state.revokedFamilies.add(grant.family);
+    return invalid(INVALID_TOKEN);
+  }
+  grant.used = true;
+  for (const [token, { family }] of state.access) if (family === grant.family) state.access.delete(token);
+  return issue(state, grant, "refresh_token");
+}
+
+function issue(
+  state: XState,
+  { userId, scopes, family }: Omit<Grant, "expiresAt">,
+  grant_type: TokenGrant["grant_type"],
+): Response {
+  const now = state.clock.now();
+  const access_token = secret();
+  state.access.set(access_token, { userId, scopes, family, expiresAt: now + ACCESS_LIFETIME_MS });
+  state.grants.add({ grant_type, user_id: userId, at: now });
+  const answer = {
+    token_type: "bearer",
+    expires_in: ACCESS_LIFETIME_MS / 1000,
+    access_token,
+    scope: scopes.join(" "),
+  };
+  if (!scopes.includes("offline.access")) return HttpResponse.json(answer);
+  const refresh_token = secret();
+  state.refresh.set(refresh_token, { userId, scopes, family, expiresAt: now + REFRESH_LIFETIME_MS, used: false });
+  return HttpResponse.json({ ...answer, refresh_token });
+}
+
+/** A refresh token ends everything that came from it (RFC 7009, 2.1); an access token only itself. */
+export function revoke(state: XState, form: URLSearchParams): Response {
+  const missing = missingParameter(form, ["token"]);
+  if (missing !== undefined) return missing;
+  const token = form.get("token") ?? "";
+  const grant = state.refresh.get(token);
+  if (grant !== undefined) state.revokedFamilies.add(grant.family);
+  state.access.delete(token);
+  return HttpResponse.json({ revoked: true });
+}
+
+/** What happens when the person removes the app in X's settings: every token dies at once. */
+export function revokeAll(state: XState): void {
+  for (const { family } of [...state.access.values(), ...state.refresh.values()]) state.revokedFamilies.add(family);
+}
+
+function missingParameter(form: URLSearchParams, names: readonly string[]): Response | undefined {
+  const missing = names.find((name) => !form.get(name));
+  return missing === undefined ? undefined : invalid(`Missing required parameter [${missing}].`);
+}
+
+function invalid(description: string): Response {
+  return oauthError(400, "invalid_request", description);
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import type { ChannelName } from "../../events/channel.ts";
+import { createAnnounce } from "../../src/delivery/announce.ts";
+import type { Logger } from "../../src/log.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { openHouse } from "./house.ts";
+
+function silent(warned: string[] = []): Logger {
+  return { debug() {}, info() {}, warn: (text) => warned.push(text), error() {} };
+}
+
+test("an occasion is announced once, over restarts too", async () => {
+  const file = newLogFile();
+  for (let life = 0; life < 2; life++) {
+    await using house = await openHouse({ file });
+    const announce = createAnnounce(house.journal, ["chat"], silent());
+    await announce("the grant is dead", "grant/1");
+    await announce("the grant is dead", "grant/1");
+    expect((await house.told("NotificationRequested")).map(({ data }) => data)).toEqual([
+      { message: "the grant is dead", service: "reachlog", level: "critical" },
+    ]);
+  }
+});
+
+const ways: [string, ChannelName[], ChannelName | undefined, string[]][] = [
+  ["chat", ["ads", "chat", "messaging"], undefined, ["NotificationRequested"]],
+  ["messaging where chat is what failed", ["chat", "messaging"], "chat", ["MessageRequested"]],
+  ["messaging where there is no chat", ["ads", "messaging"], undefined, ["MessageRequested"]],
+  ["the service's own log where nothing else is left", ["ads", "chat"], "chat", []],
+];
+
+test.each(ways)("it is told on %s", async (_name, configured, failed, types) => {
+  const warned: string[] = [];
+  await using house = await openHouse({ file: newLogFile() });
+  await createAnnounce(house.journal, configured, silent(warned))("look here", "key", failed);
+  const told = await house.told("NotificationRequested", "MessageRequested");
+  expect(told.map(({ type }) => type as string)).toEqual(types);
+  expect(warned).toEqual(types.length === 0 ? ["look here"] : []);
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import type { Fact } from "../../src/journal.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "./fake-channel.ts";
+import { NOTIFY, openHouse } from "./house.ts";
+
+const TEST: Fact = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
+
+test("a notification goes to chat alone and a message to messaging alone, as they were told", async () => {
+  const channels = [fakeChannel("ads"), fakeChannel("chat"), fakeChannel("messaging")];
+  await using house = await openHouse({ file: newLogFile(), channels });
+  await house.tell(NOTIFY, { type: "MessageRequested", data: { text: "hello" } });
+  await house.settled();
+  const [request, message] = await house.told("NotificationRequested", "MessageRequested");
+  const of = (event = request) => ({ id: event?.id ?? "", time: event?.time ?? "" });
+  expect(channels.map(({ sent }) => sent)).toEqual([
+    [],
+    [{ kind: "notification", ...of(), message: "disk is full", service: "backup", level: "error" }],
+    [{ kind: "message", ...of(message), text: "hello" }],
+  ]);
+});
+
+describe("a test", () => {
+  test("is one attempt", async () => {
+    const channels = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("messaging")];
+    await using house = await openHouse({ file: newLogFile(), channels });
+    await house.tell(TEST);
+    await house.settled();
+    expect(channels.map(({ sent }) => sent.map(({ kind }) => kind))).toEqual([["test"], ["test"]]);
+    expect((await house.told("ChannelDispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
+      [1, false],
+    ]);
+  });
+
+  test("is made at once though the channel is paused and a notification waits before it", async () => {
+    const chat = fakeChannel("chat", ({ kind }) => (kind === "test" ? DELIVERED : throttled(60_000)));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.tell(NOTIFY);
+    await house.time.armed();
+    await house.tell(NOTIFY, { type: "ChannelTestRequested", data: { channels: ["chat"] } });
+    await chat.until(2);
+    expect(chat.sent.map(({ kind }) => kind)).toEqual(["notification", "test"]);
+  });
+
+  test("found long after it was asked for is skipped: nobody waits for it any more", async () => {
+    const file = newLogFile();
+    const chat = fakeChannel("chat");
+    await using stopped = await openHouse({ file });
+    await stopped.tell(TEST);
+    stopped.time.advance(60_001);
+    await using house = await openHouse({ file, channels: [chat], time: stopped.time });
+    await house.settled("chat");
+    expect(chat.sent).toEqual([]);
+    expect((await house.told("ChannelDispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+  });
+});
+
+test("a notification found long after it was asked for is delivered: it was promised", async () => {
+  const file = newLogFile();
+  const chat = fakeChannel("chat");
+  await using stopped = await openHouse({ file });
+  await stopped.tell(NOTIFY);
+  stopped.time.advance(24 * 3_600_000);
+  await using house = await openHouse({ file, channels: [chat], time: stopped.time });
+  await house.settled("chat");
+  expect(chat.sent.length).toBe(1);
+});

@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { isSettled, pendingOf } from "../../projections/deliveries.ts";
+import type { DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
+import { eventually, openHouse } from "./house.ts";
+
+/** What becomes of each dispatch in turn: how often it fails before its end. */
+const fate = fc.record({
+  failures: fc.constantFrom(0, 0, 0, 1, 2),
+  end: fc.constantFrom<DispatchResult>(DELIVERED, DELIVERED, DELIVERED, REFUSED, IN_DOUBT),
+});
+
+test("stopped anywhere and started again, nothing owed is forgotten and nothing settled is sent again", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 30 }), fc.nat(40), async (fates, stopAfter) => {
+      const file = newLogFile();
+      // The network outlives the service, so one channel serves both lives.
+      const order: string[] = [];
+      const chat = fakeChannel("chat", ({ id }, attempt) => {
+        if (!order.includes(id)) order.push(id);
+        const { failures = 0, end = DELIVERED } = fates[order.indexOf(id)] ?? {};
+        return attempt <= failures ? UNAVAILABLE : end;
+      });
+      const ended = async (of: number): Promise<void> => {
+        await using house = await openHouse({ file, channels: [chat] });
+        house.time.flow();
+        if (of > 0) await house.clicks(of);
+        // Some are settled then, some wait for their retry, some were not yet tried.
+        await (of > 0 ? chat.until(Math.min(stopAfter, of)) : house.settled());
+      };
+      await ended(fates.length);
+      await ended(0);
+      await using house = await openHouse({ file });
+      const outcomes = await house.told("ChannelDispatched", "ChannelDispatchInDoubt", "ChannelDispatchAbandoned");
+      expect(outcomes.map(({ data }) => data.event_id).toSorted()).toEqual(
+        (await house.told("LinkClicked")).map(({ id }) => id).toSorted(),
+      );
+      const sends = (id: string) => chat.sent.filter((one) => one.id === id).length;
+      expect(order.map(sends)).toEqual(fates.map(({ failures }) => failures + 1));
+      for (const { data } of outcomes) expect(data.attempt).toBe(sends(data.event_id));
+    }),
+    { numRuns: 40 },
+  );
+}, 60_000);
+
+test("one that waits for its retry is taken up with its attempts and its time, however far the rest went on", async () => {
+  const file = newLogFile();
+  const chat = fakeChannel("chat", (_dispatch, attempt) =>
+    chat.sent.length === 1 || (attempt === 2 && chat.sent.length === 302) ? UNAVAILABLE : DELIVERED,
+  );
+  {
+    await using house = await openHouse({ file, channels: [chat] });
+    await house.clicks(301);
+    await eventually(house.projector, () => pendingOf(house.projector.state("deliveries").chat) === 1);
+  }
+  expect(chat.sent.length).toBe(301);
+  await using house = await openHouse({ file, channels: [chat] });
+  const { clicks } = house.projector.state("deliveries").chat.lanes;
+  // A restart reads nothing that is settled, and the state is small though the oldest click is still owed.
+  expect(clicks.settled_below).toBeGreaterThan(300);
+  expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
+  expect(isSettled(clicks, 1)).toBe(false);
+  expect(await house.time.armed()).toBe(1_000);
+  expect(chat.sent.length).toBe(301);
+  house.time.flow();
+  await house.settled();
+  expect(chat.sent.slice(301).map(({ id }) => id)).toEqual([chat.sent[0]?.id ?? "", chat.sent[0]?.id ?? ""]);
+  expect((await house.told("ChannelDispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
+});
+
+test("what was owed to a channel while it was not configured is delivered once it is", async () => {
+  const file = newLogFile();
+  {
+    await using house = await openHouse({ file });
+    await house.clicks(3, ["chat"]);
+  }
+  const chat = fakeChannel("chat");
+  await using house = await openHouse({ file, channels: [chat] });
+  await house.settled();
+  expect(chat.sent.length).toBe(3);
+});

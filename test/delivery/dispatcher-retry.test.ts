@@ -1,0 +1,157 @@
+import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
+import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
+import type { Journal } from "../../src/journal.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";
+import { NOTIFY, openHouse } from "./house.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("what failed is tried again when its time has come, and not before", async () => {
+  const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 3 ? UNAVAILABLE : DELIVERED));
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(1);
+  for (const [attempt, ceiling] of [
+    [1, 2_000],
+    [2, 6_400],
+  ] as const) {
+    expect(await house.time.armed()).toBe(ceiling / 2);
+    expect(chat.sent.length).toBe(attempt);
+    house.time.ring();
+    await chat.until(attempt + 1);
+  }
+  await house.settled();
+  const told = await house.told("ChannelDispatchFailed", "ChannelDispatched");
+  expect(told.map(({ type, data }) => [type, data.attempt])).toEqual([
+    ["ChannelDispatchFailed", 1],
+    ["ChannelDispatchFailed", 2],
+    ["ChannelDispatched", 3],
+  ]);
+});
+
+test("after eight attempts over about an hour it is a dead letter", async () => {
+  const chat = fakeChannel("chat", () => UNAVAILABLE);
+  await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0.999 });
+  const start = house.time.clock();
+  house.time.flow();
+  await house.clicks(1);
+  await house.settled();
+  expect(chat.sent.length).toBe(ATTEMPTS_MAX);
+  const [letter] = await house.told("ChannelDispatchAbandoned");
+  expect(letter?.data).toMatchObject({ attempt: 8, refused: false, status: 503, channel: "chat" });
+  const took = house.time.clock() - start;
+  expect(took).toBeGreaterThan(HOUR_MS * 0.75);
+  expect(took).toBeLessThan(HOUR_MS * 1.1);
+});
+
+test.each([
+  ["in doubt", IN_DOUBT, "ChannelDispatchInDoubt"],
+  ["refused", REFUSED, "ChannelDispatchAbandoned"],
+  ["skipped", { outcome: "skipped", reason: "too_old" }, "ChannelDispatchSkipped"],
+] as const)("what is %s is not tried again", async (_name, result, type) => {
+  const chat = fakeChannel("chat", () => result);
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  house.time.flow();
+  await house.clicks(3);
+  await house.settled();
+  expect(chat.sent.length).toBe(3);
+  expect((await house.told(type)).length).toBe(3);
+});
+
+describe("a network that asks for less", () => {
+  test("is left alone as long as it says, with all that waits", async () => {
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(3);
+    expect(await house.time.armed()).toBe(17_000);
+    expect(chat.sent.length).toBe(1);
+    // Asking for less is no sign of being broken.
+    expect(house.delivery.circuit("chat")).toBe("closed");
+    house.time.ring();
+    await house.settled();
+    expect(chat.sent.length).toBe(4);
+  });
+
+  test("is left alone for a second when it does not say how long", async () => {
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled() : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await house.clicks(2);
+    expect(await house.time.armed()).toBe(1_000);
+    house.time.ring();
+    await house.settled();
+  });
+
+  test("holds back what is sent directly too", async () => {
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(1);
+    await house.time.armed();
+    await house.tell(NOTIFY);
+    expect(await house.time.armed()).toBe(17_000);
+    expect(chat.sent.length).toBe(1);
+    house.time.flow();
+    await house.settled();
+    expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification", "click"]);
+  });
+});
+
+describe("a broken network", () => {
+  test("is probed with one dispatch once its circuit has been open, and used again when that succeeds", async () => {
+    const probe = gate();
+    let down = true;
+    const chat = fakeChannel("chat", () => (down ? UNAVAILABLE : chat.sent.length === 6 ? probe.answer : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await house.clicks(30);
+    expect(await house.time.armed()).toBe(1_000);
+    expect([chat.sent.length, house.delivery.circuit("chat")]).toEqual([5, "open"]);
+    down = false;
+    house.time.ring();
+    await chat.until(6);
+    expect(house.delivery.circuit("chat")).toBe("half_open");
+    expect(chat.inFlightMax).toBe(1);
+    probe.open();
+    await house.settled();
+    expect(house.delivery.circuit("chat")).toBe("closed");
+  });
+});
+
+test("a retry that is due does not wait for another dispatch that hangs", async () => {
+  const stuck = gate();
+  const chat = fakeChannel("chat", (_dispatch, attempt) => {
+    if (chat.sent.length === 2) return stuck.answer;
+    return chat.sent.length === 3 && attempt === 1 ? UNAVAILABLE : DELIVERED;
+  });
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(1);
+  await house.settled();
+  // One success widened the window to two.
+  await house.clicks(2);
+  await chat.until(3);
+  await house.time.armed();
+  house.time.ring();
+  await chat.until(4);
+  expect(chat.sent[3]?.id).toBe(chat.sent[2]?.id ?? "");
+  stuck.open();
+  await house.settled();
+});
+
+test("an outcome that the log could not take is recorded later, and the dispatch is not sent again", async () => {
+  let full = true;
+  const onFullDisk = (journal: Journal): Journal => ({
+    ...journal,
+    append: (...args) => {
+      if (!full) return journal.append(...args);
+      full = false;
+      return Promise.reject(new StoreFull());
+    },
+  });
+  const chat = fakeChannel("chat");
+  await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap: onFullDisk });
+  house.time.flow();
+  await house.clicks(1);
+  await house.settled();
+  expect(chat.sent.length).toBe(1);
+  expect(house.faults).toEqual(["a dispatch could not be recorded"]);
+  expect((await house.told("ChannelDispatched")).map(({ data }) => data.attempt)).toEqual([1]);
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import { CHANNELS } from "../../events/channel.ts";
+import { WINDOW_ITEMS } from "../../src/delivery/lane.ts";
+import { WINDOW_MAX } from "../../src/delivery/pace.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
+import { eventually, NOTIFY, openHouse } from "./house.ts";
+
+describe("every click", () => {
+  test("is delivered once to each channel that it names, and each outcome is in the log", async () => {
+    const channels = CHANNELS.map((name) => fakeChannel(name));
+    await using house = await openHouse({ file: newLogFile(), channels });
+    await house.clicks(20);
+    await house.clicks(5, ["ads"]);
+    await house.settled();
+    expect(channels.map(({ sent }) => sent.length)).toEqual([25, 20, 20]);
+    for (const { sent } of channels) expect(new Set(sent.map(({ id }) => id)).size).toBe(sent.length);
+    const told = await house.told("ChannelDispatched");
+    expect(new Set(told.map(({ data }) => `${data.channel} ${data.event_id}`)).size).toBe(65);
+    expect(told.every(({ data, stream }) => stream === `delivery-${data.channel}` && data.attempt === 1)).toBe(true);
+  });
+
+  test("reaches the channel as it was recorded", async () => {
+    const ads = fakeChannel("ads");
+    await using house = await openHouse({ file: newLogFile(), channels: [ads] });
+    await house.tell({
+      type: "LinkClicked",
+      data: {
+        event: "signup",
+        domain: "go.example",
+        short_code: "autumn",
+        original_url: "https://example.com/?a=1",
+        ip: "203.0.113.7",
+        user_agent: "Mozilla/5.0",
+        bot: true,
+        channels: ["ads"],
+      },
+    });
+    await house.settled();
+    const [click] = await house.told("LinkClicked");
+    expect(ads.sent).toEqual([
+      {
+        kind: "click",
+        id: click?.id ?? "",
+        time: click?.time ?? "",
+        event: "signup",
+        domain: "go.example",
+        shortCode: "autumn",
+        originalUrl: "https://example.com/?a=1",
+        ip: "203.0.113.7",
+        userAgent: "Mozilla/5.0",
+        bot: true,
+      },
+    ]);
+  });
+
+  test("is delivered once though there are more of them than the window holds", async () => {
+    const CLICKS = 1_000;
+    expect(CLICKS).toBeGreaterThan(3 * WINDOW_ITEMS);
+    const chat = fakeChannel("chat");
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(CLICKS);
+    await house.settled();
+    expect(chat.sent.length).toBe(CLICKS);
+    expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(CLICKS);
+    expect(chat.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
+    const { clicks } = house.projector.state("deliveries").chat.lanes;
+    expect(clicks).toMatchObject({ above: new Map(), retries: new Map(), settled_below: house.projector.position + 1 });
+  });
+});
+
+test("what is sent directly overtakes the clicks that wait", async () => {
+  const first = gate();
+  const chat = fakeChannel("chat", (_dispatch, attempt) =>
+    chat.sent.length === 1 && attempt === 1 ? first.answer : DELIVERED,
+  );
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(50);
+  await chat.until(1);
+  await house.tell(NOTIFY);
+  first.open();
+  await house.settled();
+  expect(chat.sent.findIndex(({ kind }) => kind === "notification")).toBe(1);
+});
+
+describe("a channel in trouble slows no other", () => {
+  test("when it hangs", async () => {
+    const stuck = gate();
+    const channels = [fakeChannel("chat", () => stuck.answer), fakeChannel("messaging")];
+    await using house = await openHouse({ file: newLogFile(), channels });
+    await house.clicks(40);
+    await house.settled("messaging");
+    expect(channels.map(({ sent }) => sent.length)).toEqual([1, 40]);
+    stuck.open();
+  });
+
+  test("when it fails", async () => {
+    const channels = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("messaging")];
+    await using house = await openHouse({ file: newLogFile(), channels });
+    await house.clicks(40);
+    await house.settled("messaging");
+    await house.time.armed();
+    // Its circuit is open, so the rest was not even tried.
+    expect(house.delivery.circuit("chat")).toBe("open");
+    expect(house.delivery.circuit("messaging")).toBe("closed");
+    expect(channels[0]?.sent.length).toBeLessThanOrEqual(5);
+  });
+});
+
+test("a fault of the channel's own code is in doubt, told to the log, and stops nothing", async () => {
+  const chat = fakeChannel("chat", () => {
+    if (chat.sent.length === 1) throw new TypeError("undefined is not a function: ann@example.com");
+    return DELIVERED;
+  });
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(3);
+  await house.settled();
+  expect(chat.sent.length).toBe(3);
+  const [doubt] = await house.told("ChannelDispatchInDoubt");
+  expect(doubt?.data.detail).not.toContain("ann@example.com");
+  expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
+});
+
+test("an orderly stop waits for what is in flight, records it, and starts nothing more", async () => {
+  const file = newLogFile();
+  const held = gate();
+  const chat = fakeChannel("chat", () => held.answer);
+  const house = await openHouse({ file, channels: [chat] });
+  await house.clicks(5);
+  await chat.until(1);
+  const stopped = house[Symbol.asyncDispose]();
+  held.open();
+  await stopped;
+  expect(chat.sent.length).toBe(1);
+  expect(house.faults).toEqual([]);
+  await using again = await openHouse({ file });
+  expect((await again.told("ChannelDispatched")).length).toBe(1);
+});
+
+test("a refusal of the whole channel is announced for another channel to tell, once a day and reason", async () => {
+  const chat = fakeChannel("chat", () => ({ outcome: "refused", detail: "no_service", channel: true }));
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(1);
+  await house.settled();
+  const [told] = house.announced;
+  expect(told).toEqual([expect.stringContaining("no_service"), "refused/chat/no_service/2026-11-20", "chat"]);
+  await eventually(house.projector, () => house.projector.state("deliveries").chat.dead === 1);
+});

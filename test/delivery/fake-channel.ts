@@ -1,0 +1,64 @@
+import type { ChannelName } from "../../events/channel.ts";
+import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
+
+export const DELIVERED: DispatchResult = { outcome: "delivered", status: 200 };
+export const UNAVAILABLE: DispatchResult = { outcome: "retryable", status: 503, detail: "503" };
+export const IN_DOUBT: DispatchResult = { outcome: "in_doubt", detail: "the answer did not come" };
+export const REFUSED: DispatchResult = { outcome: "refused", status: 400, detail: "malformed", channel: false };
+
+export function throttled(retryAfterMs?: number): DispatchResult {
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return { outcome: "retryable", status: 429, detail: "429", ...wait };
+}
+
+/** What a network answers; `attempt` counts the sends of this dispatch, from 1. */
+export type Answer = (dispatch: Dispatch, attempt: number) => DispatchResult | Promise<DispatchResult>;
+
+/** A network in memory that answers as the test says and remembers what it was sent. */
+export interface FakeChannel extends Channel {
+  readonly sent: readonly Dispatch[];
+  /** The most that were in flight at once. */
+  readonly inFlightMax: number;
+  /** Resolves once `count` sends have begun. */
+  until(count: number): Promise<void>;
+}
+
+export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED): FakeChannel {
+  const sent: Dispatch[] = [];
+  const attempts = new Map<string, number>();
+  let waiters: { count: number; resolve: () => void }[] = [];
+  let inFlight = 0;
+  let inFlightMax = 0;
+  return {
+    name,
+    network: `fake ${name}`,
+    sent,
+    get inFlightMax() {
+      return inFlightMax;
+    },
+    until(count) {
+      if (sent.length >= count) return Promise.resolve();
+      return new Promise((resolve) => waiters.push({ count, resolve }));
+    },
+    async send(dispatch) {
+      sent.push(dispatch);
+      inFlightMax = Math.max(inFlightMax, ++inFlight);
+      const attempt = (attempts.get(dispatch.id) ?? 0) + 1;
+      attempts.set(dispatch.id, attempt);
+      for (const { resolve } of waiters.filter(({ count }) => count <= sent.length)) resolve();
+      waiters = waiters.filter(({ count }) => count > sent.length);
+      try {
+        return await answer(dispatch, attempt);
+      } finally {
+        inFlight--;
+      }
+    },
+    check: () => Promise.resolve({ ok: true, detail: "" }),
+  };
+}
+
+/** An answer that is given when the test says so. */
+export function gate(): { readonly answer: Promise<DispatchResult>; open(result?: DispatchResult): void } {
+  const { promise, resolve } = Promise.withResolvers<DispatchResult>();
+  return { answer: promise, open: (result = DELIVERED) => resolve(result) };
+}

@@ -1,0 +1,104 @@
+import { openSqliteStore } from "eventstore-lite";
+import { codec, type EventType, type Recorded } from "../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { pendingOf } from "../../projections/deliveries.ts";
+import { makeId } from "../../src/clock.ts";
+import type { Announce } from "../../src/delivery/announce.ts";
+import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
+import { startDispatcher } from "../../src/delivery/dispatcher.ts";
+import { createJournal, STREAMS, type Fact, type Journal } from "../../src/journal.ts";
+import type { Logger } from "../../src/log.ts";
+import type { Channel } from "../../src/networks/network.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+import { fakeTime, type FakeTime } from "./fake-time.ts";
+
+const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
+
+/** A real log with its projections and dispatchers, on a clock of the test's. Disposing it is an orderly stop. */
+export interface House extends AsyncDisposable {
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly delivery: Delivery;
+  readonly time: FakeTime;
+  readonly announced: readonly Parameters<Announce>[];
+  readonly faults: readonly string[];
+  /** Appends facts in one append and answers the position of the first. */
+  tell(...facts: Fact[]): Promise<number>;
+  clicks(count: number, channels?: ChannelName[]): Promise<number>;
+  /** Resolves once nothing is pending any more; of these channels only, when some are given. */
+  settled(...channels: ChannelName[]): Promise<void>;
+  /** The events of the types, as the log has them now. */
+  told<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
+}
+
+export interface HouseOptions {
+  readonly file: string;
+  readonly channels?: readonly Channel[];
+  readonly time?: FakeTime;
+  /** In [0, 1). */
+  readonly random?: () => number;
+  /** Stands between the dispatchers and the log. */
+  readonly wrap?: (journal: Journal) => Journal;
+}
+
+export async function openHouse({ file, channels = [], wrap = (journal) => journal, ...options }: HouseOptions) {
+  const { time = fakeTime(), random = () => 0.5 } = options;
+  await using stack = new AsyncDisposableStack();
+  const store = stack.use(await openSqliteStore({ file, codec, clock: time.clock }));
+  const journal = createJournal(store, makeId);
+  const projector = stack.use(await startProjector(store));
+  const announced: Parameters<Announce>[] = [];
+  const faults: string[] = [];
+  const log: Logger = { debug() {}, info() {}, warn() {}, error: (message) => faults.push(message) };
+  const announce: Announce = (...told) => Promise.resolve(void announced.push(told));
+  const common = { journal: wrap(journal), projector, clock: time.clock, timer: time.timer, random, log, announce };
+  const dispatchers = channels.map((channel) => stack.use(startDispatcher({ ...common, channel })));
+  const delivery = createDelivery(journal, projector, dispatchers);
+  const parts = stack.move();
+
+  const tell = async (...facts: Fact[]): Promise<number> => {
+    const { first, last } = await journal.append(STREAMS.requests, facts, { caller: "test" });
+    await projector.until(last);
+    return first;
+  };
+  const house: House = {
+    journal,
+    projector,
+    delivery,
+    time,
+    announced,
+    faults,
+    tell,
+    clicks(count, to = channels.map(({ name }) => name)) {
+      const click: Fact = { type: "LinkClicked", data: { ...LINK, channels: to } };
+      return tell(...Array.from({ length: count }, () => click));
+    },
+    settled: (...wanted) => eventually(projector, () => pending(projector, wanted) === 0),
+    async told<T extends EventType>(...types: T[]) {
+      return (await Array.fromAsync(store.read({ types }))) as Recorded<T>[];
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+  return house;
+}
+
+export const NOTIFY: Fact = {
+  type: "NotificationRequested",
+  data: { message: "disk is full", service: "backup", level: "error" },
+};
+
+/** Resolves as soon as `holds` does, looked at after each event. */
+export async function eventually(projector: Projector, holds: () => boolean): Promise<void> {
+  if (holds()) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const unlisten = projector.listen(() => {
+    if (holds()) resolve();
+  });
+  await promise;
+  unlisten();
+}
+
+function pending(projector: Projector, channels: readonly ChannelName[]): number {
+  const state = projector.state("deliveries");
+  return (channels.length === 0 ? CHANNELS : channels).reduce((sum, name) => sum + pendingOf(state[name]), 0);
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import type { DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
+import { NOTIFY, openHouse } from "./house.ts";
+
+/** Longer than any of these tests may take: what is waited for comes by itself. */
+const LONG_MS = 60_000;
+
+describe("waiting for the end of a dispatch", () => {
+  const ends: [string, DispatchResult, object][] = [
+    ["delivered", DELIVERED, { status: "delivered", latencyMs: 0 }],
+    ["skipped", { outcome: "skipped", reason: "too_old" }, { status: "skipped", detail: "too_old" }],
+    ["in doubt", IN_DOUBT, { status: "in_doubt", detail: "the answer did not come" }],
+    ["refused", REFUSED, { status: "failed", detail: "malformed" }],
+  ];
+
+  test.each(ends)("tells that it was %s, whether one waited before or asks afterwards", async (_name, result, told) => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => held.answer);
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    const position = await house.tell(NOTIFY);
+    const before = house.delivery.settled("chat", position, LONG_MS);
+    held.open(result);
+    expect(await before).toEqual(told as never);
+    expect(await house.delivery.settled("chat", position, LONG_MS)).toEqual(told as never);
+  });
+
+  test("goes on over failures, to the last", async () => {
+    const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 4 ? UNAVAILABLE : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    house.time.flow();
+    const position = await house.tell(NOTIFY);
+    expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
+    expect(chat.sent.length).toBe(4);
+  });
+
+  test("ends without an answer when it takes too long", async () => {
+    const held = gate();
+    await using house = await openHouse({ file: newLogFile(), channels: [fakeChannel("chat", () => held.answer)] });
+    const position = await house.tell(NOTIFY);
+    expect(await house.delivery.settled("chat", position, 1)).toBeUndefined();
+    held.open();
+    expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
+  });
+
+  test("tells each of several who wait, and each of its own dispatch and channel", async () => {
+    const held = gate();
+    const channels = [fakeChannel("chat", () => held.answer), fakeChannel("messaging", () => REFUSED)];
+    await using house = await openHouse({ file: newLogFile(), channels });
+    const both = await house.tell({ type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } });
+    const other = await house.tell(NOTIFY);
+    const waits = [
+      house.delivery.settled("chat", both, LONG_MS),
+      house.delivery.settled("chat", both, LONG_MS),
+      house.delivery.settled("messaging", both, LONG_MS),
+      house.delivery.settled("chat", other, LONG_MS),
+    ];
+    held.open();
+    expect((await Promise.all(waits)).map((settlement) => settlement?.status)).toEqual([
+      "delivered",
+      "delivered",
+      "failed",
+      "delivered",
+    ]);
+  });
+
+  test("is not misled by the other lane, which is settled far beyond", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", ({ kind }) => (kind === "notification" ? held.answer : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(2);
+    await house.settled();
+    const position = await house.tell(NOTIFY);
+    await chat.until(3);
+    const { direct, clicks } = house.projector.state("deliveries").chat.lanes;
+    expect(direct.settled).toBe(0);
+    await house.clicks(20);
+    held.open();
+    expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
+    expect(clicks.settled_below).toBeGreaterThan(0);
+  });
+
+  test("finds what an earlier life of the service settled", async () => {
+    const file = newLogFile();
+    let position = 0;
+    {
+      await using house = await openHouse({ file, channels: [fakeChannel("chat", () => REFUSED)] });
+      position = await house.tell(NOTIFY);
+      await house.settled();
+      await house.clicks(30);
+      await house.settled();
+    }
+    await using again = await openHouse({ file, channels: [fakeChannel("chat")] });
+    expect(await again.delivery.settled("chat", position, LONG_MS)).toEqual({ status: "failed", detail: "malformed" });
+  });
+});
+
+test("configured are the channels that have a dispatcher, in their fixed order", async () => {
+  const channels = [fakeChannel("messaging"), fakeChannel("ads")];
+  await using house = await openHouse({ file: newLogFile(), channels });
+  expect(house.delivery.configured).toEqual(["ads", "messaging"]);
+  expect(house.delivery.circuit("chat")).toBeUndefined();
+  expect(house.delivery.circuit("ads")).toBe("closed");
+});

@@ -1,0 +1,177 @@
+import { describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored } from "eventstore-lite";
+import * as fc from "fast-check";
+import { codec, compileSpecs, createCodec, eventSpecs, InvalidEvent, makeEvent } from "../../events/catalog.ts";
+import { defineEvent } from "../../events/event.ts";
+import { anyEvent } from "./from-schema.ts";
+import { newLogFile } from "./temporary-log.ts";
+
+const ID = "019a9f00-0000-7000-8000-000000000001";
+
+const message = makeEvent("MessageRequested", ID, { text: "hello" }, { caller: "ann" });
+
+function stored(event: NewEvent): Stored<NewEvent> {
+  return {
+    ...event,
+    position: 7,
+    stream: "requests",
+    version: 3,
+    time: "2026-11-20T10:00:00.000Z",
+    hash: "0".repeat(64),
+  };
+}
+
+function refusal(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof InvalidEvent) return error.message;
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+test("an event of the catalog passes both ways unchanged", () => {
+  expect(codec.encode(message)).toEqual(message);
+  expect(codec.decode(stored(message))).toEqual(stored(message) as never);
+});
+
+test("makeEvent stamps the current schema version over whatever it is given", () => {
+  expect(message.meta).toEqual({ schema: 1, caller: "ann" });
+  expect(refusal(() => makeEvent("Nonsense" as "MessageRequested", ID, { text: "" }, {}))).toContain("Nonsense");
+});
+
+describe("a broken event is refused, on the way in and on the way out", () => {
+  const secret = "ann@example.com";
+  const direct = { event_id: ID, channel: "chat" };
+  const broken: [string, NewEvent, string][] = [
+    ["wrong type", { ...message, data: { text: { secret } } }, "/text"],
+    ["missing field", { ...message, data: {} }, "/text"],
+    ["unknown field", { ...message, data: { text: "x", more: secret } }, "/more"],
+    ["no object", { ...message, data: secret }, "MessageRequested"],
+    ["null", { ...message, data: null }, "MessageRequested"],
+    [
+      "outside of a closed set",
+      { ...message, type: "ChannelDispatchRetryRequested", data: { ...direct, source: 1, channel: secret } },
+      "/channel",
+    ],
+    ["a fraction", { ...message, type: "ChannelDispatchRetryRequested", data: { ...direct, source: 1.5 } }, "/source"],
+  ];
+
+  test.each(broken)("%s", (_name, event, path) => {
+    const written = refusal(() => codec.encode(event as never));
+    const read = refusal(() => codec.decode(stored(event)));
+    for (const told of [written, read]) {
+      expect(told).toContain(event.type);
+      expect(told).toContain(path);
+      expect(told).not.toContain(secret);
+    }
+    expect(read).toContain("at 7");
+  });
+
+  test("an unknown type", () => {
+    const event = { ...message, type: "Nonsense" };
+    expect(refusal(() => codec.encode(event as never))).toContain("unknown event type Nonsense");
+    expect(refusal(() => codec.decode(stored(event)))).toContain("unknown event type Nonsense");
+  });
+
+  test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {
+    const event = { ...message, meta };
+    expect(refusal(() => codec.encode(event as never))).toContain("MessageRequested has no schema version");
+    expect(refusal(() => codec.decode(stored(event)))).toContain("MessageRequested has no schema version");
+  });
+
+  test("of a version that this code does not know yet", () => {
+    const event = { ...message, meta: { schema: 2 } };
+    expect(refusal(() => codec.encode(event))).toContain("not of version 1");
+    expect(refusal(() => codec.decode(stored(event)))).toContain("newer reachlog");
+  });
+
+  test.each([0, -1, 0.5])("of version %p, which never was", (schema) => {
+    expect(refusal(() => codec.decode(stored({ ...message, meta: { schema } })))).toContain("MessageRequested");
+  });
+});
+
+describe("an event whose schema changed twice", () => {
+  // Version 1: { name }. Version 2 split it. Version 3 added the language.
+  const Greeted = defineEvent(
+    "Greeted",
+    Type.Object(
+      { first: Type.String(), last: Type.String(), language: Type.String() },
+      { additionalProperties: false },
+    ),
+    {
+      version: 3,
+      upcasts: {
+        1: (data) => {
+          const [first = "", last = ""] = (data as { name: string }).name.split(" ");
+          return { first, last };
+        },
+        2: (data) => ({ ...(data as object), language: "en" }),
+      },
+    },
+  );
+
+  test("is read lifted to the current version, from whichever it was stored in", async () => {
+    const file = newLogFile();
+    const raw: NewEvent[] = [
+      { id: ID, type: "Greeted", data: { name: "Ann Bell" }, meta: { schema: 1, caller: "old" } },
+      { id: ID, type: "Greeted", data: { first: "Bea", last: "Cole" }, meta: { schema: 2 } },
+      { id: ID, type: "Greeted", data: { first: "Cy", last: "Dow", language: "fr" }, meta: { schema: 3 } },
+    ];
+    {
+      await using old = await openSqliteStore({ file });
+      await old.append("greetings", raw);
+    }
+    await using store = await openSqliteStore({ file, codec: createCodec<NewEvent>(compileSpecs([Greeted])) });
+    const read = await Array.fromAsync(store.read());
+    expect(read.map(({ data, meta }) => [data, meta])).toEqual([
+      [
+        { first: "Ann", last: "Bell", language: "en" },
+        { schema: 3, caller: "old" },
+      ],
+      [{ first: "Bea", last: "Cole", language: "en" }, { schema: 3 }],
+      [{ first: "Cy", last: "Dow", language: "fr" }, { schema: 3 }],
+    ]);
+    // Upcasting is a matter of reading: what is stored, and its chain, stay as they were written.
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
+  });
+
+  test("is checked after it was lifted", () => {
+    const lifting: Codec<NewEvent> = createCodec(compileSpecs([Greeted]));
+    const event = stored({ id: ID, type: "Greeted", data: { first: 1, last: "Cole" }, meta: { schema: 2 } });
+    expect(refusal(() => lifting.decode(event))).toContain("/first");
+  });
+
+  test("is never written in an older version", () => {
+    const lifting = createCodec(compileSpecs([Greeted]));
+    const event = { id: ID, type: "Greeted", data: { name: "Ann" }, meta: { schema: 1 } };
+    expect(refusal(() => lifting.encode(event))).toContain("not of version 3");
+  });
+
+  test("is refused at the start when a step is missing", () => {
+    const { 1: first } = Greeted.upcasts;
+    if (first === undefined) throw new Error("the example has no first step");
+    expect(() => compileSpecs([{ ...Greeted, upcasts: { 1: first } }])).toThrow("Greeted has no upcast from version 2");
+  });
+});
+
+test("no two events of the catalog share a type", () => {
+  expect(new Set(eventSpecs.map(({ type }) => type)).size).toBe(eventSpecs.length);
+});
+
+test("every event that fits its schema comes out of a real log as it went in", async () => {
+  await using store = await openSqliteStore({ file: newLogFile(), codec });
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyEvent, { minLength: 1, maxLength: 20 }), async (events) => {
+      const { first, last } = await store.append("any", events);
+      const read = await Array.fromAsync(store.read({ from: first, to: last }));
+      expect(read.map(({ id, type, data, meta }) => ({ id, type, data, meta }) as unknown)).toEqual(events);
+      for (const { type } of events) seen.add(type);
+    }),
+    { numRuns: 200 },
+  );
+  expect(seen.size).toBe(eventSpecs.length);
+});

@@ -1,0 +1,53 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import * as fc from "fast-check";
+import { eventSpecs, makeEvent, type Event, type EventType } from "../../events/catalog.ts";
+
+/** Text that survives JSON in UTF-8: whole code points, also those beyond the BMP, controls and quotes. */
+const text = fc.string({ unit: "binary", maxLength: 20 }).filter((value) => value.isWellFormed());
+
+/** Any value that fits a schema of the kinds our events use; another kind is a gap in this test and throws. */
+function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
+  if (schema["anyOf"] !== undefined) return fc.oneof(...(schema["anyOf"] as TSchema[]).map(valueOf));
+  if (schema["const"] !== undefined) return fc.constant(schema["const"]);
+  switch (schema["type"]) {
+    case "string":
+      return text;
+    case "integer":
+      return fc.maxSafeInteger();
+    case "boolean":
+      return fc.boolean();
+    case "array":
+      return fc.array(valueOf(schema["items"] as TSchema), { maxLength: 4 });
+    case "object":
+      return schema["patternProperties"] === undefined ? objectOf(schema as TObject) : dictionary;
+    default:
+      throw new Error(`no arbitrary for ${JSON.stringify(schema)}`);
+  }
+}
+
+/** Records of text: the only ones in the catalog. */
+const dictionary = fc.dictionary(
+  fc.oneof(
+    text.filter((key) => key !== "__proto__"),
+    fc.constantFrom("$map", "toString", "constructor"),
+  ),
+  text,
+);
+
+function objectOf(schema: TObject): fc.Arbitrary<Record<string, unknown>> {
+  const values = Object.fromEntries(Object.entries(schema.properties).map(([key, of]) => [key, valueOf(of)]));
+  return fc.record(values, { requiredKeys: schema.required ?? [] });
+}
+
+/** Any event of the catalog, with any meta. */
+export const anyEvent: fc.Arbitrary<Event> = fc
+  .constantFrom(...eventSpecs)
+  .chain((spec) =>
+    fc.record({
+      type: fc.constant<EventType>(spec.type),
+      id: fc.uuid({ version: 7 }),
+      data: objectOf(spec.data),
+      meta: fc.record({ request_id: text, traceparent: text, caller: text }, { requiredKeys: [] }),
+    }),
+  )
+  .map(({ type, id, data, meta }) => makeEvent(type, id, data as never, meta));

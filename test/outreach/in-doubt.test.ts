@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import { SocialError } from "../../src/networks/network.ts";
+import { OWN, person } from "./social-network.ts";
+import { openWorld } from "./world.ts";
+
+const MINUTE_MS = 60_000;
+
+async function worldOfTwo() {
+  const world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  return world;
+}
+
+/** When each conversation was read, in ms since the start of the test. */
+function readTimes(world: Awaited<ReturnType<typeof openWorld>>) {
+  const from = world.time.now();
+  const times: number[] = [];
+  const { conversation } = world.network;
+  world.network.conversation = (...asked) => {
+    times.push(world.time.now() - from);
+    return conversation(...asked);
+  };
+  return times;
+}
+
+test("a message without an answer that arrived is found in the conversation, and counts as sent", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "delivered" });
+  const { run, projector } = await world.start();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0 });
+  expect(world.network.asked).toEqual(["10", "11"]);
+  const sent = await world.events("DirectMessageSent");
+  expect(sent.map(({ data }) => [data.recipient.id, data.settled_by])).toEqual([
+    ["11", "answer"],
+    ["10", "lookup"],
+  ]);
+  expect(projector.state("stats")).toEqual({ sent: 2, skipped: 0, failed: 0 });
+});
+
+test("a message that did not arrive fails after two reads a settle time apart, keeps its place, and is never repeated", async () => {
+  await using world = await worldOfTwo();
+  const reads = readTimes(world);
+  world.network.answers.push({ doubt: "lost" });
+  const { run, projector } = await world.start();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0 });
+  expect(reads).toEqual([MINUTE_MS, 2 * MINUTE_MS]);
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { reason: "not_delivered", frees_quota: false, retry: false } },
+  ]);
+  expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
+  await run();
+  expect(world.network.asked).toEqual(["10", "11"]);
+
+  // Only an operator may have it tried again.
+  await world.append([{ type: "RecipientRetryAllowed", data: { recipient: { username: "user_10" } } }]);
+  expect(await run()).toMatchObject({ sent: 1 });
+});
+
+test("nothing is read before the settle time has passed, so a message that is committed late is found", async () => {
+  await using world = await worldOfTwo();
+  const reads = readTimes(world);
+  world.network.answers.push({ doubt: "delivered", lateMs: 55_000 });
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, failed: 0 });
+  expect(reads).toEqual([MINUTE_MS]);
+});
+
+test("a message that shows up between the two reads is sent", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "delivered", lateMs: 90_000 });
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, failed: 0 });
+});
+
+test("the two reads of each are a settle time apart, even where the first round took long", async () => {
+  await using world = await worldOfTwo();
+  const { conversation } = world.network;
+  const reads: [string, number][] = [];
+  world.network.conversation = (token, id, limit) => {
+    // The first round is slow, the second is not.
+    if (reads.length < 2) world.time.jump(12_000);
+    reads.push([id, world.time.now()]);
+    return conversation(token, id, limit);
+  };
+  world.network.answers.push({ doubt: "lost" }, { doubt: "lost" });
+  const { run } = await world.start();
+  await run();
+  const apart = (id: string) => {
+    const [first = 0, second = 0] = reads.filter(([who]) => who === id).map(([, at]) => at);
+    return second - first;
+  };
+  expect(Math.min(apart("10"), apart("11"))).toBeGreaterThanOrEqual(MINUTE_MS);
+});
+
+describe("what cannot be read", () => {
+  test("stays in doubt, counts against the day, and is settled by the next run", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "delivered" });
+    const down = new SocialError("unavailable", "told so");
+    world.network.faults.push(undefined, down);
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 0, in_doubt: 1 });
+    expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
+    expect(projector.state("run").open.size).toBe(1);
+
+    await run();
+    expect(projector.state("run").open.size).toBe(0);
+    expect(projector.state("stats").sent).toBe(2);
+    expect(world.network.asked).toEqual(["10", "11"]);
+  });
+
+  test("on the second read stays in doubt too", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "lost" });
+    world.network.faults.push(undefined, undefined, new SocialError("rate_limited", "wait"));
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ in_doubt: 1, failed: 0 });
+  });
+
+  test("without a linked account", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "delivered" });
+    const { run, projector } = await world.start({
+      network: {
+        ...world.network,
+        sendDm: async (token, id, text) => {
+          await world.append([{ type: "AccountUnlinked", data: { user_id: OWN.id, revoked: true } }]);
+          return world.network.sendDm(token, id, text);
+        },
+      },
+    });
+    await run();
+    expect(projector.state("run").open.size).toBe(1);
+  });
+});
+
+test("a message under many newer ones is still found", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "delivered" });
+  const { conversation } = world.network;
+  world.network.conversation = async (token, id, limit) => {
+    const ours = await conversation(token, id, limit);
+    const theirs = (number: number) => ({
+      id: `r${number}`,
+      senderId: id,
+      text: "Who are you?",
+      createdAt: world.time.now(),
+    });
+    return [...Array.from({ length: 12 }, (_, number) => theirs(number)), ...ours].slice(0, limit);
+  };
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
+  expect(world.network.reads.slice(-2)).toEqual(["conversation 10 10", "conversation 10 100"]);
+});
+
+test("a stop does not wait for the settle time: what is in doubt stays so until the next start", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "delivered" });
+  const first = await world.start({
+    network: {
+      ...world.network,
+      sendDm: (token, id, text) => {
+        void first.runner[Symbol.asyncDispose]();
+        return world.network.sendDm(token, id, text);
+      },
+    },
+  });
+  expect(await first.run()).toMatchObject({ reason: "stopped", in_doubt: 1 });
+  const { runner, projector } = await world.start();
+  await runner.recover({ steal: true });
+  expect(projector.state("run").open.size).toBe(0);
+  expect(await world.events("DirectMessageSent")).toMatchObject([{ data: { settled_by: "lookup" } }]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { findSent, reachesBack } from "../../src/outreach/match.ts";
+
+const SENT_AT = "2026-03-01T08:00:00.000Z";
+const attempt = { text: "Hi Ann", attempted_at: SENT_AT };
+const dm = (more: Partial<{ senderId: string; text: string; afterMs: number }> = {}) => ({
+  id: "9",
+  senderId: more.senderId ?? "1",
+  text: more.text ?? "Hi Ann",
+  createdAt: Date.parse(SENT_AT) + (more.afterMs ?? 400),
+});
+
+test.each([
+  ["our text", dm(), true],
+  ["our text, committed 2 minutes late", dm({ afterMs: 120_000 }), true],
+  ["our text on a clock that is 5 minutes behind", dm({ afterMs: -300_000 }), true],
+  ["our text of longer ago", dm({ afterMs: -300_001 }), false],
+  ["our text, trimmed", dm({ text: " Hi Ann\n" }), true],
+  ["their echo of it", dm({ senderId: "2" }), false],
+  ["another text", dm({ text: "Hi Anna" }), false],
+])("%s", (_what, message, isOurs) => {
+  expect(findSent([dm({ text: "Hello?" }), message], attempt, "1")).toEqual(isOurs ? message : undefined);
+});
+
+test("characters composed in another way are the same text", () => {
+  const found = findSent([dm({ text: "Cafe\u0301" })], { ...attempt, text: "Caf\u00e9" }, "1");
+  expect(found).toBeDefined();
+});
+
+test("a full page of newer messages does not tell whether an older one is there", () => {
+  const newer = [dm({ senderId: "2" }), dm({ senderId: "2" })];
+  expect(reachesBack(newer, attempt, 3)).toBe(true);
+  expect(reachesBack(newer, attempt, 2)).toBe(false);
+  expect(reachesBack([...newer, dm({ afterMs: -300_001 })], attempt, 3)).toBe(true);
+  expect(reachesBack([...newer, dm({ afterMs: -300_000 })], attempt, 3)).toBe(false);
+});

@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import { StoreClosed, StoreFull } from "eventstore-lite";
+import type { Runner, Triggered } from "../../src/outreach/runner.ts";
+import { person } from "./social-network.ts";
+import { openWorld } from "./world.ts";
+
+const trigger = (runner: Runner): Promise<Triggered> => runner.trigger({ dryRun: false, cause: { caller: "tests" } });
+
+async function worldOfThree() {
+  const world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  return world;
+}
+
+/** Of triggers at the same moment one starts a run; the others name it. */
+async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
+  const started = triggered.filter((one) => one.kind === "started");
+  expect(started).toHaveLength(1);
+  const [run] = started;
+  for (const other of triggered.filter((one) => one !== run)) {
+    expect(other).toEqual({ kind: "running", run_id: run?.run_id });
+  }
+  expect(await run?.done).toMatchObject({ reason: "completed", sent: 3 });
+}
+
+test("a trigger during a run is told that run's id, and a later one starts another", async () => {
+  await using world = await worldOfThree();
+  const { runner } = await world.start();
+  const first = await trigger(runner);
+  await expectOneRun([first, await trigger(runner)]);
+  expect(await trigger(runner)).toMatchObject({ kind: "started" });
+});
+
+test("triggers at the same moment start one run", async () => {
+  await using world = await worldOfThree();
+  const { runner } = await world.start();
+  await expectOneRun(await Promise.all([trigger(runner), trigger(runner), trigger(runner)]));
+  expect(world.network.accepted).toHaveLength(3);
+});
+
+test("triggers of two processes at the same moment start one run", async () => {
+  await using world = await worldOfThree();
+  const [one, other] = [await world.start(), await world.start()];
+  await expectOneRun(await Promise.all([trigger(one.runner), trigger(other.runner)]));
+  expect(world.network.accepted).toHaveLength(3);
+});
+
+test("a trigger whose start the log refuses leaves the way free for the next one", async () => {
+  await using world = await worldOfThree();
+  const { context, runner } = await world.start();
+  const { store } = context.journal;
+  const { append } = store;
+  Object.assign(store, { append: () => Promise.reject(new StoreFull()) });
+  expect(await trigger(runner).catch((fault: unknown) => fault)).toBeInstanceOf(StoreFull);
+  Object.assign(store, { append });
+  await expectOneRun([await trigger(runner)]);
+});
+
+test("a stop ends the run between two messages, and the next run takes up the rest", async () => {
+  await using world = await worldOfThree();
+  const { runner } = await world.start({
+    network: {
+      ...world.network,
+      sendDm: (token, id, text) => {
+        stopping ??= runner[Symbol.asyncDispose]();
+        return world.network.sendDm(token, id, text);
+      },
+    },
+  });
+  let stopping: PromiseLike<void> | undefined;
+  const triggered = await trigger(runner);
+  expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "stopped", sent: 1 });
+  await stopping;
+  expect(await world.events("RunFinished")).toMatchObject([{ data: { reason: "stopped", sent: 1 } }]);
+  expect(await trigger(runner).catch((fault: unknown) => fault)).toBeInstanceOf(StoreClosed);
+
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+});
+
+test("a stop waits for a trigger that is under way", async () => {
+  await using world = await worldOfThree();
+  const { runner } = await world.start();
+  const triggering = trigger(runner);
+  await runner[Symbol.asyncDispose]();
+  const [started, ended] = [await world.events("RunStarted"), await world.events("RunFinished")];
+  expect(ended).toHaveLength(started.length);
+  const triggered = await triggering;
+  expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "stopped", sent: 0 });
+});
+
+test("a run that takes too long ends, and says so", async () => {
+  await using world = await worldOfThree();
+  const { run } = await world.start({ runMaxMs: 30 * 60_000, spacingMs: 20 * 60_000 });
+  expect(await run()).toMatchObject({ reason: "time_limit", sent: 2 });
+});

@@ -1,0 +1,117 @@
+import { expect, test } from "bun:test";
+import { person } from "./social-network.ts";
+import { openWorld, type World } from "./world.ts";
+
+const CAUSE = { caller: "tests" };
+
+async function worldOfThree() {
+  const world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  return world;
+}
+
+/** A process dies while its second message is under way; `taken`: the network took that message all the same. */
+async function dieDuringSecond(world: World, taken: boolean): Promise<string | undefined> {
+  const { sendDm } = world.network;
+  const victim = await world.start();
+  world.network.sendDm = (token, id, text) => {
+    if (id !== "11") return sendDm(token, id, text);
+    victim.die();
+    world.network.sendDm = sendDm;
+    return taken ? sendDm(token, id, text) : new Promise(() => {});
+  };
+  const triggered = await victim.runner.trigger({ dryRun: false, cause: CAUSE });
+  await victim.dead;
+  return "run_id" in triggered ? triggered.run_id : undefined;
+}
+
+test.each([
+  ["was taken by the network, counts as sent", true, { sent: 2, failed: 0, in_doubt: 0 }],
+  ["was not taken, counts as failed", false, { sent: 1, failed: 1, in_doubt: 0 }],
+] as const)("the message of a run that died %s; then the run is closed", async (_what, taken, counts) => {
+  await using world = await worldOfThree();
+  const runId = await dieDuringSecond(world, taken);
+  const { runner, projector, run } = await world.start();
+  expect(projector.state("run").current?.run_id).toBe(runId);
+
+  await runner.recover({ steal: true });
+  expect(await world.events("DirectMessageInDoubt")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
+  expect(await world.events("RunAbandoned")).toMatchObject([{ data: { run_id: runId, ...counts } }]);
+  const told = await world.events("DirectMessageInDoubt", "DirectMessageSent", "DirectMessageFailed", "RunAbandoned");
+  expect(told.at(-1)?.type).toBe("RunAbandoned");
+
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(taken ? ["10", "11", "12"] : ["10", "12"]);
+  expect(projector.state("stats").sent).toBe(world.network.accepted.length);
+});
+
+test("while the lease of a dead run lasts its id is told; then the next trigger closes it", async () => {
+  await using world = await worldOfThree();
+  const runId = await dieDuringSecond(world, true);
+  const { runner, projector, run } = await world.start();
+  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE });
+  expect(await trigger()).toEqual({ kind: "running", run_id: runId });
+  expect(await world.events("RunAbandoned")).toEqual([]);
+
+  world.time.jump(31_000);
+  expect(await trigger()).toEqual({ kind: "running", run_id: runId });
+  while (projector.state("run").current !== null) await world.time.sleep(1_000, new AbortController().signal);
+  expect(await world.events("RunAbandoned")).toMatchObject([{ data: { run_id: runId, sent: 2 } }]);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});
+
+test("without a dead run or a doubt there is nothing to recover", async () => {
+  await using world = await worldOfThree();
+  const { runner } = await world.start();
+  await runner.recover({ steal: true });
+  expect(world.network.reads).toEqual([]);
+  expect(await world.events("RunAbandoned")).toEqual([]);
+});
+
+test("a process that lost its lease ends its run at once, and the log tells that it was abandoned", async () => {
+  await using world = await worldOfThree();
+  const { sendDm } = world.network;
+  let asleep = true;
+  world.network.sendDm = (token, id, text) => {
+    // The machine is suspended for an hour, with the request under way.
+    if (asleep) world.time.jump(3_600_000);
+    asleep = false;
+    return sendDm(token, id, text);
+  };
+  const { runner, projector, run } = await world.start();
+  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
+  while (projector.state("run").current !== null) await world.time.sleep(1_000, new AbortController().signal);
+  expect(await world.events("RunAbandoned")).toMatchObject([{ data: { sent: 1 } }]);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+  expect(world.network.accepted).toHaveLength(3);
+});
+
+test("an outcome that a slow process learns after another settled it is not told twice", async () => {
+  await using world = await worldOfThree();
+  const { sendDm } = world.network;
+  const answer = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const slow = await world.start({
+    network: {
+      ...world.network,
+      sendDm: async (...message) => {
+        const result = await sendDm(...message);
+        asked.resolve();
+        await answer.promise;
+        return result;
+      },
+    },
+  });
+  const triggered = await slow.runner.trigger({ dryRun: false, cause: CAUSE });
+  await asked.promise;
+  const { runner } = await world.start();
+  await runner.recover({ steal: true });
+  answer.resolve();
+  expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
+  expect(await world.events("DirectMessageSent", "DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, settled_by: "lookup" } },
+  ]);
+  expect(world.network.asked).toEqual(["10"]);
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "bun:test";
+import { SocialError } from "../../src/networks/network.ts";
+import type { Answer } from "./social-network.ts";
+import { person } from "./social-network.ts";
+import { openWorld } from "./world.ts";
+
+async function worldOfThree() {
+  const world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  return world;
+}
+
+describe("a message that the network does not take", () => {
+  const stops = ["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const;
+
+  test.each(stops)("%s ends the run, the operator is told, and the person is open to a later run", async (stop) => {
+    await using world = await worldOfThree();
+    world.network.answers.push({ stop });
+    const { run, announced, projector } = await world.start();
+    expect(await run()).toMatchObject({ reason: stop, sent: 0, failed: 1 });
+    expect(world.network.asked).toEqual(["10"]);
+    expect(announced).toEqual([`outreach stopped: ${stop}`]);
+    expect(projector.state("quota").days.get("2026-03-01")).toBe(0);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  });
+
+  test.each([
+    ["unauthorized", "not_authorized"],
+    ["unreachable", "network_unavailable"],
+  ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason) => {
+    await using world = await worldOfThree();
+    world.network.answers.push(answer);
+    const { run, announced } = await world.start();
+    expect(await run()).toMatchObject({ reason, sent: 0, failed: 1 });
+    expect(announced).toEqual([]);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  });
+
+  test.each(["recipient_closed", "rejected"] as const)("%s is that person's end, not the run's", async (answer) => {
+    await using world = await worldOfThree();
+    world.network.answers.push(answer);
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
+    expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
+    // The log tells of it already, so it is neither tried nor told again.
+    expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
+    expect(world.network.asked).toEqual(["10", "11", "12"]);
+  });
+});
+
+describe("a 429", () => {
+  test("pauses the run, and then the same person gets the same message", async () => {
+    await using world = await worldOfThree();
+    world.network.answers.push({ waitMs: 15 * 60_000 }, { waitMs: 60_000 });
+    const { run } = await world.start();
+    const from = world.time.now();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3, failed: 0 });
+    expect(world.network.asked).toEqual(["10", "10", "10", "11", "12"]);
+    expect(await world.events("DirectMessageAttempted")).toHaveLength(3);
+    expect(world.network.accepted[0]?.createdAt).toBe(from + 16 * 60_000);
+  });
+
+  test("whose wait is over already does not make a busy loop", async () => {
+    await using world = await worldOfThree();
+    world.network.answers.push({ waitMs: -5_000 }, { waitMs: 0 });
+    const from = world.time.now();
+    const { run } = await world.start();
+    await run();
+    expect(world.network.accepted[0]?.createdAt).toBe(from + 2_000);
+  });
+
+  test("over midnight moves the message to the new day's quota", async () => {
+    await using world = await worldOfThree();
+    const answers: Answer[] = [{ waitMs: 17 * 3_600_000 }];
+    world.network.answers.push(...answers);
+    const { run, context } = await world.start({ runMaxMs: 48 * 3_600_000 });
+    const { template } = context.rules;
+    Object.assign(context.rules, { template, dailyLimit: 2 });
+    expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2, failed: 1 });
+    const attempts = await world.events("DirectMessageAttempted");
+    expect(attempts.map(({ data }) => [data.recipient.id, data.day])).toEqual([
+      ["10", "2026-03-01"],
+      ["10", "2026-03-02"],
+      ["11", "2026-03-02"],
+    ]);
+  });
+
+  test("at the time limit: the message is given up, and the person is open to a later run", async () => {
+    await using world = await worldOfThree();
+    world.network.answers.push({ waitMs: 4 * 3_600_000 });
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ reason: "time_limit", sent: 0, failed: 1 });
+    expect(projector.state("quota").days.get("2026-03-01")).toBe(0);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  });
+});
+
+describe("a question that the network does not answer", () => {
+  test.each([
+    ["unauthorized", new SocialError("unauthorized", "told so"), "not_authorized", []],
+    ["unavailable", new SocialError("unavailable", "told so"), "network_unavailable", []],
+    ["rejected", new SocialError("rejected", "told so"), "network_unavailable", []],
+    [
+      "stopped",
+      new SocialError("stopped", "told so", { stop: "credits_depleted" }),
+      "credits_depleted",
+      ["outreach stopped: credits_depleted"],
+    ],
+  ] as const)("%s ends the run", async (_kind, fault, reason, told) => {
+    await using world = await worldOfThree();
+    world.network.faults.push(fault);
+    const { run, announced } = await world.start();
+    expect(await run()).toMatchObject({ reason, sent: 0, skipped: 0, failed: 0 });
+    expect(announced).toEqual([...told]);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  });
+
+  test("a 429 is waited for", async () => {
+    await using world = await worldOfThree();
+    const from = world.time.now();
+    world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: from + 900_000 }));
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+    expect(world.network.accepted[0]?.createdAt).toBe(from + 900_000);
+  });
+
+  test("a 429 longer than the run may take ends it by its time limit", async () => {
+    await using world = await worldOfThree();
+    world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 86_400_000 }));
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
+  });
+
+  test("a dry run does not wait for a 429, since its caller waits for it", async () => {
+    await using world = await worldOfThree();
+    world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
+    const { run } = await world.start();
+    expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "network_unavailable", would_send: [] });
+  });
+});
+
+test("a fault of ours ends the run as one, and the next trigger starts another", async () => {
+  await using world = await worldOfThree();
+  let broken = true;
+  const { run } = await world.start({
+    network: {
+      ...world.network,
+      usersById: (token, ids) =>
+        broken ? Promise.reject(new TypeError("ours")) : world.network.usersById(token, ids),
+    },
+  });
+  expect(await run()).toMatchObject({ reason: "fault", sent: 0 });
+  broken = false;
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+});

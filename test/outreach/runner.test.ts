@@ -1,0 +1,193 @@
+import { expect, test } from "bun:test";
+import { parseTemplate } from "../../src/outreach/message.ts";
+import { person } from "./social-network.ts";
+import { openWorld } from "./world.ts";
+
+const CAUSE = { caller: "tests" };
+const RULES = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 };
+
+const numbers = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
+
+test("everybody who consented gets one message, and each is told as intent and outcome", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  const { run } = await world.start();
+
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3, skipped: 0, failed: 0, in_doubt: 0 });
+  expect(world.network.accepted.map(({ recipientId, text }) => [recipientId, text])).toEqual([
+    ["10", "Hi Name 10"],
+    ["11", "Hi Name 11"],
+    ["12", "Hi Name 12"],
+  ]);
+  const told = await world.events("RunStarted", "DirectMessageAttempted", "DirectMessageSent", "RunFinished");
+  expect(told.map(({ type }) => type)).toEqual([
+    "RunStarted",
+    ...["10", "11", "12"].flatMap(() => ["DirectMessageAttempted", "DirectMessageSent"] as const),
+    "RunFinished",
+  ]);
+  expect(told[1]).toMatchObject({ data: { day: "2026-03-01", text: "Hi Name 10" }, meta: CAUSE });
+});
+
+test("a second run sends nothing, and tells each skip once", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  world.network.people.set("11", person("11", { protected: true, receivesOurDm: false }));
+  world.network.people.set("12", person("12", { receivesOurDm: false }));
+  await world.list("10", "11", "12", "404");
+  const { run, projector } = await world.start();
+
+  expect(await run()).toMatchObject({ sent: 1, skipped: 3 });
+  expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+  expect(await run()).toMatchObject({ sent: 0, skipped: 0 });
+  const skips = await world.events("DirectMessageSkipped");
+  expect(skips.map(({ data }) => [data.recipient.id, data.reason])).toEqual([
+    ["11", "protected"],
+    ["12", "cannot_receive_dm"],
+    ["404", "invalid_recipient"],
+    ["10", "already_contacted"],
+  ]);
+  expect(projector.state("stats")).toEqual({ sent: 1, skipped: 4, failed: 0 });
+});
+
+test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
+  await using world = await openWorld();
+  for (const id of numbers(101, 230)) world.network.people.set(id, person(id));
+  await world.list(...numbers(101, 230));
+  const { run, runner } = await world.start();
+
+  expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
+  expect(world.network.accepted).toHaveLength(100);
+  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+  expect(await world.events("RunRefused")).toMatchObject([
+    { data: { reason: "daily_limit_reached", day: "2026-03-01", used: 100 } },
+  ]);
+  expect(world.network.accepted).toHaveLength(100);
+
+  world.time.jump(16 * 3_600_000);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 30 });
+  expect(new Set(world.network.accepted.map(({ recipientId }) => recipientId)).size).toBe(130);
+});
+
+test("a clock set back to yesterday brings back no quota", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
+  expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
+  world.time.jump(-24 * 3_600_000);
+  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+});
+
+test("the day is the calendar day of the quota's time zone", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
+  await run();
+  // At 08:00 UTC it is 22:00 there; three hours later it is tomorrow.
+  world.time.jump(3 * 3_600_000);
+  await run();
+  const attempts = await world.events("DirectMessageAttempted");
+  expect(attempts.map(({ data }) => data.day)).toEqual(["2026-03-01", "2026-03-02"]);
+});
+
+test("a dry run says what a run would do, sends nothing, records no skip, and counts nowhere", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  world.network.people.set("11", person("11", { receivesOurDm: false }));
+  await world.list("10", "11", "404");
+  await world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "404" }, reason: "by_hand" } }]);
+  const { run, projector } = await world.start();
+
+  const { preview, ...report } = await run({ dryRun: true });
+  expect(report).toMatchObject({ reason: "completed", sent: 0, skipped: 0, failed: 0 });
+  expect(preview).toEqual({
+    reason: "completed",
+    would_send: [{ recipient: { id: "10", username: "user_10" }, text: "Hi Name 10", variant: "A" }],
+    would_skip: [
+      { recipient: { id: "404" }, reason: "suppressed" },
+      { recipient: { id: "11", username: "user_11" }, reason: "cannot_receive_dm" },
+    ],
+  });
+  expect(world.network.asked).toEqual([]);
+  expect(await world.events("DirectMessageSkipped", "DirectMessageAttempted")).toEqual([]);
+  expect(await world.events("DryRunFinished")).toMatchObject([{ data: { would_send: 1, would_skip: 2 } }]);
+  expect(projector.state("stats")).toEqual({ sent: 0, skipped: 0, failed: 0 });
+  expect(projector.state("run").current).toBeNull();
+});
+
+test("a dry run stops at the day's quota, and runs when that is used up", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.list("10", "11", "12");
+  const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
+  const before = await run({ dryRun: true });
+  expect(before.preview).toMatchObject({ reason: "daily_limit_reached", would_send: [{}, {}] });
+  await run();
+  expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "daily_limit_reached", would_send: [] });
+});
+
+test("a person in the list by handle and again by id gets one message, and no skip in the run that wrote to them", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  const row = { recipient: { username: "USER_10" }, basis: "opt_in", fields: {}, source: "list" } as const;
+  await world.append([{ type: "RecipientAdded", data: row }]);
+  const { run } = await world.start();
+  expect((await run({ dryRun: true })).preview).toMatchObject({ would_send: [{}], would_skip: [] });
+  expect(await run()).toMatchObject({ sent: 1, skipped: 0 });
+  expect(world.network.accepted).toHaveLength(1);
+});
+
+test("a trigger repeated with its key answers with the first run and sends nothing twice", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10");
+  const { runner } = await world.start();
+  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE, key: "monday" });
+  const first = await trigger();
+  if (first.kind === "started") await first.done;
+  await world.list("11");
+  expect(await trigger()).toMatchObject({ kind: "started", run_id: "run_id" in first ? first.run_id : "" });
+  expect(world.network.accepted).toHaveLength(1);
+  expect(await world.events("RunStarted")).toHaveLength(1);
+});
+
+test("a dry run repeated with its key is made anew: it has nothing to repeat", async () => {
+  await using world = await openWorld();
+  const { runner } = await world.start();
+  for (const _ of [1, 2]) {
+    const triggered = await runner.trigger({ dryRun: true, cause: CAUSE, key: "look" });
+    expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "completed" });
+  }
+});
+
+test("a suppression that comes between the look-up and the intent is obeyed", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  const { network } = world;
+  const suppressing = {
+    ...network,
+    async usersById(token: string, ids: readonly string[]) {
+      const found = await network.usersById(token, ids);
+      await world.append([
+        { type: "RecipientSuppressed", data: { recipient: { username: "user_11" }, reason: "opt_out" } },
+      ]);
+      return found;
+    },
+  };
+  const { run } = await world.start({ network: suppressing });
+  expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
+  expect(network.asked).toEqual(["10"]);
+});
+
+test("without an account nothing starts", async () => {
+  await using world = await openWorld();
+  await world.append([{ type: "AccountUnlinked", data: { user_id: "1", revoked: true } }]);
+  const { runner } = await world.start();
+  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "not_authorized" });
+  expect(await runner.trigger({ dryRun: true, cause: CAUSE })).toEqual({ kind: "not_authorized" });
+});

@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import type { Logger } from "../../src/log.ts";
+import type { SocialNetwork } from "../../src/networks/network.ts";
+import type { OutreachContext } from "../../src/outreach/context.ts";
+import { parseTemplate } from "../../src/outreach/message.ts";
+import { createRunner, type Runner, type RunReport } from "../../src/outreach/runner.ts";
+import { listSource } from "../../src/outreach/sources/list.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
+import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+
+const START = "2026-03-01T08:00:00.000Z";
+
+const CAUSE = { caller: "tests" };
+
+/** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */
+interface Instance {
+  readonly context: OutreachContext;
+  readonly runner: Runner;
+  readonly projector: Projector;
+  /** What was told to the operator. */
+  readonly announced: string[];
+  /** As a killed process: what it called never answers, and no timer of it fires. */
+  die(): void;
+  /** Calls it makes before it dies; `after`: the last one takes effect, but the answer is never seen. */
+  dieAt(calls: number, after: boolean): void;
+  /** Resolves when it died. */
+  readonly dead: Promise<void>;
+  /** Starts a run and waits for its end. */
+  run(options?: { dryRun?: boolean }): Promise<RunReport>;
+}
+
+export interface World extends AsyncDisposable {
+  readonly time: VirtualTime;
+  readonly network: SimulatedNetwork;
+  readonly store: EventStore<Event>;
+  /** Starts another process on the same log. */
+  start(settings?: Partial<OutreachContext>): Promise<Instance>;
+  append(facts: readonly Fact[]): Promise<void>;
+  /** Imports people of the network with their consent. */
+  list(...ids: readonly string[]): Promise<void>;
+  events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
+}
+
+/** A log in a real SQLite file, a simulated network, and a clock that jumps. */
+export async function openWorld(): Promise<World> {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-outreach-"));
+  const instances = new Set<{ isBusy: () => boolean; dispose: () => Promise<void> }>();
+  const time = createVirtualTime(START, () => [...instances].some((instance) => instance.isBusy()));
+  const clock = (): number => time.now();
+  const store = await openSqliteStore<Event>({ file: join(directory, "log.sqlite"), codec, clock });
+  const network = createSimulatedNetwork(clock);
+  let ids = 0;
+  const makeId = (): string => `id-${(ids += 1)}`;
+  const journal = createJournal(store, makeId);
+  const world: World = {
+    time,
+    network,
+    store,
+    async start(settings = {}) {
+      const started = await startInstance({ time, network, store, makeId, settings });
+      instances.add(started);
+      return started.instance;
+    },
+    async append(facts) {
+      const stream = facts[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
+      await journal.append(stream, facts, CAUSE);
+    },
+    list: (...listed) =>
+      world.append(
+        listed.map((id): Fact => {
+          const data = { recipient: { id }, basis: "opt_in", fields: {}, source: "list" } as const;
+          return { type: "RecipientAdded", data };
+        }),
+      ),
+    async events(...types) {
+      return (await Array.fromAsync(store.read({ types }))) as Recorded<(typeof types)[number]>[];
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { dispose } of instances) await dispose();
+      time[Symbol.dispose]();
+      await store[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true });
+    },
+  };
+  const authorized = { user: OWN, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" };
+  await world.append([{ type: "AccountAuthorized", data: authorized }]);
+  return world;
+}
+
+interface Making {
+  readonly time: VirtualTime;
+  readonly network: SimulatedNetwork;
+  readonly store: EventStore<Event>;
+  readonly makeId: () => string;
+  readonly settings: Partial<OutreachContext>;
+}
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+async function startInstance({ time, network, store, makeId, settings }: Making) {
+  const life = createLife(store);
+  const projector = await startProjector(store);
+  life.follow(projector);
+  const announced: string[] = [];
+  const context: OutreachContext = {
+    journal: createJournal(life.store, makeId),
+    projector,
+    network: life.wrap(network),
+    credentials: { use: (call) => call("token"), send: (call) => call("token") },
+    sources: [listSource(() => projector.state("contacts"))],
+    rules: { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 },
+    timezone: "UTC",
+    runMaxMs: 180 * 60_000,
+    settleMs: 60_000,
+    spacingMs: 1_000,
+    holder: makeId(),
+    clock: () => time.now(),
+    sleep: (ms, signal) => life.wait(() => time.sleep(ms, signal)),
+    makeId,
+    log: SILENT,
+    announce: async (text) => {
+      announced.push(text);
+    },
+    ...settings,
+  };
+  const runner = createRunner(context);
+  const instance: Instance = {
+    context,
+    runner,
+    projector,
+    announced,
+    die: life.die,
+    dieAt: life.dieAt,
+    dead: life.dead,
+    async run({ dryRun = false } = {}) {
+      const triggered = await runner.trigger({ dryRun, cause: CAUSE });
+      if (triggered.kind !== "started") throw new Error(`no run was started: ${triggered.kind}`);
+      const report = await triggered.done;
+      if (report === undefined) throw new Error("the run died of a fault");
+      return report;
+    },
+  };
+  const dispose = async (): Promise<void> => {
+    if (!life.isDead()) await runner[Symbol.asyncDispose]();
+    await projector[Symbol.asyncDispose]();
+  };
+  return { instance, isBusy: life.isBusy, dispose };
+}
+
+/** Counts what a process has under way, and lets it die between, before or behind any of its calls. */
+function createLife(store: EventStore<Event>) {
+  const never = new Promise<never>(() => {});
+  const death = Promise.withResolvers<void>();
+  let dead = false;
+  let callsLeft = Infinity;
+  let lastTakesEffect = false;
+  let underWay = 0;
+  let written = 0;
+  let projector: Projector | undefined;
+
+  const die = (): void => {
+    dead = true;
+    death.resolve();
+  };
+
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (dead) return never;
+    callsLeft -= 1;
+    const isLast = callsLeft < 0;
+    if (isLast) die();
+    if (isLast && !lastTakesEffect) return never;
+    underWay += 1;
+    try {
+      const result = await work();
+      return dead ? await never : result;
+    } catch (fault) {
+      return dead ? await never : Promise.reject(fault);
+    } finally {
+      underWay -= 1;
+    }
+  };
+
+  const lively: EventStore<Event> = {
+    ...store,
+    append: (stream, events, options) =>
+      call(async () => {
+        const appended = await store.append(stream, events, options);
+        written = Math.max(written, appended.last);
+        return appended;
+      }),
+    head: () => call(() => store.head()),
+    leases: {
+      acquire: (name, options) => call(() => store.leases.acquire(name, options)),
+      release: (lease) => call(() => store.leases.release(lease)),
+    },
+  };
+
+  const wrap = (network: SocialNetwork): SocialNetwork => ({
+    network: network.network,
+    me: (token) => call(() => network.me(token)),
+    usersById: (token, ids) => call(() => network.usersById(token, ids)),
+    usersByUsername: (token, names) => call(() => network.usersByUsername(token, names)),
+    followers: (token, userId, cursor) => call(() => network.followers(token, userId, cursor)),
+    sendDm: (token, recipientId, text) => call(() => network.sendDm(token, recipientId, text)),
+    conversation: (token, recipientId, limit) => call(() => network.conversation(token, recipientId, limit)),
+  });
+
+  return {
+    store: lively,
+    wrap,
+    wait: async (sleep: () => Promise<void>): Promise<void> => {
+      await (dead ? never : sleep());
+      if (dead) await never;
+    },
+    die,
+    dieAt: (calls: number, after: boolean): void => {
+      callsLeft = calls;
+      lastTakesEffect = after;
+    },
+    dead: death.promise,
+    isDead: () => dead,
+    isBusy: () => !dead && (underWay > 0 || (projector?.position ?? 0) < written),
+    follow: (followed: Projector): void => {
+      projector = followed;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { account } from "../../projections/account.ts";
+import type { Fact } from "../../src/journal.ts";
+import { given } from "./recorded.ts";
+
+const user = { id: "9001", username: "acme", name: "Acme" };
+const expires_at = "2026-11-20T12:00:00.000Z";
+
+const authorized: Fact = { type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at } };
+const refreshed: Fact = { type: "TokenRefreshed", data: { user_id: user.id, expires_at } };
+const unlinked: Fact = { type: "AccountUnlinked", data: { user_id: user.id, revoked: false } };
+
+function refreshFailed(dead: boolean): Fact {
+  return { type: "TokenRefreshFailed", data: { user_id: user.id, reason: "invalid_grant", dead } };
+}
+
+test("nobody is linked at first", () => {
+  expect(given(account, [])).toEqual({ user: null, scopes: [], authorized: false });
+});
+
+test("an authorization links the account, and a later one replaces it", () => {
+  expect(given(account, [authorized])).toEqual({ user, scopes: ["dm.write"], authorized: true });
+  const renamed: Fact = { type: "AccountAuthorized", data: { user: { ...user, name: "B" }, scopes: [], expires_at } };
+  expect(given(account, [authorized, renamed])).toMatchObject({ user: { name: "B" }, scopes: [] });
+});
+
+test("a dead grant ends the authorization and keeps the account, so that only the same user may come back", () => {
+  expect(given(account, [authorized, refreshFailed(true)])).toMatchObject({ user, authorized: false });
+});
+
+test("a refresh that failed for now changes nothing", () => {
+  expect(given(account, [authorized, refreshFailed(false)])).toMatchObject({ authorized: true });
+});
+
+test("a refresh shows that the grant lives", () => {
+  expect(given(account, [authorized, refreshFailed(true), refreshed])).toMatchObject({ authorized: true });
+  expect(given(account, [refreshed])).toMatchObject({ user: null, authorized: false });
+});
+
+test("unlinked, nothing is left, so that anybody may authorize", () => {
+  expect(given(account, [authorized, unlinked])).toEqual({ user: null, scopes: [], authorized: false });
+});

@@ -1,0 +1,245 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { DataOf } from "../../events/catalog.ts";
+import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
+import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
+import { fold } from "../../projections/projection.ts";
+import type { Fact } from "../../src/journal.ts";
+import { histories } from "./history.ts";
+import { given as givenFor } from "./recorded.ts";
+
+const ANN = { id: "101", username: "ann" };
+
+function given(...facts: Fact[]): Contacts {
+  return givenFor(contacts, facts);
+}
+
+function added(recipient: Recipient, more: Partial<DataOf<"RecipientAdded">> = {}): Fact {
+  return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list", ...more } };
+}
+
+function suppressed(recipient: Recipient): Fact {
+  return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
+}
+
+function attempted(recipient: KnownRecipient): Fact {
+  const data = { attempt_id: "a", run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function sent(recipient: KnownRecipient): Fact {
+  const data = { attempt_id: "a", run_id: "r", recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+function failed(recipient: KnownRecipient, retry: boolean): Fact {
+  const data = { attempt_id: "a", run_id: "r", recipient, reason: "rejected", detail: "", frees_quota: true } as const;
+  return { type: "DirectMessageFailed", data: { ...data, retry } };
+}
+
+function skipped(recipient: Recipient, reason: DataOf<"DirectMessageSkipped">["reason"]): Fact {
+  return { type: "DirectMessageSkipped", data: { run_id: "r", recipient, reason } };
+}
+
+describe("a person", () => {
+  test("is found by id, and by handle in any case", () => {
+    const state = given(added(ANN));
+    expect(findContact(state, { id: "101" })).toMatchObject({ username: "ann", basis: "opt_in", listed: true });
+    expect(findContact(state, { username: "ANN" })).toMatchObject({ id: "101" });
+    expect(findContact(state, { username: "bea" })).toBeUndefined();
+  });
+
+  test("imported by handle gets an id when a run meets them, and stays one person", () => {
+    const state = given(added({ username: "Ann" }, { name: "Ann B." }), attempted(ANN), sent(ANN));
+    expect(state.people.size).toBe(1);
+    expect(findContact(state, { id: "101" })).toMatchObject({ name: "Ann B.", listed: true, status: "sent" });
+  });
+
+  test("imported by handle and by id turns out to be one", () => {
+    const state = given(added({ username: "ann" }), added({ id: "101" }), attempted(ANN));
+    expect(state.people.size).toBe(1);
+    for (const who of [{ id: "101" }, { username: "ann" }, ANN]) {
+      expect(findContact(state, who)).toMatchObject({ ...ANN, status: "attempted" });
+    }
+  });
+
+  test("who takes over another's handle is somebody else", () => {
+    const cy = { id: "103", username: "ann" };
+    const state = given(added(ANN), sent(ANN), attempted(cy));
+    expect(findContact(state, { id: "101" })).toMatchObject({ status: "sent" });
+    expect(findContact(state, { id: "103" })).toMatchObject({ status: "attempted" });
+    expect(findContact(state, { username: "ann" })).toMatchObject({ id: "103" });
+  });
+
+  test("who changed their handle is still found by the id, and shown by the new handle", () => {
+    const state = given(added(ANN), sent({ id: "101", username: "ann_b" }));
+    expect(state.people.size).toBe(1);
+    expect(findContact(state, { username: "ann_b" })).toMatchObject({ id: "101", username: "ann_b", status: "sent" });
+  });
+});
+
+describe("a suppression", () => {
+  test("survives another import", () => {
+    expect(findContact(given(suppressed(ANN), added(ANN, { basis: "dm_first" })), ANN)?.suppressed).toBe(true);
+  });
+
+  test.each([
+    ["the handle", { username: "ann" }, { id: "101" }],
+    ["the id", { id: "101" }, { username: "ann" }],
+  ])("of %s holds for the person that it turns out to be", (_which, stopped, other) => {
+    const state = given(suppressed(stopped), added(other), attempted(ANN));
+    expect(findContact(state, ANN)?.suppressed).toBe(true);
+  });
+
+  test("comes before we know anybody by that handle", () => {
+    const state = given(suppressed({ username: "ANN" }), added({ username: "ann" }), attempted(ANN));
+    expect(findContact(state, { id: "101" })?.suppressed).toBe(true);
+  });
+
+  test("is not lifted by an allowed retry", () => {
+    const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
+    expect(findContact(given(suppressed(ANN), retry), ANN)?.suppressed).toBe(true);
+  });
+});
+
+describe("how far we got", () => {
+  test.each([true, false])("a failure that may be retried (%p) opens the person again, or not", (retry) => {
+    expect(findContact(given(attempted(ANN), failed(ANN, retry)), ANN)?.status).toBe(retry ? "open" : "failed");
+  });
+
+  test("a failed person is open again once an operator allows it", () => {
+    const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
+    expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)?.status).toBe("open");
+  });
+
+  test("in doubt is told apart", () => {
+    const doubt: Fact = {
+      type: "DirectMessageInDoubt",
+      data: { attempt_id: "a", run_id: "r", recipient: ANN, detail: "" },
+    };
+    expect(findContact(given(attempted(ANN), doubt), ANN)?.status).toBe("in_doubt");
+  });
+
+  test("another import does not open somebody who has our message", () => {
+    expect(findContact(given(sent(ANN), added(ANN)), ANN)?.status).toBe("sent");
+  });
+
+  test("what forbids more wins when an imported handle turns out to be somebody who has our message", () => {
+    const state = given(sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), added(ANN));
+    expect(state.people.size).toBe(1);
+    expect(findContact(state, { username: "ann" })).toMatchObject({ id: "101", status: "sent", listed: true });
+  });
+
+  test("consent recorded for either entry is kept when they merge", () => {
+    const one = given(
+      added({ username: "ann" }, { basis: "dm_first" }),
+      added({ id: "101" }, { basis: "none" }),
+      sent(ANN),
+    );
+    expect(findContact(one, ANN)?.basis).toBe("dm_first");
+  });
+
+  test("another import may withdraw the basis", () => {
+    expect(findContact(given(added(ANN), added(ANN, { basis: "none" })), ANN)?.basis).toBe("none");
+  });
+});
+
+describe("skips", () => {
+  test("are remembered once a reason, so that a run tells each once", () => {
+    const state = given(
+      skipped(ANN, "no_consent"),
+      skipped(ANN, "no_consent"),
+      skipped({ username: "ann" }, "protected"),
+    );
+    expect(findContact(state, ANN)?.skipped).toEqual(["no_consent", "protected"]);
+  });
+
+  test("are forgotten by another import, which may have mended what was missing", () => {
+    expect(findContact(given(skipped(ANN, "missing_field"), added(ANN)), ANN)?.skipped).toEqual([]);
+  });
+
+  test("of both entries are kept when they turn out to be one person", () => {
+    const state = given(skipped({ username: "ann" }, "no_consent"), skipped({ id: "101" }, "protected"), sent(ANN));
+    expect(findContact(state, ANN)?.skipped.toSorted()).toEqual(["no_consent", "protected"]);
+  });
+});
+
+describe("fields of the template", () => {
+  test("are counted by how many people have them", () => {
+    const bea = { id: "102" };
+    const state = given(
+      added(ANN, { fields: { company: "Acme", city: "Bern" } }),
+      added(bea, { fields: { company: "Beta" } }),
+      added(ANN, { fields: { company: "Acme" } }),
+    );
+    expect(state.fields).toEqual(new Map([["company", 2]]));
+  });
+
+  test("of two entries that are one person count once, the newer entry's values being kept", () => {
+    const state = given(
+      added({ username: "ann" }, { fields: { company: "Old", city: "Bern" } }),
+      added({ id: "101" }, { fields: { company: "New" } }),
+      attempted(ANN),
+    );
+    expect(findContact(state, ANN)?.fields).toEqual({ company: "New", city: "Bern" });
+    expect(state.fields).toEqual(
+      new Map([
+        ["company", 1],
+        ["city", 1],
+      ]),
+    );
+  });
+
+  test("may be called like what every object has", () => {
+    const state = given(
+      added({ username: "ann" }, { fields: { tostring: "x", toString: "y" } }),
+      added({ id: "101" }),
+      attempted(ANN),
+    );
+    expect(state.fields).toEqual(
+      new Map([
+        ["tostring", 1],
+        ["toString", 1],
+      ]),
+    );
+  });
+});
+
+test("whatever happened, every way to a person leads to one, and the counts are those of the people", () => {
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      const state = fold(contacts, contacts.initial(), events);
+      for (const key of [...state.ids.values(), ...state.handles.values()]) expect(state.people.has(key)).toBe(true);
+      for (const [key, { id, username }] of state.people) {
+        if (id !== undefined) expect(state.ids.get(id)).toBe(key);
+        else expect(state.handles.get((username ?? "").toLowerCase())).toBe(key);
+      }
+      const counts = new Map<string, number>();
+      for (const { fields } of state.people.values()) {
+        for (const field of Object.keys(fields)) counts.set(field, (counts.get(field) ?? 0) + 1);
+      }
+      expect(state.fields).toEqual(counts);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("whatever happened, nobody who was suppressed by id, or has our message, is ever open again by itself", () => {
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      const stopped = new Set<string>();
+      let state = contacts.initial();
+      for (const event of events) {
+        state = contacts.evolve(state, event);
+        if (event.type === "RecipientSuppressed" && event.data.recipient.id !== undefined) {
+          stopped.add(event.data.recipient.id);
+        }
+        for (const id of stopped) expect(findContact(state, { id })?.suppressed).toBe(true);
+        if (event.type === "DirectMessageSent") {
+          expect(findContact(state, { id: event.data.recipient.id })?.status).toBe("sent");
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { ChannelName, Lane } from "../../events/channel.ts";
+import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
+import { fold } from "../../projections/projection.ts";
+import { histories } from "./history.ts";
+import { testLog, type TestLog } from "./recorded.ts";
+
+const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
+
+function click(log: TestLog, channels: ChannelName[] = ["chat"]): number {
+  return log.add("LinkClicked", { ...LINK, channels });
+}
+
+function message(log: TestLog): number {
+  return log.add("NotificationRequested", { message: "m", service: "s", level: "info" });
+}
+
+interface Of {
+  readonly lane?: Lane;
+  readonly settledBelow?: number;
+}
+
+function dispatch(owed: number, { lane = "clicks", settledBelow = 0 }: Of) {
+  return { event_id: "e", owed, channel: "chat", lane, attempt: 1, settled_below: settledBelow } as const;
+}
+
+function delivered(log: TestLog, owed: number, of: Of = {}): number {
+  return log.add("ChannelDispatched", { ...dispatch(owed, of), status: 200, latency_ms: 5 });
+}
+
+function failed(log: TestLog, owed: number, of: Of = {}): number {
+  const retry_at = "2026-11-20T11:00:00.000Z";
+  return log.add("ChannelDispatchFailed", { ...dispatch(owed, of), detail: "503", retry_at });
+}
+
+function given(log: TestLog): Deliveries {
+  return fold(deliveries, deliveries.initial(), log.events);
+}
+
+describe("what is owed", () => {
+  test("a click owes a dispatch to exactly the channels it names", () => {
+    const log = testLog();
+    click(log, ["ads", "messaging"]);
+    const { ads, chat, messaging } = given(log);
+    expect([pendingOf(ads), pendingOf(chat), pendingOf(messaging)]).toEqual([1, 0, 1]);
+  });
+
+  test("a notification is owed to chat, a message to messaging, and neither in the lane of the clicks", () => {
+    const log = testLog();
+    message(log);
+    log.add("MessageRequested", { text: "t" });
+    const { ads, chat, messaging } = given(log);
+    expect([ads, chat, messaging].map(({ lanes }) => [lanes.direct.owed, lanes.clicks.owed])).toEqual([
+      [0, 0],
+      [1, 0],
+      [1, 0],
+    ]);
+  });
+});
+
+describe("a settled dispatch", () => {
+  test("is no longer pending, and counts as what became of it", () => {
+    const log = testLog();
+    const [a, b, c, d] = [click(log), click(log), click(log), click(log)];
+    delivered(log, a);
+    log.add("ChannelDispatchSkipped", { ...dispatch(b, {}), reason: "too_old" });
+    log.add("ChannelDispatchInDoubt", { ...dispatch(c, {}), detail: "" });
+    expect(pendingOf(given(log).chat)).toBe(1);
+    log.add("ChannelDispatchAbandoned", { ...dispatch(d, {}), detail: "", refused: true });
+    const { chat } = given(log);
+    expect(chat).toMatchObject({ dispatched: 1, skipped: 1, in_doubt: 1, dead: 1 });
+    expect(pendingOf(chat)).toBe(0);
+  });
+
+  test.each(["same", "other"])("counts once, though the %s outcome is told again", (kind) => {
+    const log = testLog();
+    const owed = click(log);
+    click(log);
+    delivered(log, owed);
+    if (kind === "same") delivered(log, owed);
+    else log.add("ChannelDispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: true });
+    const { chat } = given(log);
+    expect(chat).toMatchObject({ dispatched: 1, dead: 0 });
+    expect(pendingOf(chat)).toBe(1);
+  });
+
+  test("is not owed again by a failure that is told late", () => {
+    const log = testLog();
+    const owed = click(log);
+    delivered(log, owed);
+    failed(log, owed);
+    const { clicks } = given(log).chat.lanes;
+    expect(isSettled(clicks, owed)).toBe(true);
+    expect(clicks.retries.size).toBe(0);
+  });
+
+  test("is told from one that is not, out of order", () => {
+    const log = testLog();
+    const [a, b, c] = [click(log), click(log), click(log)];
+    delivered(log, b, { settledBelow: a });
+    const { clicks } = given(log).chat.lanes;
+    expect([a, b, c].map((owed) => isSettled(clicks, owed))).toEqual([false, true, false]);
+  });
+
+  test("raises the mark below which a restart need not read", () => {
+    const log = testLog();
+    const [a, b] = [click(log), click(log)];
+    delivered(log, a, { settledBelow: b });
+    expect(given(log).chat.lanes.clicks.settled_below).toBe(b);
+    const last = delivered(log, b, { settledBelow: a });
+    // Nothing is pending, so the mark stands behind the outcome itself.
+    expect(given(log).chat.lanes.clicks.settled_below).toBe(last + 1);
+  });
+
+  test("says nothing of the other lane", () => {
+    const log = testLog();
+    const [first, direct] = [click(log), message(log)];
+    delivered(log, direct, { lane: "direct" });
+    const { lanes } = given(log).chat;
+    expect(isSettled(lanes.direct, direct)).toBe(true);
+    expect(isSettled(lanes.clicks, first)).toBe(false);
+  });
+});
+
+describe("a dispatch that waits for its retry", () => {
+  test("is pending, with its attempts and its time", () => {
+    const log = testLog();
+    const owed = click(log);
+    failed(log, owed);
+    const { chat } = given(log);
+    expect(pendingOf(chat)).toBe(1);
+    expect(chat.lanes.clicks.retries.get(owed)).toEqual({ attempt: 1, retry_at: "2026-11-20T11:00:00.000Z" });
+  });
+
+  test("stays owed though the mark passes it, and is settled when it ends", () => {
+    const log = testLog();
+    const [a, b, c] = [click(log), click(log), click(log)];
+    failed(log, a, { settledBelow: b });
+    delivered(log, b, { settledBelow: c });
+    const waiting = given(log).chat.lanes.clicks;
+    expect(waiting.settled_below).toBe(c);
+    expect([a, b, c].map((owed) => isSettled(waiting, owed))).toEqual([false, true, false]);
+    delivered(log, a, { settledBelow: c });
+    const { clicks } = given(log).chat.lanes;
+    expect(isSettled(clicks, a)).toBe(true);
+    expect(clicks).toMatchObject({ owed: 3, settled: 2, retries: new Map() });
+  });
+});
+
+describe("a dead letter", () => {
+  test("that is retried is owed anew, in the direct lane, and dead no longer", () => {
+    const log = testLog();
+    const owed = click(log);
+    log.add("ChannelDispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: false });
+    expect(given(log).chat).toMatchObject({ dead: 1 });
+    const retry = log.add("ChannelDispatchRetryRequested", { event_id: "e", source: owed, channel: "chat" });
+    expect(given(log).chat).toMatchObject({ dead: 0 });
+    expect(pendingOf(given(log).chat)).toBe(1);
+    delivered(log, retry, { lane: "direct" });
+    expect(given(log).chat).toMatchObject({ dead: 0, dispatched: 1 });
+    expect(pendingOf(given(log).chat)).toBe(0);
+  });
+});
+
+test("whatever happened, it knows of each dispatch whether it is settled, and how all of them ended", () => {
+  fc.assert(
+    fc.property(histories(), ({ events, owed }) => {
+      const state = fold(deliveries, deliveries.initial(), events);
+      for (const { channel, lane, position, end } of owed) {
+        expect(isSettled(state[channel].lanes[lane], position)).toBe(end !== undefined);
+      }
+      for (const channel of ["ads", "chat", "messaging"] as const) {
+        const mine = owed.filter((one) => one.channel === channel);
+        const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
+        expect(pendingOf(state[channel])).toBe(ended(undefined));
+        expect(state[channel]).toMatchObject({
+          dispatched: ended("dispatched"),
+          skipped: ended("skipped"),
+          in_doubt: ended("in_doubt"),
+        });
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+describe("its memory stays as small as the dispatcher's window", () => {
+  const CLICKS = 10_000;
+
+  function sizeOf(state: Deliveries): number {
+    const { above, retries } = state.chat.lanes.clicks;
+    return above.size + retries.size;
+  }
+
+  test("while 10,000 clicks are owed and settled in order", () => {
+    const log = testLog();
+    let state = deliveries.initial();
+    let sizeMax = 0;
+    const owed = Array.from({ length: CLICKS }, () => click(log));
+    for (const [index, position] of owed.entries()) {
+      delivered(log, position, { settledBelow: owed[index + 1] ?? position });
+    }
+    for (const event of log.events) {
+      state = deliveries.evolve(state, event);
+      sizeMax = Math.max(sizeMax, sizeOf(state));
+    }
+    expect(state.chat.dispatched).toBe(CLICKS);
+    expect(sizeMax).toBeLessThanOrEqual(1);
+  });
+
+  test("while 10,000 clicks are settled and one before them waits an hour for its retry", () => {
+    const log = testLog();
+    const slow = click(log);
+    failed(log, slow, { settledBelow: slow + 1 });
+    for (let at = 0; at < CLICKS; at++) {
+      const position = click(log);
+      delivered(log, position, { settledBelow: position + 1 });
+    }
+    const state = given(log);
+    expect(sizeOf(state)).toBe(1);
+    expect(isSettled(state.chat.lanes.clicks, slow)).toBe(false);
+    expect(pendingOf(state.chat)).toBe(1);
+  });
+});

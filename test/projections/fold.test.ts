@@ -1,0 +1,66 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { eventSpecs, type Recorded } from "../../events/catalog.ts";
+import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
+import { fold } from "../../projections/projection.ts";
+import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { histories } from "./history.ts";
+
+const RUNS = { numRuns: 300 };
+
+describe.each(PROJECTION_NAMES)("%s", (name) => {
+  const projection = projectionOf(name);
+  const folded = (events: Iterable<Recorded>) => fold(projection, projection.initial(), events);
+
+  test("is the same folded at once, folded in parts, and restored from any snapshot and continued", () => {
+    fc.assert(
+      fc.property(histories(), fc.array(fc.nat(150), { maxLength: 4 }), ({ events }, cuts) => {
+        const atOnce = encodeState(folded(events));
+        const bounds = [0, ...cuts.map((cut) => Math.min(cut, events.length)).sort((a, b) => a - b), events.length];
+        let parts = projection.initial();
+        let restored = projection.initial();
+        for (const [index, from] of bounds.entries()) {
+          const part = events.slice(from, bounds[index + 1]);
+          parts = fold(projection, parts, part);
+          restored = decodeState(encodeState(fold(projection, restored, part)));
+        }
+        // As text, so that the order of the Maps counts too: folds may go by it.
+        expect(encodeState(parts)).toBe(atOnce);
+        expect(encodeState(restored)).toBe(atOnce);
+      }),
+      RUNS,
+    );
+  });
+
+  test("survives a snapshot after every single event", () => {
+    fc.assert(
+      fc.property(histories(60), ({ events }) => {
+        let state = projection.initial();
+        for (const event of events) state = decodeState(encodeState(projection.evolve(state, event)));
+        expect(state).toEqual(folded(events));
+      }),
+      RUNS,
+    );
+  });
+
+  test("is moved by the events it names and by no others", () => {
+    fc.assert(
+      fc.property(histories(), ({ events }) => {
+        const named = events.filter(({ type }) => projection.types.includes(type));
+        expect(encodeState(folded(named))).toBe(encodeState(folded(events)));
+      }),
+      RUNS,
+    );
+  });
+});
+
+test("the histories tell of every event there is", () => {
+  const told = new Set<string>();
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      for (const { type } of events) told.add(type);
+    }),
+    RUNS,
+  );
+  expect(eventSpecs.map(({ type }) => type).filter((type) => !told.has(type))).toEqual([]);
+});

@@ -1,0 +1,119 @@
+import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
+import type { Dice, Step } from "./history.ts";
+import type { TestLog } from "./recorded.ts";
+
+/** A person of the network, with the handles they go by; two of them hand one on. */
+interface Person {
+  readonly id: string;
+  readonly handles: readonly string[];
+}
+
+const PEOPLE: readonly Person[] = [
+  { id: "101", handles: ["ann"] },
+  { id: "102", handles: ["Bea", "bea"] },
+  { id: "103", handles: ["cy", "dora"] },
+  { id: "104", handles: ["dora", "dora2"] },
+  { id: "105", handles: ["eve"] },
+];
+
+const DAYS = ["2026-11-20", "2026-11-21", "2026-11-22"];
+
+const FIELDS = [{}, { company: "Acme" }, { company: "Beta", city: "Bern" }, { constructor: "x", $map: "y" }];
+
+interface Open extends Pick<KnownRecipient, "id"> {
+  readonly attempt_id: string;
+  readonly run_id: string;
+  readonly recipient: KnownRecipient;
+  doubted: boolean;
+}
+
+export function createOutreachPart(log: TestLog): readonly Step[] {
+  let run: { run_id: string; dry_run: boolean } | undefined;
+  let made = 0;
+  const open: Open[] = [];
+
+  const start: Step = (dice) => {
+    if (run !== undefined) return;
+    run = { run_id: `run-${++made}`, dry_run: dice.once(4) };
+    log.add("RunStarted", run);
+  };
+  const attempt: Step = (dice) => {
+    if (run === undefined || run.dry_run) return start(dice);
+    const recipient = known(dice);
+    const { run_id } = run;
+    const attempt_id = `attempt-${++made}`;
+    open.push({ attempt_id, run_id, recipient, id: recipient.id, doubted: false });
+    log.add("DirectMessageAttempted", {
+      attempt_id,
+      run_id,
+      recipient,
+      text: "Hi",
+      variant: "A",
+      day: dice.pick(DAYS),
+    });
+  };
+  const settle: Step = (dice) => {
+    if (open.length === 0) return;
+    const last = dice.pick(open);
+    const { attempt_id, run_id, recipient } = last;
+    const outcome = { attempt_id, run_id, recipient };
+    const kind = dice.pick(["sent", "failed", "doubt"] as const);
+    if (kind === "doubt") {
+      if (!last.doubted) log.add("DirectMessageInDoubt", { ...outcome, detail: "time-out" });
+      last.doubted = true;
+      return;
+    }
+    open.splice(open.indexOf(last), 1);
+    if (kind === "sent") {
+      log.add("DirectMessageSent", { ...outcome, message_id: "m", settled_by: last.doubted ? "lookup" : "answer" });
+    } else {
+      const reason = last.doubted ? "not_delivered" : dice.pick(["recipient_closed", "rate_limited"] as const);
+      const frees_quota = !last.doubted;
+      log.add("DirectMessageFailed", { ...outcome, reason, detail: "", frees_quota, retry: reason === "rate_limited" });
+    }
+  };
+  const finish: Step = (dice) => {
+    if (run === undefined) return;
+    const { run_id, dry_run } = run;
+    const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+    if (dry_run) log.add("DryRunFinished", { run_id, reason: "completed", would_send: 1, would_skip: 0 });
+    else if (dice.once(3)) log.add("RunAbandoned", { run_id, ...counts });
+    else log.add("RunFinished", { run_id, reason: "completed", ...counts });
+    run = undefined;
+  };
+
+  return [
+    start,
+    attempt,
+    attempt,
+    attempt,
+    settle,
+    settle,
+    settle,
+    finish,
+    (dice) => {
+      if (run === undefined || run.dry_run) return;
+      const reason = dice.pick(["no_consent", "suppressed", "missing_field"] as const);
+      log.add("DirectMessageSkipped", { run_id: run.run_id, recipient: someone(dice), reason });
+    },
+    (dice) => {
+      const added = { basis: dice.pick(["none", "opt_in", "dm_first"] as const), fields: dice.pick(FIELDS) };
+      const name = dice.once(2) ? { name: "Somebody" } : {};
+      log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, source: "list" });
+    },
+    (dice) => log.add("RecipientSuppressed", { recipient: someone(dice), reason: "opt_out" }),
+    (dice) => log.add("RecipientRetryAllowed", { recipient: someone(dice) }),
+    () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
+  ];
+}
+
+function known(dice: Dice): KnownRecipient {
+  const person = dice.pick(PEOPLE);
+  return { id: person.id, username: dice.pick(person.handles) };
+}
+
+/** A person by id, by handle, or by both: what they have in common shows later. */
+function someone(dice: Dice): Recipient {
+  const { id, username } = known(dice);
+  return dice.pick([{ id }, { username }, { username: username.toUpperCase() }, { id, username }]);
+}

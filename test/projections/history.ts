@@ -1,0 +1,63 @@
+import * as fc from "fast-check";
+import type { Recorded } from "../../events/catalog.ts";
+import { createDeliveryPart, type Owed } from "./history-delivery.ts";
+import { createOutreachPart } from "./history-outreach.ts";
+import { testLog, type TestLog } from "./recorded.ts";
+
+export interface History {
+  readonly events: readonly Recorded[];
+  /** Every dispatch owed, in the order of the log, kept apart from the projections. */
+  readonly owed: readonly Owed[];
+}
+
+/** Numbers that a part of the history turns into its choices; small ones shrink to simple histories. */
+export interface Dice {
+  /** One of `list`, which is not empty. */
+  pick<Value>(list: readonly Value[]): Value;
+  /** True once in `n`. */
+  once(n: number): boolean;
+}
+
+/** What the log may tell next, given what it told: does nothing where nothing fits. */
+export type Step = (dice: Dice) => void;
+
+/** Histories that could have happened: runs, people met by id and handle, clicks, dispatches, retries, settlements. */
+export function histories(lengthMax = 150): fc.Arbitrary<History> {
+  return fc
+    .array(fc.array(fc.nat(1000), { minLength: 6, maxLength: 6 }), { maxLength: lengthMax, size: "max" })
+    .map((rolls) => {
+      const log = testLog();
+      const delivery = createDeliveryPart(log);
+      const parts: readonly (readonly Step[])[] = [createOutreachPart(log), delivery.steps, accountPart(log)];
+      for (const numbers of rolls) {
+        const dice = diceOf(numbers);
+        dice.pick(dice.pick([...parts, ...parts, parts[1] ?? [], parts[0] ?? []]))(dice);
+      }
+      return { events: log.events, owed: delivery.owed };
+    });
+}
+
+function diceOf(numbers: readonly number[]): Dice {
+  let next = 0;
+  const roll = (): number => numbers[next++ % numbers.length] ?? 0;
+  return {
+    pick(list) {
+      const picked = list[roll() % list.length];
+      if (picked === undefined) throw new Error("nothing to pick from");
+      return picked;
+    },
+    once: (n) => roll() % n === n - 1,
+  };
+}
+
+function accountPart(log: TestLog): readonly Step[] {
+  const user = { id: "9001", username: "acme", name: "Acme" };
+  const expires_at = "2026-11-20T12:00:00.000Z";
+  return [
+    () => log.add("AccountAuthorized", { user, scopes: ["dm.write", "users.read"], expires_at }),
+    () => log.add("TokenRefreshed", { user_id: user.id, expires_at }),
+    (dice) => log.add("TokenRefreshFailed", { user_id: user.id, reason: "refused", dead: dice.once(2) }),
+    () => log.add("AccountUnlinked", { user_id: user.id, revoked: true }),
+    () => log.add("RequestAnswered", { digest: "d", status: 202, headers: { "content-type": "x" }, body: "{}" }),
+  ];
+}

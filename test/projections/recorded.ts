@@ -1,0 +1,54 @@
+import { makeEvent, type DataOf, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
+import type { Fact } from "../../src/journal.ts";
+import { fold, type Projection } from "../../projections/projection.ts";
+
+const START = Date.parse("2026-11-20T10:00:00.000Z");
+
+/** A log in memory: gives events their positions, versions and times, a second apart. */
+export interface TestLog {
+  readonly events: Recorded[];
+  /** Appends a fact and answers its position. */
+  add<T extends EventType>(type: T, data: DataOf<T>): number;
+}
+
+export function testLog(): TestLog {
+  const events: Recorded[] = [];
+  const versions = new Map<string, number>();
+  return {
+    events,
+    add(type, data) {
+      const position = events.length + 1;
+      const stream = streamOf(type, data);
+      const version = (versions.get(stream) ?? 0) + 1;
+      versions.set(stream, version);
+      const id = `019a9f00-0000-7000-8000-${String(position).padStart(12, "0")}`;
+      const event: Event = makeEvent(type, id, data, { caller: "test" });
+      const time = new Date(START + position * 1000).toISOString();
+      // A fold that changes an event would change the history of every other fold.
+      events.push(deepFreeze({ ...event, position, stream, version, time, hash: "" }) as Recorded);
+      return position;
+    },
+  };
+}
+
+/** The state after these facts. */
+export function given<State>(projection: Projection<State>, facts: readonly Fact[]): State {
+  const log = testLog();
+  for (const { type, data } of facts) log.add(type, data);
+  return fold(projection, projection.initial(), log.events);
+}
+
+/** Stands for the streams of the journal; only that outreach has one of its own matters here. */
+function streamOf(type: EventType, data: object): string {
+  if (type.startsWith("ChannelDispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
+  if (/^(Recipient|Run|DryRun|DirectMessage)/.test(type)) return "outreach";
+  return "others";
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === "object" && value !== null) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { run } from "../../projections/run.ts";
+import type { Fact } from "../../src/journal.ts";
+import { given } from "./recorded.ts";
+
+const recipient = { id: "101", username: "ann" };
+const COUNTS = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+
+function started(run_id: string, dry_run = false): Fact {
+  return { type: "RunStarted", data: { run_id, dry_run } };
+}
+
+function attempted(attempt_id: string, run_id = "r1"): Fact {
+  return {
+    type: "DirectMessageAttempted",
+    data: { attempt_id, run_id, recipient, text: `Hi from ${attempt_id}`, variant: "A", day: "2026-11-20" },
+  };
+}
+
+function sent(attempt_id: string, run_id = "r1"): Fact {
+  const data = { attempt_id, run_id, recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+function failed(attempt_id: string, run_id = "r1"): Fact {
+  const data = { attempt_id, run_id, recipient, detail: "", frees_quota: true, retry: false } as const;
+  return { type: "DirectMessageFailed", data: { ...data, reason: "rejected" } };
+}
+
+function doubted(attempt_id: string, run_id = "r1"): Fact {
+  return { type: "DirectMessageInDoubt", data: { attempt_id, run_id, recipient, detail: "" } };
+}
+
+const skipped: Fact = { type: "DirectMessageSkipped", data: { run_id: "r1", recipient, reason: "no_consent" } };
+
+const ENDS: Fact[] = [
+  { type: "RunFinished", data: { run_id: "r1", reason: "completed", ...COUNTS } },
+  { type: "RunAbandoned", data: { run_id: "r1", ...COUNTS } },
+  { type: "DryRunFinished", data: { run_id: "r1", reason: "completed", would_send: 0, would_skip: 0 } },
+];
+
+describe("the run in progress", () => {
+  test("begins with nothing done", () => {
+    expect(given(run, [started("r1")]).current).toEqual({
+      run_id: "r1",
+      dry_run: false,
+      started_at: "2026-11-20T10:00:01.000Z",
+      ...COUNTS,
+    });
+  });
+
+  test("counts what became of its messages", () => {
+    const facts = [started("r1"), attempted("a"), sent("a"), attempted("b"), failed("b"), skipped, attempted("c")];
+    expect(given(run, [...facts, doubted("c")]).current).toMatchObject({ sent: 1, failed: 1, skipped: 1, in_doubt: 1 });
+  });
+
+  test("counts a message in doubt as what it turned out to be", () => {
+    const facts = [started("r1"), attempted("a"), doubted("a"), attempted("b"), doubted("b"), doubted("b")];
+    expect(given(run, facts).current).toMatchObject({ in_doubt: 2 });
+    const settled = given(run, [...facts, sent("a"), failed("b")]).current;
+    expect(settled).toMatchObject({ in_doubt: 0, sent: 1, failed: 1 });
+  });
+
+  test("counts an outcome once, though it is told twice", () => {
+    expect(given(run, [started("r1"), attempted("a"), sent("a"), sent("a")]).current).toMatchObject({ sent: 1 });
+  });
+
+  test("does not count what an earlier run left open", () => {
+    const facts = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(0, 1), started("r2"), sent("a")];
+    expect(given(run, facts).current).toMatchObject({ run_id: "r2", ...COUNTS });
+  });
+
+  test.each(ENDS)("is over with $type", (end) => {
+    expect(given(run, [started("r1"), end]).current).toBeNull();
+  });
+
+  test("is not made by a refusal", () => {
+    const refused: Fact = {
+      type: "RunRefused",
+      data: { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
+    };
+    expect(given(run, [refused]).current).toBeNull();
+  });
+});
+
+describe("an attempt", () => {
+  test("stays open over the end of its run, with what a lookup needs, until it has its outcome", () => {
+    const facts = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(1, 2)];
+    expect(given(run, facts).open).toEqual(
+      new Map([
+        ["a", { run_id: "r1", recipient, text: "Hi from a", attempted_at: "2026-11-20T10:00:02.000Z", in_doubt: true }],
+      ]),
+    );
+    expect(given(run, [...facts, failed("a")]).open.size).toBe(0);
+  });
+});
+
+test("the fence is the version of the outreach stream, whatever other streams tell", () => {
+  const other: Fact = { type: "MessageRequested", data: { text: "t" } };
+  const added: Fact = { type: "RecipientAdded", data: { recipient, basis: "none", fields: {}, source: "list" } };
+  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
+  const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient } };
+  expect(given(run, []).version).toBe(0);
+  expect(given(run, [other, added, other, suppressed, retry, started("r1"), other]).version).toBe(4);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { fold } from "../../projections/projection.ts";
+import { stats } from "../../projections/stats.ts";
+import { histories } from "./history.ts";
+import { given } from "./recorded.ts";
+
+test("the counts are those of the events, over all runs", () => {
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      const count = (wanted: string) => events.filter(({ type }) => type === wanted).length;
+      expect(fold(stats, stats.initial(), events)).toEqual({
+        sent: count("DirectMessageSent"),
+        skipped: count("DirectMessageSkipped"),
+        failed: count("DirectMessageFailed"),
+      });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("a dry run never counts, nor does a message in doubt", () => {
+  const recipient = { id: "101", username: "ann" };
+  const state = given(stats, [
+    { type: "RunStarted", data: { run_id: "r", dry_run: true } },
+    { type: "DryRunFinished", data: { run_id: "r", reason: "completed", would_send: 5, would_skip: 3 } },
+    { type: "DirectMessageInDoubt", data: { attempt_id: "a", run_id: "r2", recipient, detail: "" } },
+  ]);
+  expect(state).toEqual({ sent: 0, skipped: 0, failed: 0 });
+});
