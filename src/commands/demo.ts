@@ -81,7 +81,7 @@ token     ${token}
      curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
 4. Ask what happened:
      curl -s ${url}/social/stats
-     DATABASE_URL=sqlite:${join(directory, "reachlog.sqlite")} bun reachlog audit tail
+     DATABASE_URL=sqlite:${join(directory, "reachlog.sqlite")} npx -y bun@1.4.5 reachlog audit tail
 
 Stop with Ctrl-C.
 `;

@@ -9,7 +9,7 @@ const FULL_PIPE_WAIT_MS = 5;
  */
 export function writeAll(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     try {
       at += writeSync(descriptor, bytes, at);
     } catch (fault) {

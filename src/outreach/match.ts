@@ -30,7 +30,13 @@ function earliestOf({ attempted_at }: { readonly attempted_at: string }): number
   return Date.parse(attempted_at) - CLOCK_SKEW_MS;
 }
 
-/** Networks trim messages and may compose characters differently. */
+/**
+ * Networks trim messages, may compose characters differently, and make a link of a bare `example.com/a`, which comes
+ * back as `http://example.com/a`.
+ */
 function comparable(text: string): string {
-  return text.normalize("NFC").trim();
+  return text
+    .normalize("NFC")
+    .replaceAll(/https?:\/\//gi, "")
+    .trim();
 }

@@ -29,7 +29,11 @@ describe.skipIf(!existsSync(EXECUTABLE))("a person with a browser", () => {
   beforeAll(async () => {
     world = await openWorld();
     service = await world.serve();
-    browser = await chromium.launchPersistentContext(profile, { executablePath: EXECUTABLE, headless: true, args: ARGS });
+    browser = await chromium.launchPersistentContext(profile, {
+      executablePath: EXECUTABLE,
+      headless: true,
+      args: ARGS,
+    });
     page = await browser.newPage();
   });
   afterAll(async () => {

@@ -8,7 +8,7 @@ const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 function owing<T extends EventType>(type: T, data: DataOf<T>): Recorded {
   const stored = { position: 42, stream: "s", version: 1, time: "2026-11-20T09:59:00.000Z", hash: "" };
-  return { ...makeEvent(type, ID, data, {}), ...stored } as Recorded;
+  return { ...makeEvent(type, ID, data, {}), ...stored };
 }
 
 const message = owing("MessageRequested", { text: "hello" });

@@ -159,11 +159,7 @@ describe("what a send comes to", () => {
       { type: "DirectMessageSent", data: { ...attempt, message_id: "9", settled_by: "answer" } },
       undefined,
     ],
-    [
-      { outcome: "in_doubt", detail, rate },
-      { type: "DirectMessageInDoubt", data: { ...attempt, detail } },
-      undefined,
-    ],
+    [{ outcome: "in_doubt", detail, rate }, { type: "DirectMessageInDoubt", data: { ...attempt, detail } }, undefined],
     [{ outcome: "recipient_closed", detail, rate }, failed("recipient_closed", false), undefined],
     [{ outcome: "rejected", detail, rate }, failed("rejected", false), undefined],
     [{ outcome: "unreachable", detail, rate }, failed("unreachable", true), "network_unavailable"],

@@ -34,3 +34,9 @@ test("a full page of newer messages does not tell whether an older one is there"
   expect(reachesBack([...newer, dm({ afterMs: -300_001 })], attempt, 3)).toBe(true);
   expect(reachesBack([...newer, dm({ afterMs: -300_000 })], attempt, 3)).toBe(false);
 });
+
+test("a bare domain that the network made a link of is the same text", () => {
+  const written = { ...attempt, text: "Hi Ann, see example.com/a" };
+  expect(findSent([dm({ text: "Hi Ann, see http://example.com/a" })], written, "1")).toBeDefined();
+  expect(findSent([dm({ text: "Hi Ann, see http://example.com/b" })], written, "1")).toBeUndefined();
+});

@@ -10,6 +10,8 @@ import { openWorld, type World } from "./world.ts";
 /** Small, so that every population meets it. */
 const DAILY_LIMIT = 4;
 const RULES = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: DAILY_LIMIT };
+/** An hour's wait is longer than a run may take. */
+const SETTINGS = { rules: RULES, runMaxMs: 600_000 };
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
@@ -20,7 +22,7 @@ type Kind = (typeof kinds)[number];
 const answers: fc.Arbitrary<Answer | undefined> = fc.oneof(
   { weight: 4, arbitrary: fc.constant(undefined) },
   { weight: 2, arbitrary: fc.record({ doubt: fc.constantFrom("delivered", "lost"), lateMs: fc.nat(50_000) }) },
-  { weight: 2, arbitrary: fc.record({ waitMs: fc.constantFrom(0, 60_000, 900_000, 15 * HOUR_MS) }) },
+  { weight: 2, arbitrary: fc.record({ waitMs: fc.constantFrom(0, 5_000, 150_000, HOUR_MS) }) },
   { weight: 1, arbitrary: fc.constantFrom("recipient_closed", "rejected", "unreachable", "unauthorized", "stopped") },
 );
 
@@ -39,20 +41,22 @@ interface Day {
   readonly death: { readonly calls: number; readonly after: boolean } | undefined;
   /** Suppressed by hand while the service runs. */
   readonly suppressed: number | undefined;
-  readonly atHour: number;
+  /** When the process starts; the last one runs into the next day. */
+  readonly at: "08:00" | "23:58" | "23:59:58";
 }
 
 const day: fc.Arbitrary<Day> = fc.record({
-  answers: fc.array(answers, { maxLength: 8 }),
+  answers: fc.array(answers, { minLength: 2, maxLength: 8 }),
   faults: fc.array(faults, { maxLength: 4 }),
-  death: fc.option(fc.record({ calls: fc.nat(40), after: fc.boolean() }), { nil: undefined }),
+  death: fc.option(fc.record({ calls: fc.nat(30), after: fc.boolean() }), { nil: undefined }),
   suppressed: fc.option(fc.nat(11), { nil: undefined }),
-  atHour: fc.nat(23),
+  at: fc.constantFrom("08:00", "23:58", "23:59:58"),
 });
 
 const idOf = (index: number): string => String(100 + index);
 
 async function populate(world: World, population: readonly Kind[]): Promise<void> {
+  const rows: Fact[] = [];
   for (const [index, kind] of population.entries()) {
     const id = idOf(index);
     if (kind !== "unknown") {
@@ -64,14 +68,15 @@ async function populate(world: World, population: readonly Kind[]): Promise<void
       type: "RecipientAdded",
       data: { recipient, basis, fields: {}, source: "list" },
     });
-    await world.append(kind === "twice" ? [row({ id }), row({ username: `USER_${id}` })] : [row({ id })]);
-    if (kind === "suppressed") await suppress(world, index);
+    rows.push(row({ id }));
+    if (kind === "twice") rows.push(row({ username: `USER_${id}` }));
+    if (kind === "suppressed") rows.push(suppression(index));
   }
+  await world.append(rows);
 }
 
-function suppress(world: World, index: number): Promise<void> {
-  const data = { recipient: { username: `user_${idOf(index)}` }, reason: "by_hand" } as const;
-  return world.append([{ type: "RecipientSuppressed", data }]);
+function suppression(index: number): Fact {
+  return { type: "RecipientSuppressed", data: { recipient: { username: `user_${idOf(index)}` }, reason: "by_hand" } };
 }
 
 /** Triggers until a run has ended, or the day's limit is reached, or the process died. */
@@ -84,17 +89,17 @@ async function runOnce(runner: Runner): Promise<void> {
 }
 
 /** One day of the service: a process starts, may die, is started again, and runs. */
-async function live(world: World, { answers: told, faults: failing, death, suppressed, atHour }: Day): Promise<void> {
-  const midnight = Math.ceil(world.time.now() / DAY_MS) * DAY_MS;
-  world.time.jump(midnight + atHour * HOUR_MS - world.time.now());
+async function live(world: World, { answers: told, faults: failing, death, suppressed, at }: Day): Promise<void> {
+  const tomorrow = new Date(world.time.now() + DAY_MS).toISOString().slice(0, 10);
+  world.time.jump(Date.parse(`${tomorrow}T${at}Z`) - world.time.now());
   world.network.answers.splice(0, Infinity, ...(told as Answer[]));
   world.network.faults.splice(0, Infinity, ...failing);
-  const first = await world.start({ rules: RULES });
+  const first = await world.start(SETTINGS);
   if (death !== undefined) first.dieAt(death.calls, death.after);
   await Promise.race([first.dead, first.runner.recover({ steal: true }).then(() => runOnce(first.runner))]);
   first.die();
-  if (suppressed !== undefined) await suppress(world, suppressed);
-  const second = await world.start({ rules: RULES });
+  if (suppressed !== undefined) await world.append([suppression(suppressed)]);
+  const second = await world.start(SETTINGS);
   await second.runner.recover({ steal: true });
   await runOnce(second.runner);
   await second.runner[Symbol.asyncDispose]();
@@ -139,7 +144,7 @@ async function checkSuppressed(world: World): Promise<void> {
 }
 
 /** A day without any fault, on which everything that can be settled is. */
-const fine: Day = { answers: [], faults: [], death: undefined, suppressed: undefined, atHour: 12 };
+const fine: Day = { answers: [], faults: [], death: undefined, suppressed: undefined, at: "08:00" };
 
 const seen = { accepted: 0, doubted: 0, undelivered: 0, died: 0, abandoned: 0, attempts: 0 };
 
@@ -154,7 +159,10 @@ async function count(world: World, days: readonly Day[]): Promise<void> {
 }
 
 test("whatever the network answers and whenever the process dies: nobody gets two messages, no day gets one too many, and the stats are what the network took", async () => {
-  const population = fc.array(fc.constantFrom(...kinds, "open" as const, "open" as const), { maxLength: 12 });
+  const population = fc.array(fc.constantFrom(...kinds, "open" as const, "open" as const), {
+    minLength: 4,
+    maxLength: 12,
+  });
   await fc.assert(
     fc.asyncProperty(population, fc.array(day, { minLength: 1, maxLength: 3 }), async (people, days) => {
       await using world = await openWorld();

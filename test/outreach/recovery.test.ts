@@ -42,7 +42,9 @@ test.each([
   expect(told.at(-1)?.type).toBe("RunAbandoned");
 
   expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
-  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(taken ? ["10", "11", "12"] : ["10", "12"]);
+  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(
+    taken ? ["10", "11", "12"] : ["10", "12"],
+  );
   expect(projector.state("stats").sent).toBe(world.network.accepted.length);
 });
 

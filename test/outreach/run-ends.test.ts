@@ -146,8 +146,7 @@ test("a fault of ours ends the run as one, and the next trigger starts another",
   const { run } = await world.start({
     network: {
       ...world.network,
-      usersById: (token, ids) =>
-        broken ? Promise.reject(new TypeError("ours")) : world.network.usersById(token, ids),
+      usersById: (token, ids) => (broken ? Promise.reject(new TypeError("ours")) : world.network.usersById(token, ids)),
     },
   });
   expect(await run()).toMatchObject({ reason: "fault", sent: 0 });

@@ -94,7 +94,10 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     async conversation(_token, recipientId, limit) {
       read(`conversation ${recipientId} ${limit}`);
       const visible = accepted.filter((dm) => (visibleAt.get(dm.id) ?? 0) <= now());
-      return [...visible, ...replies].filter((dm) => dm.recipientId === recipientId).slice(-limit).toReversed();
+      return [...visible, ...replies]
+        .filter((dm) => dm.recipientId === recipientId)
+        .slice(-limit)
+        .toReversed();
     },
   };
 }

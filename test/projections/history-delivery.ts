@@ -48,7 +48,7 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
   const repeat: Step = (dice) => {
     const ended = owed.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
-    const { end, ...item } = dice.pick(ended);
+    const item = dice.pick(ended);
     // A second process, or a start after a crash, told an outcome that the log has already.
     tell(log, dice, { item: { ...item, end: undefined }, settled_below: Math.min(item.position, 1), letters: [] });
   };

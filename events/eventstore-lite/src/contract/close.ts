@@ -35,7 +35,8 @@ export function closeContract(open: OpenStore): void {
       const subscription = store.subscribe({ from: 1, signal: new AbortController().signal })[Symbol.asyncIterator]();
       await subscription.next();
       const waiting = subscription.next();
-      await Promise.all([expect(waiting).rejects.toBeInstanceOf(StoreClosed), store[Symbol.asyncDispose]()]);
+      const [refused] = await Promise.all([refusalOf(waiting), store[Symbol.asyncDispose]()]);
+      expect(refused).toBeInstanceOf(StoreClosed);
     });
   });
 }

@@ -26,7 +26,7 @@ export function refusalContract(open: OpenStore): void {
       "too many events": ["a", Array.from({ length: OVERLONG_BATCH_EVENTS }, () => newEvent())],
       "an oversized event": ["a", [newEvent("T", "x".repeat(OVERSIZED_CHARS))]],
       "an event oversized in bytes, not in characters": ["a", [newEvent("T", "é".repeat(OVERSIZED_CHARS / 2))]],
-      "data that is no JSON value": ["a", [newEvent("T", undefined)]],
+      "data that is no JSON value": ["a", [{ ...newEvent(), data: undefined }]],
       "data that JSON cannot write": ["a", [newEvent("T", CYCLE)]],
       "a number that JSON cannot write": ["a", [newEvent("T", 1n)]],
     };

@@ -1,0 +1,44 @@
+import type { DispatchResult } from "../networks/network.ts";
+import { afterFailure, circuitOf, CLOSED, type Breaker, type Circuit } from "./breaker.ts";
+import { afterSuccess, afterThrottle, INITIAL_PACE, type Pace } from "./pace.ts";
+
+/** HTTP status of a network that asks for less. */
+const TOO_MANY_REQUESTS = 429;
+
+/** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
+export interface Throttle {
+  learn(result: DispatchResult, now: number): void;
+  /** How many may be in flight now; none while the channel is paused or its circuit is open. */
+  allowance(now: number): number;
+  /** When something may start again; in the past while something may. */
+  blockedUntil(): number;
+  circuit(now: number): Circuit;
+}
+
+export function createThrottle(): Throttle {
+  let pace: Pace = INITIAL_PACE;
+  let breaker: Breaker = CLOSED;
+
+  const blockedUntil = (): number => Math.max(pace.pausedUntil, breaker.openUntil);
+
+  return {
+    learn(result, now) {
+      if (result.outcome === "skipped") return;
+      if (result.outcome === "retryable" && result.status === TOO_MANY_REQUESTS) {
+        pace = afterThrottle(pace, now, result.retryAfterMs);
+      } else if (result.outcome === "retryable" || result.outcome === "in_doubt") {
+        breaker = afterFailure(breaker, now);
+      } else {
+        pace = afterSuccess(pace);
+        breaker = CLOSED;
+      }
+    },
+    allowance(now) {
+      if (now < blockedUntil()) return 0;
+      // A half-open circuit lets a single probe through.
+      return circuitOf(breaker, now) === "closed" ? pace.window : 1;
+    },
+    blockedUntil,
+    circuit: (now) => circuitOf(breaker, now),
+  };
+}

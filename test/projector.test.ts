@@ -1,0 +1,214 @@
+import { describe, expect, test } from "bun:test";
+import { openSqliteStore, StoreFull, type EventStore, type Snapshot } from "eventstore-lite";
+import { codec, makeEvent, type Event } from "../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../projections/all.ts";
+import { encodeState } from "../projections/snapshot.ts";
+import { makeId } from "../src/clock.ts";
+import { startProjector, type Projector } from "../src/projector.ts";
+import { newLogFile } from "./events/temporary-log.ts";
+
+function skips(count: number): Event[] {
+  return Array.from({ length: count }, () =>
+    makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {}),
+  );
+}
+
+async function skip(store: EventStore<Event>, count = 1): Promise<number> {
+  return (await store.append("outreach", skips(count))).last;
+}
+
+function open(file = newLogFile()): Promise<EventStore<Event>> {
+  return openSqliteStore({ file, codec });
+}
+
+function skippedOf(projector: Projector): number {
+  return projector.state("stats").skipped;
+}
+
+/** The log as seen by one reader who writes down from where it was read. */
+function watched(store: EventStore<Event>): { store: EventStore<Event>; readonly subscribedFrom: number[] } {
+  const subscribedFrom: number[] = [];
+  return {
+    subscribedFrom,
+    store: {
+      ...store,
+      subscribe(query) {
+        subscribedFrom.push(query.from);
+        return store.subscribe(query);
+      },
+    },
+  };
+}
+
+describe("started", () => {
+  test("on an empty log, it is at its beginning", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    expect([projector.position, projector.time]).toEqual([0, undefined]);
+    for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(projectionOf(name).initial() as never);
+  });
+
+  test("it has caught up with the log, and knows how old it is", async () => {
+    await using store = await open();
+    const last = await skip(store, 300);
+    await using projector = await startProjector(store);
+    expect([projector.position, skippedOf(projector)]).toEqual([last, 300]);
+    expect(projector.time).toBe((await store.head()).time);
+  });
+
+  test("it follows what is appended, and tells each event once, in order, folded in already", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    const heard: [number, number][] = [];
+    const unlisten = projector.listen(({ position }) => heard.push([position, skippedOf(projector)]));
+    await projector.until(await skip(store, 3));
+    await projector.until(await skip(store));
+    unlisten();
+    await projector.until(await skip(store));
+    expect(heard).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [4, 4],
+    ]);
+    expect(skippedOf(projector)).toBe(5);
+  });
+
+  test("it sees what another connection appends", async () => {
+    const file = newLogFile();
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await using command = await open(file);
+    await projector.until(await skip(command, 2));
+    await projector.until(await skip(store));
+    expect(skippedOf(projector)).toBe(3);
+  });
+});
+
+describe("until", () => {
+  test("resolves at once for what is folded in, and otherwise with the event, in the order of the log", async () => {
+    await using store = await open();
+    await skip(store, 2);
+    await using projector = await startProjector(store);
+    await projector.until(2);
+    const reached: number[] = [];
+    const waits = [5, 3, 4].map(async (position) => {
+      await projector.until(position);
+      reached.push(position);
+      expect(projector.position).toBeGreaterThanOrEqual(position);
+    });
+    await skip(store, 3);
+    await Promise.all(waits);
+    expect(reached).toEqual([3, 4, 5]);
+  });
+
+  test("rejects with the fault that stopped the projector, so that nobody waits for ever", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    const waiting = projector.until(10).catch((fault: unknown) => fault);
+    projector.listen(() => {
+      throw new Error("a broken listener");
+    });
+    await skip(store);
+    expect(await projector.failed.catch((fault: unknown) => fault)).toEqual(new Error("a broken listener"));
+    expect(await waiting).toEqual(new Error("a broken listener"));
+    expect(projector.until(11)).rejects.toThrow("a broken listener");
+  });
+});
+
+describe("snapshots", () => {
+  async function fill(file: string, count: number): Promise<void> {
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await projector.until(await skip(store, count));
+  }
+
+  test("are saved at the stop, and the next start folds only what came after", async () => {
+    const file = newLogFile();
+    await fill(file, 50);
+    await using store = await open(file);
+    await skip(store, 2);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.subscribedFrom).toEqual([51]);
+    expect(skippedOf(projector)).toBe(52);
+  });
+
+  test("are used even when the log did not grow, and its time is known at once", async () => {
+    const file = newLogFile();
+    await fill(file, 3);
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    expect([projector.position, skippedOf(projector)]).toEqual([3, 3]);
+    expect(projector.time).toBe((await store.head()).time);
+  });
+
+  test("of another version are not used: that projection is built anew, the others are not folded twice", async () => {
+    const file = newLogFile();
+    await fill(file, 5);
+    await using store = await open(file);
+    const old = await store.snapshots.load("stats");
+    expect(old?.position).toBe(5);
+    const foreign: Snapshot = { version: 99, position: 5, state: '{"something":"else"}' };
+    await store.snapshots.save("stats", foreign);
+    await using projector = await startProjector(store);
+    expect(projector.state("stats")).toEqual({ sent: 0, skipped: 5, failed: 0 });
+    expect(projector.state("run").version).toBe(5);
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+
+  test("that are ahead of the log (a restored backup) are not used", async () => {
+    await using store = await open();
+    await skip(store, 2);
+    const state = encodeState({ sent: 9, skipped: 9, failed: 9 });
+    await store.snapshots.save("stats", { version: projectionOf("stats").version, position: 3, state });
+    await using projector = await startProjector(store);
+    expect(skippedOf(projector)).toBe(2);
+  });
+
+  test("of different positions are continued each from its own", async () => {
+    const file = newLogFile();
+    await fill(file, 4);
+    await using store = await open(file);
+    const state = encodeState({ sent: 0, skipped: 2, failed: 0 });
+    await store.snapshots.save("stats", { version: projectionOf("stats").version, position: 2, state });
+    await skip(store, 3);
+    await using projector = await startProjector(store);
+    expect([projector.position, skippedOf(projector)]).toEqual([7, 7]);
+    expect(projector.state("run").version).toBe(7);
+  });
+
+  test("are not saved after a fault, when a state may hold half of an event", async () => {
+    const file = newLogFile();
+    {
+      await using store = await open(file);
+      await using projector = await startProjector(store);
+      projector.listen(() => {
+        throw new Error("a broken listener");
+      });
+      await skip(store);
+      await projector.failed.catch(() => {});
+    }
+    await using store = await open(file);
+    expect(await store.snapshots.load("stats")).toBeUndefined();
+  });
+
+  /** More events than are folded between two snapshots. */
+  const MANY = 20_000;
+
+  test("are saved on the way in a long log, and a full disk that takes none stops nothing", async () => {
+    await using store = await open();
+    await skip(store, MANY / 2);
+    await skip(store, MANY / 2);
+    let saves = 0;
+    const load = store.snapshots.load;
+    const save = (): Promise<void> => {
+      saves++;
+      return Promise.reject(new StoreFull());
+    };
+    await using projector = await startProjector({ ...store, snapshots: { load, save } });
+    await projector.until(await skip(store));
+    expect(skippedOf(projector)).toBe(MANY + 1);
+    expect(saves).toBeGreaterThan(0);
+  });
+});
