@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Measured } from "./main.ts";
 
+const ROOT = join(import.meta.dirname, "../..");
+
 const CONNECTIONS = 128;
 
 /** A click of about 300 bytes, as a link shortener posts it. */
@@ -95,7 +97,7 @@ async function load(url: string, seconds: number): Promise<Load> {
   const target = `${url}/api/tracking/event`;
   const client = Bun.spawn(
     [process.execPath, "test/bench/load.ts", target, String(CONNECTIONS), String(seconds), BODY],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] },
   );
   const result = JSON.parse(await new Response(client.stdout).text()) as Load;
   if (result.failures > 0) throw new Error(`${result.failures} requests to ${url} failed`);

@@ -137,6 +137,7 @@ describe("a dispatch that waits for its retry", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     failed(log, a, { settledBelow: b });
+    expect(given(log).chat.lanes.clicks.settled_below).toBe(b);
     delivered(log, b, { settledBelow: c });
     const waiting = given(log).chat.lanes.clicks;
     expect(waiting.settled_below).toBe(c);

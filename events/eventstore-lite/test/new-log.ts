@@ -1,21 +1,17 @@
-import { mkdtempSync } from "node:fs";
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { rmSync } from "node:fs";
-import { afterAll } from "bun:test";
-
-/** Path of a log that does not exist yet, in a directory that goes away after this file's tests. */
-export function newLogPath(): string {
-  return join(newDirectory(), "log.sqlite");
-}
-
-export function newDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-"));
-  directories.push(directory);
-  return directory;
-}
 
 const directories: string[] = [];
+
+/** Path of a log that does not exist yet, in a directory that goes away after the tests of this file. */
+export function newLogPath(): string {
+  const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-"));
+  directories.push(directory);
+  return join(directory, "log.sqlite");
+}
+
 afterAll(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 });

@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreUnusable } from "eventstore-lite";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { newEvent, refusalOf } from "../src/contract/events.ts";
+import { openReader, openWriter } from "../src/sqlite/connections.ts";
+import { pragma } from "../src/sqlite/settings.ts";
+import { newLogPath } from "./new-log.ts";
+
+const ANY_SIZE = Number.MAX_SAFE_INTEGER;
+
+test("a new log gets its directory, and only its owner can read its files", async () => {
+  const file = join(dirname(newLogPath()), "new", "log.sqlite");
+  await using store = await openSqliteStore({ file, owner: true });
+  await store.append("a", [newEvent()]);
+  for (const suffix of ["", "-wal", "-shm", ".lock", ".owner"]) {
+    expect([suffix, statSync(file + suffix).mode & 0o777]).toEqual([suffix, 0o600]);
+  }
+});
+
+test("closing leaves one file and no write-ahead log", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file, owner: true });
+    await store.append("a", [newEvent()]);
+  }
+  expect(["-wal", "-shm", ".owner"].filter((suffix) => existsSync(file + suffix))).toEqual([]);
+});
+
+test("every commit of the writer is fsynced, and neither connection trusts the file", () => {
+  const file = newLogPath();
+  const { db } = openWriter(file, ANY_SIZE);
+  const reader = openReader(file);
+  const settings = {
+    journal_mode: "wal",
+    synchronous: 2,
+    busy_timeout: 2_000,
+    foreign_keys: 1,
+    trusted_schema: 0,
+    cell_size_check: 1,
+    wal_autocheckpoint: 1_000,
+    journal_size_limit: 67_108_864,
+    page_size: 8_192,
+    user_version: 1,
+  };
+  for (const [name, value] of Object.entries(settings)) expect([name, pragma(db, name)]).toEqual([name, value]);
+  expect(pragma(reader, "trusted_schema")).toBe(0);
+  expect(() => reader.exec("INSERT INTO types (name) VALUES ('x')")).toThrow("readonly");
+  reader.close();
+  db.close();
+});
+
+test("another application's database is refused and left as it was", async () => {
+  const file = newLogPath();
+  const other = new DatabaseSync(file);
+  other.exec("CREATE TABLE theirs (x)");
+  expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreUnusable);
+  expect(pragma(other, "journal_mode")).toBe("delete");
+  expect(pragma(other, "application_id")).toBe(0);
+  other.close();
+});
+
+test("a log of a newer format is refused, and says so", async () => {
+  const file = newLogPath();
+  await (await openSqliteStore({ file }))[Symbol.asyncDispose]();
+  const raw = new DatabaseSync(file);
+  raw.exec("PRAGMA user_version = 2");
+  raw.close();
+  expect(await refusalOf(openSqliteStore({ file }))).toMatchObject({ message: expect.stringContaining("format 2") });
+});
+
+test("a file that is no database is refused", async () => {
+  const file = newLogPath();
+  writeFileSync(file, "not a database, but long enough to be read as the header of one".repeat(10));
+  expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreUnusable);
+});
+
+test("a refused file does not keep the ownership", async () => {
+  const file = newLogPath();
+  writeFileSync(file, "x".repeat(1_000));
+  for (const _attempt of [1, 2]) {
+    expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreUnusable);
+  }
+});
+
+test("many openings of the same new file find one log", async () => {
+  const file = newLogPath();
+  const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ file })));
+  await Promise.all(stores.map((store) => store.append("a", [newEvent()])));
+  expect(new Set(stores.map((store) => store.id)).size).toBe(1);
+  expect(await stores[0]!.verify()).toMatchObject({ ok: true, checked: 6 });
+  for (const store of stores) await store[Symbol.asyncDispose]();
+});

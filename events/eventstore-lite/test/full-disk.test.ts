@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreFull } from "eventstore-lite";
+import { DatabaseSync } from "node:sqlite";
+import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newLogPath } from "./new-log.ts";
+
+const KIB = 1024;
+const DATABASE_BYTES = 1024 * KIB;
+/** Fills the database but for some pages, until it is dropped. */
+const BALLAST_BYTES = 700 * KIB;
+
+test("a full disk refuses appends, keeps what was acknowledged, and is forgotten once there is room", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, limits: { databaseBytes: DATABASE_BYTES } });
+  sql(file, `CREATE TABLE ballast (x); INSERT INTO ballast VALUES (zeroblob(${BALLAST_BYTES}))`);
+
+  let acknowledged = 0;
+  let refused: unknown;
+  while (refused === undefined) {
+    refused = await refusalOf(store.append("a", [newEvent("T", "x".repeat(10 * KIB))]));
+    if (refused === undefined) acknowledged += 1;
+  }
+  expect(refused).toBeInstanceOf(StoreFull);
+  expect(await take(store.read())).toHaveLength(acknowledged);
+  // Larger than what is left: the refusal is of a whole append, not of its end.
+  expect(await refusalOf(store.append("a", newEvents(5_000)))).toBeInstanceOf(StoreFull);
+
+  sql(file, "DROP TABLE ballast");
+  expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: acknowledged + 1 });
+});
+
+function sql(file: string, statements: string): void {
+  const raw = new DatabaseSync(file);
+  raw.exec(statements);
+  raw.close();
+}

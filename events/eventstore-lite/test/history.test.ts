@@ -1,0 +1,106 @@
+import { describe, expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { DatabaseSync } from "node:sqlite";
+import { newEvent, newEvents } from "../src/contract/events.ts";
+import { newLogPath } from "./new-log.ts";
+
+describe("history cannot be rewritten by SQL", () => {
+  const attempts = [
+    "UPDATE events SET data = '{}'",
+    "UPDATE events SET time = time + 1 WHERE position = 1",
+    "DELETE FROM events WHERE position = 2",
+    "DELETE FROM events",
+    "UPDATE streams SET name = 'other'",
+    "UPDATE types SET name = 'other'",
+    "DELETE FROM types",
+  ];
+  for (const sql of attempts) {
+    test(sql, async () => {
+      const file = newLogPath();
+      await using store = await openSqliteStore({ file });
+      await store.append("a", newEvents(2));
+      const raw = new DatabaseSync(file);
+      expect(() => raw.exec(sql)).toThrow("append-only");
+      raw.close();
+      expect(await store.verify()).toMatchObject({ ok: true, checked: 2 });
+    });
+  }
+});
+
+/** What somebody does who can write the file and drops the triggers first; and where the chain shows it. */
+const tampering: Record<string, readonly [sql: string, position: number, reason: string]> = {
+  "an altered payload": ["UPDATE events SET data = '{}' WHERE position = 5", 5, "the hash"],
+  "an altered time": ["UPDATE events SET time = time - 1 WHERE position = 5", 5, "the hash"],
+  "an altered id": ["UPDATE events SET id = 'x' WHERE position = 5", 5, "the hash"],
+  "another type": [
+    "UPDATE events SET type = (SELECT id FROM types WHERE name = 'Last') WHERE position = 5",
+    5,
+    "the hash",
+  ],
+  "a renamed stream": ["UPDATE streams SET name = 'c' WHERE name = 'b'", 2, "the hash"],
+  "an event moved to another stream": [
+    "UPDATE events SET stream = (SELECT id FROM streams WHERE name = 'b'), version = 99 WHERE position = 5",
+    5,
+    "the hash",
+  ],
+  "a removed event": ["DELETE FROM events WHERE position = 5", 5, "missing"],
+  "a removed first event": ["DELETE FROM events WHERE position = 1", 1, "missing"],
+  "two events in each other's place": [
+    `UPDATE events SET position = 100 WHERE position = 5; UPDATE events SET position = 5 WHERE position = 6;
+     UPDATE events SET position = 6 WHERE position = 100`,
+    5,
+    "the hash",
+  ],
+  "an inserted event": [
+    `UPDATE events SET position = position + 100 WHERE position > 5;
+     INSERT INTO events SELECT 6, stream, 50, type, id, time, data, meta, hash FROM events WHERE position = 5;
+     UPDATE events SET position = position - 99 WHERE position > 100`,
+    6,
+    "the hash",
+  ],
+  "a replaced event": [
+    "REPLACE INTO events SELECT position, stream, version, type, id, time, '1', meta, hash FROM events WHERE position = 5",
+    5,
+    "the hash",
+  ],
+};
+
+describe("verify names the first position that was tampered with", () => {
+  for (const [what, [sql, position, reason]] of Object.entries(tampering)) {
+    test(what, async () => {
+      const file = newLogPath();
+      await using store = await openSqliteStore({ file });
+      for (let count = 0; count < 4; count += 1) {
+        await store.append("a", [newEvent("T", count)]);
+        await store.append("b", [newEvent("T", count)]);
+      }
+      await store.append("a", [newEvent("Last")]);
+      tamper(file, sql);
+      expect(await store.verify()).toMatchObject({
+        ok: false,
+        checked: position - 1,
+        fault: { position, reason: expect.stringContaining(reason) },
+      });
+    });
+  }
+
+  test("but a log whose end was cut off is whole in itself: its head has to be kept elsewhere", async () => {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file });
+    await store.append("a", newEvents(9));
+    const exported = await store.head();
+    tamper(file, "DELETE FROM events WHERE position > 7");
+    const verification = await store.verify();
+    expect(verification).toMatchObject({ ok: true, checked: 7 });
+    expect(verification.head.position).toBeLessThan(exported.position);
+  });
+});
+
+function tamper(file: string, sql: string): void {
+  const raw = new DatabaseSync(file);
+  for (const table of ["events", "streams", "types"]) {
+    raw.exec(`DROP TRIGGER ${table}_are_never_updated; DROP TRIGGER ${table}_are_never_deleted`);
+  }
+  raw.exec(sql);
+  raw.close();
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { join } from "node:path";
+import { newLogPath } from "./new-log.ts";
+
+/** `ulimit -f`: blocks of 512 or 1,024 bytes, by the shell. */
+const FILE_BLOCKS_MAX = 512;
+
+test.skipIf(process.platform === "win32")(
+  "after an I/O error the append is in doubt, nothing more is acknowledged, reads go on",
+  async () => {
+    const file = newLogPath();
+    const program = join(import.meta.dir, "programs", "append-past-file-limit.ts");
+    const command = `ulimit -f ${FILE_BLOCKS_MAX}; exec "$0" "$@"`;
+    const child = Bun.spawn(["sh", "-c", command, process.execPath, program, file], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const outcome = JSON.parse(await new Response(child.stdout).text());
+    expect(outcome).toMatchObject({ fault: "AppendInDoubt", isFailed: true, later: "StoreClosed" });
+    expect(outcome.acknowledged).toBeGreaterThan(10);
+    expect(outcome.position).toBe(outcome.acknowledged);
+    expect(await child.exited).toBe(0);
+
+    await using store = await openSqliteStore({ file });
+    const { position } = await store.head();
+    expect(position).toBeGreaterThanOrEqual(outcome.acknowledged);
+    expect(position).toBeLessThanOrEqual(outcome.acknowledged + 1);
+    expect(await store.verify()).toMatchObject({ ok: true });
+  },
+);

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { VersionConflict } from "../src/errors.ts";
+import { newLogPath } from "./new-log.ts";
+
+// Two stores on one file: what a command and the service beside it are to each other.
+
+test("two writers on one file keep one order and one chain", async () => {
+  const file = newLogPath();
+  await using service = await openSqliteStore({ file, owner: true });
+  await using command = await openSqliteStore({ file });
+  for (let round = 0; round < 20; round += 1) {
+    await Promise.all([service.append("a", [newEvent()]), command.append("a", newEvents(2))]);
+  }
+  const events = await take(service.read());
+  expect(events.map((event) => event.version)).toEqual(events.map((_, index) => index + 1));
+  expect(await service.verify()).toMatchObject({ ok: true, checked: 60 });
+});
+
+test("a version that another writer has changed is noticed", async () => {
+  const file = newLogPath();
+  await using service = await openSqliteStore({ file });
+  await using command = await openSqliteStore({ file });
+  await service.append("a", [newEvent()]);
+  await command.append("a", [newEvent()], { expected: 1 });
+  expect(await refusalOf(service.append("a", [newEvent()], { expected: 1 }))).toMatchObject({ actual: 2 });
+  expect(await refusalOf(service.append("a", [newEvent()], { expected: "none" }))).toBeInstanceOf(VersionConflict);
+  expect(await service.append("a", [newEvent()], { expected: 2 })).toMatchObject({ first: 3, version: 3 });
+});
+
+test("a subscriber hears of what another writer appends, in order and once", async () => {
+  const file = newLogPath();
+  await using service = await openSqliteStore({ file });
+  await using command = await openSqliteStore({ file });
+  const seen = take(service.subscribe({ from: 1, signal: new AbortController().signal }), 600);
+  const service200 = appendEach(service, 200);
+  const command200 = appendEach(command, 200);
+  await Promise.all([service200, command200]);
+  // Nobody but the other writer wakes the subscriber from here on.
+  await command.append("a", newEvents(200));
+  expect((await seen).map((event) => event.position)).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
+  expect(await take(service.read())).toStrictEqual(await seen);
+});
+
+async function appendEach(store: Awaited<ReturnType<typeof openSqliteStore>>, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) await store.append(`s${index % 3}`, [newEvent()]);
+}

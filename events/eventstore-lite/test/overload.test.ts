@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreOverloaded } from "eventstore-lite";
+import { DatabaseSync } from "node:sqlite";
+import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
+import { newLogPath } from "./new-log.ts";
+
+test("past its limit of events the queue refuses at once, and takes again when it is empty", async () => {
+  await using store = await openSqliteStore({ file: newLogPath(), limits: { queuedEvents: 10 } });
+  const accepted = Array.from({ length: 10 }, () => store.append("a", [newEvent()]));
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreOverloaded);
+  expect(await Promise.all(accepted)).toHaveLength(10);
+  expect(await store.append("a", newEvents(10))).toMatchObject({ first: 11 });
+});
+
+test("past its limit of bytes too", async () => {
+  await using store = await openSqliteStore({ file: newLogPath(), limits: { queuedChars: 3_000 } });
+  const accepted = store.append("a", [newEvent("T", "x".repeat(2_000))]);
+  expect(await refusalOf(store.append("a", [newEvent("T", "x".repeat(2_000))]))).toBeInstanceOf(StoreOverloaded);
+  expect(await accepted).toMatchObject({ first: 1 });
+});
+
+test("another process that holds the write lock for too long counts as overload, and nothing was appended", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file });
+  const blocker = new DatabaseSync(file);
+  blocker.exec("BEGIN IMMEDIATE");
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreOverloaded);
+  blocker.exec("ROLLBACK");
+  blocker.close();
+  expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
+});

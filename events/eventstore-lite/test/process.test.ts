@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreOwned } from "eventstore-lite";
+import { join } from "node:path";
+import { refusalOf } from "../src/contract/events.ts";
+import { newLogPath } from "./new-log.ts";
+
+const KILLS = 5;
+const ACKNOWLEDGED_BEFORE_KILL = 200;
+
+test("everything acknowledged is there after kill -9, and the log is whole", async () => {
+  const file = newLogPath();
+  let acknowledged = 0;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const child = run("append-until-killed.ts", file);
+    acknowledged = await lastLineAfter(child, ACKNOWLEDGED_BEFORE_KILL, () => child.kill("SIGKILL"));
+    await using store = await openSqliteStore({ file, owner: true });
+    const { position } = await store.head();
+    expect(position).toBeGreaterThanOrEqual(acknowledged);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: position });
+  }
+  expect(acknowledged).toBeGreaterThanOrEqual(KILLS * ACKNOWLEDGED_BEFORE_KILL);
+}, 30_000);
+
+test("a log has one owner, who is named to the second, and its death frees the log", async () => {
+  const file = newLogPath();
+  const child = run("append-until-killed.ts", file, "serve on port 3000");
+  await lastLineAfter(child, 1, async () => {
+    const refused = await refusalOf(openSqliteStore({ file, owner: true }));
+    expect(refused).toBeInstanceOf(StoreOwned);
+    expect(refused).toMatchObject({
+      holder: expect.stringMatching(`^serve on port 3000 \\(pid ${child.pid} since 20`),
+    });
+    // Who does not want to own the log may use it beside its owner.
+    await using command = await openSqliteStore({ file });
+    expect((await command.head()).position).toBeGreaterThan(0);
+    child.kill("SIGKILL");
+  });
+  await (await openSqliteStore({ file, owner: true }))[Symbol.asyncDispose]();
+});
+
+test("a second owner in the same process is refused too, also after garbage collection", async () => {
+  const file = newLogPath();
+  await using _owner = await openSqliteStore({ file, owner: true });
+  Bun.gc(true);
+  expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreOwned);
+});
+
+test("a process that has closed its store ends by itself", async () => {
+  expect(await run("open-and-close.ts", newLogPath()).exited).toBe(0);
+});
+
+test("the writer thread keeps no process from ending by SIGTERM", async () => {
+  const child = run("append-until-killed.ts", newLogPath());
+  await lastLineAfter(child, 1, () => child.kill("SIGTERM"));
+  expect(child.signalCode).toBe("SIGTERM");
+});
+
+function run(program: string, ...programArguments: string[]) {
+  const command = [process.execPath, join(import.meta.dir, "programs", program), ...programArguments];
+  return Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
+}
+
+/** Does `act` once the process has printed `lines` lines; gives the largest number printed until it ended. */
+async function lastLineAfter(
+  child: ReturnType<typeof run>,
+  lines: number,
+  act: () => void | Promise<void>,
+): Promise<number> {
+  let printed = "";
+  let acted: Promise<void> | undefined;
+  for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+    printed += chunk;
+    if (!acted && printed.split("\n").length > lines) acted = Promise.resolve(act());
+  }
+  await acted;
+  await child.exited;
+  return Math.max(0, ...printed.split("\n").map(Number));
+}

@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { deriveKey } from "../../src/account/key.ts";
+import { open, seal } from "../../src/account/seal.ts";
+
+const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
+const text = fc.string({ unit: "binary" });
+
+test("whatever is sealed opens again under the same key and context", () => {
+  fc.assert(
+    fc.property(key, text, text, (master, value, context) => {
+      expect(open(master, seal(master, value, context), context)).toBe(value);
+    }),
+  );
+});
+
+test("after any flipped bit it does not open", () => {
+  fc.assert(
+    fc.property(key, text, fc.nat(), (master, value, position) => {
+      const sealed = seal(master, value, "context");
+      const bit = position % (sealed.length * 8);
+      sealed[bit >> 3]! ^= 1 << (bit & 7);
+      expect(open(master, sealed, "context")).toBeUndefined();
+    }),
+  );
+});
+
+test("cut short, under another key or in another context it does not open", () => {
+  fc.assert(
+    fc.property(key, key, text, text, fc.nat(), (master, other, value, context, cut) => {
+      const sealed = seal(master, value, context);
+      expect(open(master, sealed.subarray(0, cut % sealed.length), context)).toBeUndefined();
+      expect(open(master, sealed, `${context}.`)).toBeUndefined();
+      fc.pre(!Buffer.from(master).equals(other));
+      expect(open(other, sealed, context)).toBeUndefined();
+    }),
+  );
+});
+
+test("the same text is never sealed to the same bytes", () => {
+  const master = new Uint8Array(32);
+  expect(seal(master, "a", "b")).not.toEqual(seal(master, "a", "b"));
+});
+
+test("each purpose has a key of its own, and the same one each time", () => {
+  const master = new Uint8Array(32).fill(7);
+  expect(deriveKey(master, "vault")).toEqual(deriveKey(master, "vault"));
+  expect(deriveKey(master, "vault")).not.toEqual(deriveKey(master, "console-session"));
+  expect(deriveKey(master, "vault")).not.toEqual(master);
+});
