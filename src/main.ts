@@ -97,14 +97,27 @@ function codeOf(fault: unknown): number | undefined {
 const STDOUT = 1;
 const STDERR = 2;
 
+/** What a shell answers for a process that a signal ended: 128 and the signal's number. */
+const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+
 const interrupted = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupted.abort());
+let isWatched = false;
+for (const [signal, exitCode] of Object.entries(SIGNALS)) {
+  // A command that watches the signal stops in order; any other, and one that is asked twice, at once.
+  process.on(signal, () => {
+    if (!isWatched || interrupted.signal.aborted) process.exit(exitCode);
+    interrupted.abort();
+  });
+}
 
 const code = await main(process.argv.slice(2), {
   env: process.env,
   out: (text) => writeAll(STDOUT, text),
   err: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
-  signal: interrupted.signal,
+  get signal() {
+    isWatched = true;
+    return interrupted.signal;
+  },
 });
 process.exit(code);

@@ -53,7 +53,7 @@ at the end, unless kept:
       LOG_LEVEL: "warn",
     };
     try {
-      const inDemo: Terminal = { ...terminal, env };
+      const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
       const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
       await recipients.run(["import", sample], inDemo);
       const config = configOf(inDemo);

@@ -7,7 +7,7 @@ import { createAuthorization, type AuthorizationDeps } from "./authorization.ts"
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { problemOf, problemResponse, problems, type Problem } from "./problem.ts";
-import { messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
+import { emptyBody, messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
 import { createSocial, type SocialDeps } from "./social.ts";
 
 export interface AppDeps {
@@ -67,7 +67,9 @@ export function createApp(deps: AppDeps) {
       .post("/api/tracking/event", (context) => once(context, (key) => api.track(context.body, context.cause, key)), {
         body: trackingBody,
       })
-      .post("/api/tracking/test", (context) => once(context, (key) => api.test(context.cause, key)))
+      .post("/api/tracking/test", (context) => once(context, (key) => api.test(context.cause, key)), {
+        body: emptyBody,
+      })
       .post("/api/messaging", (context) => once(context, (key) => api.message(context.body, context.cause, key)), {
         body: messagingBody,
       })

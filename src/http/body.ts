@@ -3,6 +3,9 @@ import { problems } from "./problem.ts";
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
 
+/** All good bodies are flat. Checking a tower of brackets costs seconds, and any of them is refused anyway. */
+const LEVELS_MAX = 16;
+
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
@@ -55,9 +58,18 @@ function decode(bytes: Uint8Array): string {
 }
 
 function parse(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw problems.malformed("The body is not valid JSON.");
   }
+  if (!hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
+  return value;
+}
+
+/** Whether a value has at most so many levels of objects and arrays. */
+function hasLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }

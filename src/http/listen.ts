@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, isIPv6, type AddressInfo } from "node:net";
 import type { HttpConfig } from "../config/http.ts";
 import type { App } from "./app.ts";
 
@@ -44,6 +44,7 @@ function freePort(host: string): Promise<number> {
 
 /** The host names under which the service may be asked. */
 export function hostsOf({ host, publicUrl, allowedHosts }: HttpConfig): ReadonlySet<string> {
-  const names = [host, "localhost", "127.0.0.1", "[::1]", new URL(publicUrl).hostname, ...allowedHosts];
+  const bound = isIPv6(host) ? `[${host}]` : host;
+  const names = [bound, "localhost", "127.0.0.1", "[::1]", new URL(publicUrl).hostname, ...allowedHosts];
   return new Set(names.map((name) => name.toLowerCase().replace(/(?<=[^:\]]):\d+$|(?<=\]):\d+$/, "")));
 }

@@ -4,6 +4,9 @@ import { parseHttpUrl } from "../config/urls.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", (value) => parseHttpUrl(value) !== undefined);
+// Both become part of a stream's name, which holds no control character and no half of a surrogate pair.
+// oxlint-disable-next-line no-control-regex
+FormatRegistry.Set("stream-name", (value) => /^[^\u0000-\u001f\u007f\ud800-\udfff]+$/u.test(value));
 
 /** Unknown fields are refused: a mistyped `dry_run` must never send. */
 const closed = { additionalProperties: false };
@@ -12,6 +15,9 @@ const closed = { additionalProperties: false };
 const TEXT = "\\S";
 
 export const runBody = Type.Object({ dry_run: Type.Optional(Type.Boolean()) }, closed);
+
+/** For what takes no field at all. */
+export const emptyBody = Type.Object({}, closed);
 
 export const notifyBody = Type.Object(
   {
@@ -25,8 +31,8 @@ export const notifyBody = Type.Object(
 export const trackingBody = Type.Object(
   {
     event: Type.String({ minLength: 1, maxLength: 64 }),
-    domain: Type.String({ minLength: 1, maxLength: 253 }),
-    short_code: Type.String({ minLength: 1, maxLength: 128 }),
+    domain: Type.String({ maxLength: 253, format: "stream-name" }),
+    short_code: Type.String({ maxLength: 128, format: "stream-name" }),
     original_url: Type.String({ maxLength: 4096, format: "http-url" }),
     ip: Type.Optional(Type.String({ format: "ip-address" })),
     user_agent: Type.Optional(Type.String({ maxLength: 1024 })),

@@ -79,12 +79,13 @@ function suppression(index: number): Fact {
   return { type: "RecipientSuppressed", data: { recipient: { username: `user_${idOf(index)}` }, reason: "by_hand" } };
 }
 
-/** Triggers until a run has ended, or the day's limit is reached, or the process died. */
-async function runOnce(runner: Runner): Promise<void> {
+/** Triggers until a run has ended or the day's limit is reached. The lease of a dead process has to run out first. */
+async function runOnce({ time }: World, runner: Runner): Promise<void> {
   for (;;) {
     const triggered = await runner.trigger({ dryRun: false, cause: { caller: "tests" } });
     if (triggered.kind === "started") await triggered.done;
     if (triggered.kind !== "running") return;
+    await time.sleep(1_000, new AbortController().signal);
   }
 }
 
@@ -96,12 +97,12 @@ async function live(world: World, { answers: told, faults: failing, death, suppr
   world.network.faults.splice(0, Infinity, ...failing);
   const first = await world.start(SETTINGS);
   if (death !== undefined) first.dieAt(death.calls, death.after);
-  await Promise.race([first.dead, first.runner.recover({ steal: true }).then(() => runOnce(first.runner))]);
+  await Promise.race([first.dead, first.runner.recover({ steal: true }).then(() => runOnce(world, first.runner))]);
   first.die();
   if (suppressed !== undefined) await world.append([suppression(suppressed)]);
   const second = await world.start(SETTINGS);
   await second.runner.recover({ steal: true });
-  await runOnce(second.runner);
+  await runOnce(world, second.runner);
   await second.runner[Symbol.asyncDispose]();
   second.die();
 }

@@ -10,12 +10,12 @@ test("a backup taken under load is a whole log: the same one, as it was at one m
   const copy = join(dirname(file), "copy.sqlite");
   await using store = await openSqliteStore({ file });
   await store.append("a", newEvents(2_000));
-  let isDone = false;
+  const done = new AbortController();
   const load = (async () => {
-    while (!isDone) await store.append("b", [newEvent()]);
+    while (!done.signal.aborted) await store.append("b", [newEvent()]);
   })();
   await store.backup(copy);
-  isDone = true;
+  done.abort();
   await load;
 
   await using restored = await openSqliteStore({ file: copy });

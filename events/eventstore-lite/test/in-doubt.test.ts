@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { newLogPath } from "./new-log.ts";
 
 /** `ulimit -f`: blocks of 512 or 1,024 bytes, by the shell. */
-const FILE_BLOCKS_MAX = 512;
+const FILE_BLOCKS_MAX = 4_096;
 
 test.skipIf(process.platform === "win32")(
   "after an I/O error the append is in doubt, nothing more is acknowledged, reads go on",

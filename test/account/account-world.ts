@@ -1,0 +1,134 @@
+import { openSqliteStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.ts";
+import { createTokens, type Tokens } from "../../src/account/tokens.ts";
+import { openVault, type Vault } from "../../src/account/vault.ts";
+import { createJournal, type Journal } from "../../src/journal.ts";
+import type { Logger } from "../../src/log.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+import { temporaryDirectory } from "./directory.ts";
+
+export const START = Date.parse("2026-03-01T08:00:00Z");
+export const LIFETIME_MS = 7_200_000;
+export const USER = { id: "1", username: "we", name: "We" };
+
+/** The network's side of OAuth: a refresh token works once, as with X. */
+export interface SimulatedOAuth extends OAuth {
+  /** Refresh tokens as they came in. */
+  readonly refreshed: string[];
+  readonly revoked: string[];
+  /** Faults of the next calls, one after the other. */
+  readonly faults: OAuthError[];
+  grant(): TokenPair;
+  /** The access token that the network takes. */
+  accepts(token: string): boolean;
+}
+
+function createSimulatedOAuth(clock: () => number): SimulatedOAuth {
+  let grants = 0;
+  const refreshed: string[] = [];
+  const revoked: string[] = [];
+  const faults: OAuthError[] = [];
+  const grant = (): TokenPair => {
+    grants += 1;
+    return {
+      accessToken: `access-${grants}`,
+      refreshToken: `refresh-${grants}`,
+      expiresAt: clock() + LIFETIME_MS,
+      scopes: ["dm.write"],
+    };
+  };
+  const failing = (): void => {
+    const fault = faults.shift();
+    if (fault !== undefined) throw fault;
+  };
+  return {
+    refreshed,
+    revoked,
+    faults,
+    grant,
+    accepts: (token) => token === `access-${grants}`,
+    begin: () => Promise.reject(new Error("not simulated")),
+    async exchange() {
+      failing();
+      return grant();
+    },
+    async refresh(token) {
+      refreshed.push(token);
+      failing();
+      if (token !== `refresh-${grants}`) throw new OAuthError("refused", "invalid_request");
+      return grant();
+    },
+    async revoke(token) {
+      revoked.push(token);
+      failing();
+    },
+  };
+}
+
+/** One process that shares log and vault with the others. */
+export interface AccountProcess {
+  readonly tokens: Tokens;
+  readonly projector: Projector;
+  readonly vault: Vault;
+  readonly announced: string[];
+}
+
+export interface AccountWorld extends AsyncDisposable {
+  readonly oauth: SimulatedOAuth;
+  readonly journal: Journal;
+  now: number;
+  start(): Promise<AccountProcess>;
+  /** Links {@link USER} with a pair that lives for `lifeMs` more. */
+  link(process: AccountProcess, lifeMs?: number): Promise<void>;
+  types(): Promise<string[]>;
+}
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+export async function openAccountWorld(): Promise<AccountWorld> {
+  await using stack = new AsyncDisposableStack();
+  const directory = stack.use(temporaryDirectory());
+  const clock = (): number => world.now;
+  const store = stack.use(await openSqliteStore<Event>({ file: directory.file("log.sqlite"), codec, clock }));
+  const journal = createJournal(store, () => crypto.randomUUID());
+  const oauth = createSimulatedOAuth(clock);
+  const parts = stack.move();
+  let processes = 0;
+  const world: AccountWorld = {
+    oauth,
+    journal,
+    now: START,
+    async start() {
+      processes += 1;
+      const projector = parts.use(await startProjector(store));
+      const vault = parts.use(openVault(directory.file("vault"), new Uint8Array(32)));
+      const announced: string[] = [];
+      const tokens = createTokens({
+        vault,
+        oauth,
+        journal,
+        projector,
+        clock,
+        // Whoever waits for the lease asks again in the next turn of the event loop.
+        sleep: () => new Promise((resolve) => setImmediate(resolve)),
+        holder: `process-${processes}`,
+        log: SILENT,
+        announce: async (text) => {
+          announced.push(text);
+        },
+      });
+      return { tokens, projector, vault, announced };
+    },
+    async link({ tokens }, lifeMs = LIFETIME_MS) {
+      const pair = { ...oauth.grant(), expiresAt: world.now + lifeMs };
+      const data = { user: USER, scopes: [...pair.scopes], expires_at: new Date(pair.expiresAt).toISOString() };
+      await tokens.store(pair, [{ type: "AccountAuthorized", data }], { caller: "tests" });
+    },
+    async types() {
+      return (await Array.fromAsync(store.read())).map(({ type }) => type);
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+  return world;
+}

@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import { linkAccount, unlinkAccount, type LinkDeps } from "../../src/account/link.ts";
+import { OAuthError } from "../../src/account/oauth.ts";
+import { SocialError } from "../../src/networks/network.ts";
+import { createSimulatedNetwork } from "../outreach/social-network.ts";
+import { openAccountWorld, USER, type AccountProcess, type AccountWorld } from "./account-world.ts";
+
+const CAUSE = { caller: "tests" };
+const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
+const authorization = { state: "s", verifier: "v" };
+
+interface Linking {
+  readonly as?: typeof USER;
+  readonly pinnedHandle?: string;
+}
+
+function depsOf(world: AccountWorld, { tokens, projector }: AccountProcess, { as = USER, pinnedHandle }: Linking = {}) {
+  const network = { ...createSimulatedNetwork(() => world.now), me: () => Promise.resolve(as) };
+  return { oauth: world.oauth, journal: world.journal, tokens, projector, network, pinnedHandle } satisfies LinkDeps;
+}
+
+const link = (deps: LinkDeps) => linkAccount(deps, new URLSearchParams(), authorization, CAUSE);
+
+test("the first account is linked, and its tokens are kept", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  expect(await link(depsOf(world, process))).toEqual({ kind: "linked", user: USER, scopes: ["dm.write"] });
+  expect(process.projector.state("account")).toEqual({ user: USER, scopes: ["dm.write"], authorized: true });
+  expect(process.tokens.peek()?.accessToken).toBe("access-1");
+});
+
+test("another account is refused, its tokens are revoked, and the linked one stays", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  await link(depsOf(world, process));
+  expect(await link(depsOf(world, process, { as: STRANGER }))).toEqual({ kind: "wrong_account" });
+  expect(world.oauth.revoked).toEqual(["refresh-2", "access-2"]);
+  expect(process.tokens.peek()?.accessToken).toBe("access-1");
+  expect(process.projector.state("account").user).toEqual(USER);
+  expect(await world.types()).toEqual(["AccountAuthorized"]);
+});
+
+test("the same account may authorize again, also after it was renamed", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  await link(depsOf(world, process));
+  const renamed = { ...USER, username: "renamed" };
+  expect(await link(depsOf(world, process, { as: renamed }))).toMatchObject({ kind: "linked", user: renamed });
+  expect(process.tokens.peek()?.accessToken).toBe("access-2");
+});
+
+test("with a pinned handle nobody else may be the first, whatever its case", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  const pinnedHandle = "WE";
+  expect(await link(depsOf(world, process, { as: STRANGER, pinnedHandle }))).toEqual({ kind: "wrong_account" });
+  expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
+  expect(process.tokens.peek()).toBeUndefined();
+  expect(await link(depsOf(world, process, { pinnedHandle }))).toMatchObject({ kind: "linked" });
+});
+
+test("tokens of which the network does not say whose they are are revoked, and nothing is stored", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  const down = new SocialError("unavailable", "told so");
+  const deps = depsOf(world, process);
+  const failing = { ...deps, network: { ...deps.network, me: () => Promise.reject(down) } };
+  expect(await link(failing).catch((fault: unknown) => fault)).toBe(down);
+  expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
+  expect(process.tokens.peek()).toBeUndefined();
+  expect(await world.types()).toEqual([]);
+});
+
+test("two strangers who arrive at once with the owner do not get in between", async () => {
+  await using world = await openAccountWorld();
+  const [one, other] = [await world.start(), await world.start()];
+  const linked = await Promise.all([link(depsOf(world, one)), link(depsOf(world, other, { as: STRANGER }))]);
+  expect(linked.map(({ kind }) => kind).sort()).toEqual(["linked", "wrong_account"]);
+  expect(await world.types()).toEqual(["AccountAuthorized"]);
+});
+
+test("unlinking revokes and deletes the tokens; then anybody may be linked", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  await link(depsOf(world, process));
+  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toEqual({ revoked: true });
+  expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
+  expect(process.tokens.peek()).toBeUndefined();
+  expect(process.projector.state("account")).toEqual({ user: null, scopes: [], authorized: false });
+  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toBeUndefined();
+  expect(await link(depsOf(world, process, { as: STRANGER }))).toMatchObject({ kind: "linked" });
+});
+
+test("unlinking goes through where the network cannot be asked, says so, and tries both tokens", async () => {
+  await using world = await openAccountWorld();
+  const process = await world.start();
+  await link(depsOf(world, process));
+  world.oauth.faults.push(new OAuthError("unreachable", "down"));
+  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toEqual({ revoked: false });
+  expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
+  expect(process.tokens.peek()).toBeUndefined();
+  expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
+});
+
+test("a process that has not yet seen an unlinking beside it does not refuse the next account", async () => {
+  await using world = await openAccountWorld();
+  const [service, command] = [await world.start(), await world.start()];
+  await link(depsOf(world, service));
+  await unlinkAccount(depsOf(world, command), CAUSE);
+  expect(await link(depsOf(world, service, { as: STRANGER }))).toMatchObject({ kind: "linked" });
+});

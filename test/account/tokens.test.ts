@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+import { OAuthError } from "../../src/account/oauth.ts";
+import { SocialError, type SendDmResult } from "../../src/networks/network.ts";
+import { LIFETIME_MS, openAccountWorld, type AccountWorld } from "./account-world.ts";
+
+const FIVE_MINUTES_MS = 300_000;
+const rate = undefined;
+
+/** Calls the network with a token, which it takes or refuses. */
+const call = (world: AccountWorld) => async (token: string) => {
+  if (!world.oauth.accepts(token)) throw new SocialError("unauthorized", "told so");
+  return token;
+};
+
+const send =
+  (world: AccountWorld) =>
+  async (token: string): Promise<SendDmResult> =>
+    world.oauth.accepts(token) ? { outcome: "sent", messageId: token, rate } : { outcome: "unauthorized", rate };
+
+const faultOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (fault: unknown) => fault,
+  );
+
+async function linked(lifeMs: number) {
+  const world = await openAccountWorld();
+  const process = await world.start();
+  await world.link(process, lifeMs);
+  return { world, ...process };
+}
+
+test("a token with 5 minutes to live is used as it is; with less it is refreshed first", async () => {
+  const { world, tokens } = await linked(FIVE_MINUTES_MS);
+  await using _world = world;
+  expect(await tokens.use(call(world))).toBe("access-1");
+  world.now += 1;
+  expect(await tokens.use(call(world))).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
+});
+
+test("ten callers at once make one refresh, and all get the new token", async () => {
+  const { world, tokens } = await linked(60_000);
+  await using _world = world;
+  const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
+  expect(new Set(used)).toEqual(new Set(["access-2"]));
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
+test("ten callers that all met with a 401 make one refresh", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  const revokedEarly = async (token: string) => {
+    if (token === "access-1") throw new SocialError("unauthorized", "told so");
+    return token;
+  };
+  const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(revokedEarly)));
+  expect(new Set(used)).toEqual(new Set(["access-2"]));
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
+test("callers of two processes at once make one refresh", async () => {
+  const { world, tokens } = await linked(60_000);
+  await using _world = world;
+  const other = await world.start();
+  const callers = [tokens, other.tokens, tokens, other.tokens];
+  const used = await Promise.all(callers.map((one) => one.use(call(world))));
+  expect(new Set(used)).toEqual(new Set(["access-2"]));
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
+test("after a 401 it is tried once more with a fresh token, and not a third time", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  const asked: string[] = [];
+  const fault = await faultOf(
+    tokens.use(async (token) => {
+      asked.push(token);
+      throw new SocialError("unauthorized", "told so");
+    }),
+  );
+  expect(fault).toMatchObject({ kind: "unauthorized" });
+  expect(asked).toEqual(["access-1", "access-2"]);
+
+  const sent: string[] = [];
+  const result = await tokens.send(async (token) => {
+    sent.push(token);
+    return { outcome: "unauthorized", rate };
+  });
+  expect([result.outcome, ...sent]).toEqual(["unauthorized", "access-2", "access-3"]);
+});
+
+test("other faults make no refresh", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  const down = new SocialError("unavailable", "told so");
+  expect(await faultOf(tokens.use(() => Promise.reject(down)))).toBe(down);
+  expect(world.oauth.refreshed).toEqual([]);
+});
+
+test("the new pair is in the vault before anybody uses it", async () => {
+  const { world, tokens, vault } = await linked(60_000);
+  await using _world = world;
+  await tokens.use(async (token) => {
+    expect(vault.get("x-tokens")?.value).toContain(token);
+    expect(vault.get("x-tokens")?.version).toBe(2);
+  });
+});
+
+test("a network that grants no new refresh token leaves the old one in use", async () => {
+  const { world, tokens } = await linked(60_000);
+  await using _world = world;
+  const { refresh } = world.oauth;
+  world.oauth.refresh = async (token) => ({ ...(await refresh(token)), refreshToken: undefined });
+  await tokens.use(call(world));
+  expect(tokens.peek()?.refreshToken).toBe("refresh-1");
+});
+
+describe("a dead grant", () => {
+  test("ends the authorization, is told to the operator once, and is not asked for again", async () => {
+    const { world, tokens, projector, announced } = await linked(60_000);
+    await using _world = world;
+    world.oauth.faults.push(new OAuthError("refused", "invalid_request"));
+    const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(tokens.use(call(world)))));
+    for (const fault of faults) expect(fault).toMatchObject({ name: "SocialError", kind: "unauthorized" });
+    expect((await tokens.send(send(world))).outcome).toBe("unauthorized");
+    expect(projector.state("account")).toMatchObject({ authorized: false, user: { id: "1" } });
+    expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+    expect(announced).toEqual(["the X account is no longer authorized: open /social/auth again"]);
+    expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
+  });
+
+  test("is told once by two processes that meet with it at once", async () => {
+    const { world, tokens, announced } = await linked(60_000);
+    await using _world = world;
+    const other = await world.start();
+    world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+    await Promise.all([tokens, other.tokens].map((one) => faultOf(one.use(call(world)))));
+    expect([...announced, ...other.announced]).toHaveLength(1);
+    expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
+  });
+
+  test("without a refresh token there is nothing to refresh with", async () => {
+    await using world = await openAccountWorld();
+    const { tokens, projector } = await world.start();
+    const pair = { ...world.oauth.grant(), refreshToken: undefined, expiresAt: world.now };
+    const data = { user: { id: "1", username: "we", name: "We" }, scopes: [], expires_at: "2026-03-01T08:00:00.000Z" };
+    await tokens.store(pair, [{ type: "AccountAuthorized", data }], {});
+    expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
+    expect(projector.state("account").authorized).toBe(false);
+    expect(world.oauth.refreshed).toEqual([]);
+  });
+});
+
+describe("a network that cannot be asked for a new token", () => {
+  test("does not matter as long as the old one works", async () => {
+    const { world, tokens, projector, announced } = await linked(60_000);
+    await using _world = world;
+    world.oauth.faults.push(new OAuthError("unreachable", "down"));
+    expect(await tokens.use(call(world))).toBe("access-1");
+    expect(projector.state("account").authorized).toBe(true);
+    expect(announced).toEqual([]);
+    expect(await tokens.use(call(world))).toBe("access-2");
+  });
+
+  test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
+    const { world, tokens, projector } = await linked(0);
+    await using _world = world;
+    world.oauth.faults.push(new OAuthError("unreachable", "down"), new OAuthError("unreachable", "down"));
+    expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
+    expect((await tokens.send(send(world))).outcome).toBe("unreachable");
+    expect(projector.state("account").authorized).toBe(true);
+    expect((await tokens.send(send(world))).outcome).toBe("sent");
+  });
+});
+
+test("without an account there is nothing to call with", async () => {
+  await using world = await openAccountWorld();
+  const { tokens } = await world.start();
+  expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
+  expect((await tokens.send(send(world))).outcome).toBe("unauthorized");
+});

@@ -1,0 +1,239 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "bun:test";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
+import type { Delivery, Settlement } from "../../src/delivery/delivery.ts";
+import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
+import { createAuthentication } from "../../src/http/auth.ts";
+import { createIdempotency } from "../../src/http/idempotency.ts";
+import { createRateLimit } from "../../src/http/rate-limit.ts";
+import { createSessions } from "../../src/http/session.ts";
+import { createJournal, type Fact, type Journal } from "../../src/journal.ts";
+import type { ChannelName } from "../../src/networks/network.ts";
+import type { Runner, RunReport, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+
+export const TOKEN = "token-of-the-tests";
+export const MASTER_KEY = new Uint8Array(32).fill(3);
+const START = Date.parse("2026-03-01T08:00:00.000Z");
+const DAY_END = Date.parse("2026-03-02T00:00:00.000Z");
+
+export interface World extends AsyncDisposable {
+  readonly app: App;
+  readonly store: EventStore<Event>;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly deps: AppDeps;
+  now: number;
+  /** How owed dispatches end; undefined: not in time. */
+  settlement: Settlement | undefined;
+  /** What a trigger answers. */
+  triggered: Triggered;
+  readonly triggers: TriggerRequest[];
+  /** Lines of the log. */
+  readonly logged: string[];
+  /** The same service after a restart: another app on the same log. */
+  restart(): App;
+  append(stream: string, ...facts: Fact[]): Promise<void>;
+  authorize(): Promise<void>;
+  events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
+}
+
+export interface Given {
+  readonly tokens?: boolean;
+  readonly authPolicy?: "spec" | "strict";
+  readonly openRoutes?: readonly string[];
+  readonly channels?: readonly ChannelName[];
+  readonly hosts?: readonly string[];
+  readonly rateLimitPerMinute?: number;
+  readonly hasTemplate?: boolean;
+  readonly hasX?: boolean;
+  /** Stands between the app and the log. */
+  readonly store?: (store: EventStore<Event>) => EventStore<Event>;
+  readonly authorization?: (parts: { journal: Journal; projector: Projector; clock: () => number }) => AppDeps["authorization"];
+}
+
+export async function openWorld(given: Given = {}): Promise<World> {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-http-"));
+  const clock = (): number => world.now;
+  const store = await openSqliteStore<Event>({ file: join(directory, "log.sqlite"), codec });
+  const journal = createJournal(given.store?.(store) ?? store, () => crypto.randomUUID());
+  const projector = await startProjector(store);
+  const logged: string[] = [];
+  const triggers: TriggerRequest[] = [];
+  const runner: Runner = {
+    async trigger(request) {
+      triggers.push(request);
+      return world.triggered;
+    },
+    recover: async () => {},
+    async [Symbol.asyncDispose]() {},
+  };
+  const deps = wire({ given, journal, projector, clock, runner, logged, settlement: () => world.settlement });
+  const world: World = {
+    app: createApp(deps),
+    store,
+    journal,
+    projector,
+    deps,
+    now: START,
+    settlement: { status: "delivered", latencyMs: 12 },
+    triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
+    triggers,
+    logged,
+    restart: () => createApp({ ...deps, idempotency: createIdempotency(journal) }),
+    async append(stream, ...facts) {
+      const { last } = await createJournal(store, () => crypto.randomUUID()).append(stream, facts, {});
+      await projector.until(last);
+    },
+    async authorize() {
+      const user = { id: "1", username: "we", name: "We" };
+      const data = { user, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" };
+      await world.append("account", { type: "AccountAuthorized", data });
+    },
+    async events(...types) {
+      return (await Array.fromAsync(store.read({ types }))) as Recorded<(typeof types)[number]>[];
+    },
+    async [Symbol.asyncDispose]() {
+      await projector[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true });
+    },
+  };
+  return world;
+}
+
+export const REPORT: RunReport = {
+  run_id: "run-1",
+  reason: "completed",
+  sent: 3,
+  skipped: 2,
+  failed: 1,
+  in_doubt: 0,
+  started_at: "2026-03-01T08:00:00.000Z",
+  finished_at: "2026-03-01T08:03:00.000Z",
+};
+
+interface Wiring {
+  readonly given: Given;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly clock: () => number;
+  readonly runner: Runner;
+  readonly logged: string[];
+  readonly settlement: () => Settlement | undefined;
+}
+
+function wire({ given, journal, projector, clock, runner, logged, settlement }: Wiring): AppDeps {
+  const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
+  const sha256 = createHash("sha256").update(TOKEN).digest("hex");
+  const authentication = createAuthentication({
+    tokens: given.tokens === false ? [] : [{ name: "tests", sha256 }],
+    authPolicy: given.authPolicy ?? "spec",
+    openRoutes: given.openRoutes ?? [],
+  });
+  const delivery: Delivery = {
+    configured: channels,
+    circuit: (channel) => (channels.includes(channel) ? "closed" : undefined),
+    settled: async () => settlement(),
+  };
+  const failureLimit = createRateLimit(10, clock);
+  const limits = { limit: 100, used: () => 63, resetsAt: () => DAY_END };
+  const log = (...line: unknown[]): void => void logged.push(JSON.stringify(line));
+  return {
+    admission: {
+      authentication,
+      hosts: new Set(hosts),
+      anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
+      failureLimit,
+      makeId: () => crypto.randomUUID(),
+    },
+    social: {
+      runner: given.hasX === false ? undefined : runner,
+      hasTemplate: given.hasTemplate ?? true,
+      projector,
+      limits,
+      clock,
+    },
+    authorization: given.authorization?.({ journal, projector, clock }),
+    api: { journal, projector, delivery, version: "1.2.3", dispatchBots: true, isWritable: () => true },
+    console: {
+      journal,
+      projector,
+      limits,
+      failureLimit,
+      sessions: createSessions(MASTER_KEY, authentication, false, clock),
+    },
+    idempotency: createIdempotency(journal),
+    log: { debug: log, info: log, warn: log, error: log },
+  };
+}
+
+export interface Ask {
+  readonly method?: string;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A string or bytes go out as they are, anything else as JSON. */
+  readonly body?: unknown;
+}
+
+/** Asks the app; whatever it refuses has to be a problem as RFC 9457 wants it. */
+export async function ask(app: App, path: string, { method = "GET", token, headers, body }: Ask = {}): Promise<Response> {
+  const sent = new Headers({ host: "localhost", ...headers });
+  if (token !== undefined) sent.set("authorization", `Bearer ${token}`);
+  if (body !== undefined && !sent.has("content-type")) sent.set("content-type", "application/json");
+  const isRaw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+  const init = { method, headers: sent, ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }) };
+  const response = await app.handle(new Request(`http://localhost${path}`, init as RequestInit));
+  if (response.status >= 400 && method !== "HEAD" && !isPage(response)) await expectProblem(response.clone());
+  return response;
+}
+
+export const post = (app: App, path: string, body: unknown, more: Ask = {}): Promise<Response> =>
+  ask(app, path, { ...more, method: "POST", body });
+
+function isPage(response: Response): boolean {
+  return response.headers.get("content-type")?.startsWith("text/html") ?? false;
+}
+
+async function expectProblem(response: Response): Promise<void> {
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  const problem = await response.json();
+  expect(problem).toMatchObject({
+    type: expect.stringMatching(/^urn:reachlog:problem:[a-z-]+$/),
+    title: expect.any(String),
+    status: response.status,
+    detail: expect.any(String),
+    instance: response.headers.get("x-request-id") ?? "",
+  });
+}
+
+/** The slug of a problem's type. */
+export async function slugOf(response: Response): Promise<string> {
+  const { type } = (await response.json()) as { type: string };
+  return type.replace("urn:reachlog:problem:", "");
+}
+
+/** The answer's status and its problem, e.g. `404 not-found`. */
+export async function told(response: Response): Promise<string> {
+  return `${response.status} ${await slugOf(response)}`;
+}
+
+/** A good body for each POST. */
+export const GOOD = {
+  "/social/run": {},
+  "/api/notify": { message: "disk full", service: "web-1", level: "error" },
+  "/api/tracking/event": {
+    event: "click",
+    domain: "sho.rt",
+    short_code: "spring",
+    original_url: "https://example.com/landing",
+    ip: "192.0.2.1",
+    user_agent: "Mozilla/5.0",
+  },
+  "/api/tracking/test": {},
+  "/api/messaging": { text: "hello" },
+} as const;

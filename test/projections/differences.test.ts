@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { fold } from "../../projections/projection.ts";
+import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { differences } from "../../src/differences.ts";
+import { histories } from "./history.ts";
+
+test("a state does not differ from its own snapshot", () => {
+  fc.assert(
+    fc.property(histories(), fc.constantFrom(...PROJECTION_NAMES), ({ events }, name) => {
+      const state = fold(projectionOf(name), projectionOf(name).initial(), events);
+      expect(differences(decodeState(encodeState(state)), state)).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("what differs is told by its path, with both values", () => {
+  const stored = { sent: 1, days: new Map([["2026-11-20", 3]]), list: ["a"], gone: new Map([["x", 1]]) };
+  const rebuilt = { sent: 2, days: new Map([["2026-11-20", 4]]), list: ["a", "b"] };
+  expect(differences(stored, rebuilt)).toEqual([
+    "sent: stored 1, rebuilt 2",
+    "days.2026-11-20: stored 3, rebuilt 4",
+    'list.1: stored nothing, rebuilt "b"',
+    'gone: stored [["x",1]], rebuilt nothing',
+  ]);
+  expect(differences(1, 2)).toEqual(["state: stored 1, rebuilt 2"]);
+});
+
+test("of very many differences some are told", () => {
+  const thousand = Array.from({ length: 1_000 }, (_, index) => index);
+  expect(differences(thousand, []).length).toBe(20);
+});
