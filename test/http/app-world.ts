@@ -53,7 +53,11 @@ export interface Given {
   readonly hasX?: boolean;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
-  readonly authorization?: (parts: { journal: Journal; projector: Projector; clock: () => number }) => AppDeps["authorization"];
+  readonly authorization?: (parts: {
+    journal: Journal;
+    projector: Projector;
+    clock: () => number;
+  }) => AppDeps["authorization"];
 }
 
 export async function openWorld(given: Given = {}): Promise<World> {
@@ -181,7 +185,11 @@ export interface Ask {
 }
 
 /** Asks the app; whatever it refuses has to be a problem as RFC 9457 wants it. */
-export async function ask(app: App, path: string, { method = "GET", token, headers, body }: Ask = {}): Promise<Response> {
+export async function ask(
+  app: App,
+  path: string,
+  { method = "GET", token, headers, body }: Ask = {},
+): Promise<Response> {
   const sent = new Headers({ host: "localhost", ...headers });
   if (token !== undefined) sent.set("authorization", `Bearer ${token}`);
   if (body !== undefined && !sent.has("content-type")) sent.set("content-type", "application/json");

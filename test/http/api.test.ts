@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test";
+import type { Settlement } from "../../src/delivery/delivery.ts";
+import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+
+const detail = "the network said no";
+const settlements: readonly (readonly [string, Settlement | undefined, number, string])[] = [
+  ["delivered", { status: "delivered", latencyMs: 12 }, 200, "delivered"],
+  ["still being retried", undefined, 202, "pending"],
+  ["refused", { status: "failed", detail }, 502, "delivery-refused"],
+  ["skipped", { status: "skipped", detail }, 502, "delivery-refused"],
+  ["in doubt", { status: "in_doubt", detail }, 504, "delivery-in-doubt"],
+];
+
+describe.each([
+  ["/api/notify", "NotificationRequested"],
+  ["/api/messaging", "MessageRequested"],
+] as const)("%s", (path, type) => {
+  test.each(settlements)("%s", async (_what, settlement, status, told) => {
+    await using world = await openWorld();
+    world.settlement = settlement;
+    const response = await post(world.app, path, GOOD[path], { token: TOKEN });
+    const body = (await response.json()) as Record<string, unknown>;
+    const [event] = await world.events(type);
+    expect(response.status).toBe(status);
+    if (status < 300) expect(body).toEqual({ id: event?.id, status: told });
+    else expect(body).toMatchObject({ type: `urn:reachlog:problem:${told}`, detail });
+  });
+
+  test("without credentials nothing is owed", async () => {
+    await using world = await openWorld({ channels: ["ads"] });
+    expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("503 channel-not-configured");
+    expect(await world.events(type)).toEqual([]);
+  });
+});
+
+test("a click is answered with the id of its event, which tells the channels that owe it", async () => {
+  await using world = await openWorld({ channels: ["ads", "messaging"] });
+  const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
+  const [event] = await world.events("LinkClicked");
+  expect([response.status, await response.json()]).toEqual([202, { id: event?.id }]);
+  expect(event).toMatchObject({
+    stream: "link-sho.rt/spring",
+    data: { ...GOOD["/api/tracking/event"], bot: false, channels: ["ads", "messaging"] },
+  });
+});
+
+test("a test message tells each channel's result, configured or not", async () => {
+  await using world = await openWorld({ channels: ["chat", "messaging"] });
+  const results = async (settlement: Settlement | undefined) => {
+    world.settlement = settlement;
+    const response = await post(world.app, "/api/tracking/test", {}, { token: TOKEN });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { results: Record<string, unknown> }).results;
+  };
+  const ads = { ok: false, status: "not_configured", latency_ms: null };
+  const delivered = { ok: true, status: "delivered", latency_ms: 12 };
+  expect(await results({ status: "delivered", latencyMs: 12 })).toEqual({ ads, chat: delivered, messaging: delivered });
+  const failed = { ok: false, status: "failed", latency_ms: null, detail };
+  expect(await results({ status: "failed", detail })).toEqual({ ads, chat: failed, messaging: failed });
+  const doubt = { ok: false, status: "in_doubt", latency_ms: null, detail };
+  expect(await results({ status: "in_doubt", detail })).toEqual({ ads, chat: doubt, messaging: doubt });
+  expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });
+});
+
+test("health tells version, position and channels; a log that takes nothing makes it 503", async () => {
+  await using world = await openWorld({ channels: ["chat"] });
+  const off = { configured: false, pending: 0, circuit: null };
+  const body = {
+    status: "ok",
+    version: "1.2.3",
+    log: { position: 0 },
+    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed" }, messaging: off },
+  };
+  const response = await ask(world.app, "/api/health");
+  expect([response.status, await response.json()]).toEqual([200, body]);
+});

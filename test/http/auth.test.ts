@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { ROUTES } from "../../src/http/routes.ts";
+import { ask, GOOD, openWorld, post, told, TOKEN, type Given } from "./app-world.ts";
+
+const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
+
+/** The paths that answer 401 without a token. */
+async function guarded(given: Given): Promise<string[]> {
+  await using world = await openWorld(given);
+  await world.authorize();
+  const paths: string[] = [];
+  for (const [path, { method }] of ROUTES) {
+    if (!path.startsWith("/social") && !path.startsWith("/api")) continue;
+    const response = await ask(world.app, path, { method });
+    if (response.status !== 401 || (await told(response.clone())) === "401 not-authorized") continue;
+    expect(response.headers.get("www-authenticate")).toBe('Bearer realm="reachlog"');
+    paths.push(path);
+  }
+  return paths;
+}
+
+describe("what wants a token", () => {
+  test("by the policy `spec`: the two endpoints of the table", async () => {
+    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED]);
+  });
+
+  test("by the policy `strict`: everything but health and the way of authorization", async () => {
+    expect(await guarded({ authPolicy: "strict" })).toEqual([
+      "/social/me",
+      "/social/run",
+      "/social/stats",
+      "/api/notify",
+      "/api/tracking/event",
+      "/api/tracking/test",
+      "/api/messaging",
+    ]);
+  });
+
+  test("OPEN_ROUTES opens single ones again, but never the two of the table", async () => {
+    const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED];
+    expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual([
+      "/social/me",
+      "/social/run",
+      "/api/notify",
+      ...GUARDED,
+    ]);
+  });
+
+  test("without any token configured the two endpoints answer 401 to everyone", async () => {
+    await using world = await openWorld({ tokens: false });
+    for (const path of GUARDED) {
+      expect(await told(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
+      expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("401 unauthorized");
+    }
+  });
+});
+
+describe("the Authorization header", () => {
+  const asWith = async (authorization: string) => {
+    await using world = await openWorld();
+    const response = await post(world.app, "/api/messaging", GOOD["/api/messaging"], { headers: { authorization } });
+    return response.status;
+  };
+
+  test.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `BEARER ${TOKEN}`, `Bearer   ${TOKEN}`, `Bearer ${TOKEN} `])(
+    "%j lets in",
+    async (authorization) => {
+      expect(await asWith(authorization)).toBe(200);
+    },
+  );
+
+  test.each([
+    "",
+    "Bearer",
+    `Basic ${btoa(`tests:${TOKEN}`)}`,
+    `Token ${TOKEN}`,
+    TOKEN,
+    `Bearer ${TOKEN}x`,
+    `Bearer ${TOKEN.slice(1)}`,
+    `Bearer ${TOKEN} ${TOKEN}`,
+    `Bearer ${TOKEN}, Bearer ${TOKEN}`,
+    `Bearer "${TOKEN}"`,
+  ])("%j does not", async (authorization) => {
+    expect(await asWith(authorization)).toBe(401);
+  });
+});
+
+test("a token in the query, in the body or in a cookie does not count", async () => {
+  await using world = await openWorld();
+  const query = `?access_token=${TOKEN}&token=${TOKEN}&Bearer=${TOKEN}`;
+  const headers = { cookie: `access_token=${TOKEN}; token=${TOKEN}; reachlog_session=${TOKEN}` };
+  const bodies = [GOOD["/api/messaging"], { access_token: TOKEN }, { text: "x", access_token: TOKEN }];
+  for (const body of bodies) {
+    const response = await post(world.app, `/api/messaging${query}`, body, { headers });
+    expect(await told(response)).toBe("401 unauthorized");
+  }
+});
+
+test.each([
+  ["of the wrong shape", { nonsense: true }],
+  ["that is no JSON", "{"],
+  ["too large", "x".repeat(70_000)],
+  ["of another type", new Uint8Array([255])],
+])("a stranger's body %s is answered like a good one", async (_what, body) => {
+  await using world = await openWorld({ authPolicy: "strict" });
+  for (const path of [...GUARDED, "/api/notify", "/social/run"]) {
+    const response = await post(world.app, path, body, { headers: { "content-type": "text/plain" } });
+    expect(await told(response)).toBe("401 unauthorized");
+  }
+});
+
+test("a wrong token is refused even where none is wanted", async () => {
+  await using world = await openWorld();
+  for (const path of ["/social/health", "/api/health", "/social/stats"]) {
+    expect(await told(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
+    expect((await ask(world.app, path)).status).toBe(200);
+  }
+});
+
+test("the caller's name stands with the event, and the token stands nowhere", async () => {
+  await using world = await openWorld();
+  await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN });
+  const [event] = await world.events("MessageRequested");
+  expect(event?.meta.caller).toBe("tests");
+  expect(JSON.stringify(event)).not.toContain(TOKEN);
+});
+
+test("after ten failures the address has to wait for the rest of the minute, even with the right token", async () => {
+  await using world = await openWorld();
+  for (let failure = 1; failure <= 10; failure++) {
+    expect(await told(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
+  }
+  world.now += 30_000;
+  for (const token of ["wrong", TOKEN]) {
+    const response = await ask(world.app, "/social/health", { token });
+    expect([response.headers.get("retry-after"), await told(response)]).toEqual(["30", "429 too-many-requests"]);
+  }
+  // Who shows no token is not concerned.
+  expect((await ask(world.app, "/social/health")).status).toBe(200);
+  world.now += 30_000;
+  expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
+});
+
+test("right tokens do not count as failures", async () => {
+  await using world = await openWorld();
+  for (let request = 1; request <= 30; request++) {
+    expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
+  }
+});

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test";
+import { ask, GOOD, openWorld, post, told, TOKEN, type Ask } from "./app-world.ts";
+
+const TRACK = "/api/tracking/event";
+const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
+
+test("a repeat gets the first answer, to the letter, and nothing is done twice", async () => {
+  await using world = await openWorld();
+  const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const [first, again] = [await send(), await send()];
+  expect([again.status, again.headers.get("content-type")]).toEqual([202, first.headers.get("content-type")]);
+  expect(await again.text()).toBe(await first.text());
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("after a restart too", async () => {
+  await using world = await openWorld();
+  const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+  expect(await again.text()).toBe(await first.text());
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("an answer that was lost with its process is made again from what the log holds", async () => {
+  await using world = await openWorld({
+    // The event gets in, its answer does not.
+    store: (store) => ({
+      ...store,
+      append: (stream, events, options) =>
+        stream.startsWith("answer-") && losing
+          ? Promise.reject(new Error("the process died"))
+          : store.append(stream, events, options),
+    }),
+  });
+  let losing = true;
+  expect((await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"))).status).toBe(500);
+  const [clicked] = await world.events("LinkClicked");
+  losing = false;
+  const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+  expect([again.status, await again.json()]).toEqual([202, { id: clicked?.id }]);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("another body under the same key is refused, also after a restart", async () => {
+  await using world = await openWorld();
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const other = { ...GOOD[TRACK], short_code: "summer" };
+  for (const app of [world.app, world.restart()]) {
+    expect(await told(await post(app, TRACK, other, keyed("k-1")))).toBe("422 idempotency-key-reused");
+  }
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("parallel duplicates wait for the first; another body among them is refused", async () => {
+  await using world = await openWorld();
+  const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  const [other, ...same] = await Promise.all([
+    ...[send(), send(), send(), send()].slice(0, 1),
+    send(),
+    send(),
+    post(world.app, TRACK, { ...GOOD[TRACK], event: "other" }, keyed("k-1")),
+  ]).then((answers) => answers.toReversed());
+  expect(other?.status).toBe(422);
+  expect(new Set(await Promise.all(same.map((response) => response.text()))).size).toBe(1);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("parallel duplicates at two instances are done once", async () => {
+  await using world = await openWorld();
+  const apps = [world.app, world.restart(), world.app, world.restart()];
+  const answers = await Promise.all(apps.map((app) => post(app, TRACK, GOOD[TRACK], keyed("k-1"))));
+  expect(new Set(await Promise.all(answers.map((response) => response.text()))).size).toBe(1);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("a key counts for one caller and one route", async () => {
+  await using world = await openWorld();
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1", { token: TOKEN }));
+  expect(await world.events("LinkClicked")).toHaveLength(2);
+  expect((await post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"))).status).toBe(200);
+});
+
+test.each([
+  ['"k-1"', "k-1"],
+  ["k-1", '"k-1"'],
+  [" k-1 ", "k-1"],
+  ['"a b"', '"a b"'],
+  ['"a\\"b"', '"a\\"b"'],
+  [`"${"x".repeat(255)}"`, "x".repeat(255)],
+])("%s is the same key as %s", async (one, other) => {
+  await using world = await openWorld();
+  const answers = [
+    await post(world.app, TRACK, GOOD[TRACK], keyed(one)),
+    await post(world.app, TRACK, GOOD[TRACK], keyed(other)),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+  expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+test("keys of different case are different keys", async () => {
+  await using world = await openWorld();
+  for (const key of ["k", "K"]) await post(world.app, TRACK, GOOD[TRACK], keyed(key));
+  expect(await world.events("LinkClicked")).toHaveLength(2);
+});
+
+test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256), `"${"x".repeat(256)}"`])(
+  "%j is no key",
+  async (key) => {
+    await using world = await openWorld();
+    expect(await told(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
+    expect(await world.events("LinkClicked")).toEqual([]);
+  },
+);
+
+describe("what is kept", () => {
+  test("a refusal by the network, with all it said", async () => {
+    await using world = await openWorld();
+    world.settlement = { status: "failed", detail: "no such channel" };
+    const send = () => post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
+    const first = await send();
+    world.settlement = { status: "delivered", latencyMs: 1 };
+    const again = await ask(world.app, "/api/notify", {
+      ...keyed("k-1"),
+      method: "POST",
+      body: GOOD["/api/notify"],
+      headers: { "idempotency-key": "k-1", "x-request-id": first.headers.get("x-request-id") ?? "" },
+    });
+    expect([again.status, await again.text()]).toEqual([502, await first.text()]);
+    expect(await world.events("NotificationRequested")).toHaveLength(1);
+  });
+
+  test("a run that is in progress is not: the same key may start one later", async () => {
+    await using world = await openWorld();
+    await world.authorize();
+    const { triggered } = world;
+    world.triggered = { kind: "running", run_id: "run-0" };
+    const send = () => post(world.app, "/social/run", {}, keyed("k-1"));
+    expect(await told(await send())).toBe("409 run-in-progress");
+    world.triggered = triggered;
+    expect((await send()).status).toBe(202);
+    expect((await send()).status).toBe(202);
+    expect(world.triggers).toHaveLength(2);
+  });
+
+  test("a body that did not fit is not", async () => {
+    await using world = await openWorld();
+    const send = (body: unknown) => post(world.app, "/api/notify", body, keyed("k-1"));
+    expect((await send({ msg: "typo" })).status).toBe(422);
+    expect((await send(GOOD["/api/notify"])).status).toBe(200);
+  });
+});
+
+test("the trigger of a run gets a key of its own, the same for each repeat", async () => {
+  await using world = await openWorld();
+  await world.authorize();
+  world.triggered = { kind: "not_authorized" };
+  for (const key of ["k-1", "k-1", "k-2"]) await post(world.app, "/social/run", {}, keyed(key));
+  const keys = world.triggers.map(({ key }) => key);
+  expect([keys[0] === keys[1], keys[1] === keys[2], keys.includes(undefined)]).toEqual([true, false, false]);
+});

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "bun:test";
+import { ask, openWorld, post, REPORT, slugOf, told } from "./app-world.ts";
+
+const { run_id, ...rest } = REPORT;
+
+async function authorized() {
+  const world = await openWorld();
+  await world.authorize();
+  return world;
+}
+
+const run = (world: Awaited<ReturnType<typeof openWorld>>, body: unknown = {}, prefer?: string) =>
+  post(world.app, "/social/run", body, prefer === undefined ? {} : { headers: { prefer } });
+
+test("a run is started and its id told, with what is left of the day", async () => {
+  await using world = await authorized();
+  const response = await run(world);
+  expect([response.status, await response.json()]).toEqual([202, { run_id, dry_run: false, status: "started" }]);
+  expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
+  expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
+});
+
+test.each(["wait=10", "respond-async, wait=10", "wait = 10; x=y", 'wait="10"', "WAIT=300", "wait=999999"])(
+  "with Prefer: %s the finished run is answered",
+  async (prefer) => {
+    await using world = await authorized();
+    const response = await run(world, {}, prefer);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { run_id, dry_run: false, status: "finished", ...rest },
+    ]);
+  },
+);
+
+test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""])(
+  "with Prefer: %j nobody waits",
+  async (prefer) => {
+    await using world = await authorized();
+    world.triggered = { kind: "started", run_id, done: new Promise(() => {}) };
+    expect((await run(world, {}, prefer)).status).toBe(202);
+  },
+);
+
+test("a run that is not finished in time, or died, is told as started", async () => {
+  await using world = await authorized();
+  world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
+  expect((await run(world, {}, "wait=300")).status).toBe(202);
+  world.triggered = { kind: "started", run_id, done: new Promise(() => {}) };
+  expect((await run(world, {}, "wait=1")).status).toBe(202);
+});
+
+test("a dry run always waits, and shows whom it would write to and whom not", async () => {
+  await using world = await authorized();
+  const preview = {
+    reason: "completed" as const,
+    would_send: [{ recipient: { id: "7", username: "ann" }, text: "Hi", variant: "A" }],
+    would_skip: [{ recipient: { username: "bob" }, reason: "no_consent" as const }],
+  };
+  world.triggered = { kind: "started", run_id, done: Promise.resolve({ ...REPORT, preview }) };
+  const response = await run(world, { dry_run: true }, "wait=0");
+  const { would_send, would_skip } = preview;
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { run_id, dry_run: true, status: "finished", ...rest, would_send, would_skip },
+  ]);
+  expect(world.triggers).toMatchObject([{ dryRun: true }]);
+});
+
+test("a dry run that died of a fault is an internal error", async () => {
+  await using world = await authorized();
+  world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
+  expect(await told(await run(world, { dry_run: true }))).toBe("500 internal-error");
+});
+
+describe("a run that does not start", () => {
+  test("because one is in progress: its id is told", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "running", run_id: "run-0" };
+    const response = await run(world);
+    expect([response.status, await response.json()]).toMatchObject([409, { run_id: "run-0" }]);
+    expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
+  });
+
+  test("because the day is used up: when to come back is told", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "limit_reached" };
+    const response = await run(world);
+    expect(response.headers.get("retry-after")).toBe("57600");
+    expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
+    expect(await told(response)).toBe("429 daily-limit-reached");
+  });
+
+  test("because nobody authorized an account: where to do that is told", async () => {
+    await using world = await openWorld();
+    const response = await run(world);
+    expect(response.headers.get("www-authenticate")).toContain("/social/auth");
+    expect(await told(response)).toBe("401 not-authorized");
+    expect(world.triggers).toEqual([]);
+  });
+
+  test("because the grant died meanwhile", async () => {
+    await using world = await authorized();
+    world.triggered = { kind: "not_authorized" };
+    expect(await told(await run(world))).toBe("401 not-authorized");
+  });
+
+  test("because there is no template", async () => {
+    await using world = await openWorld({ hasTemplate: false });
+    await world.authorize();
+    expect(await told(await run(world))).toBe("503 no-message-template");
+  });
+
+  test("because X is not configured", async () => {
+    await using world = await openWorld({ hasX: false });
+    expect((await run(world)).status).toBe(401);
+    expect(await slugOf(await ask(world.app, "/social/auth"))).toBe("network-not-configured");
+    expect(await slugOf(await ask(world.app, "/social/callback"))).toBe("network-not-configured");
+  });
+});
+
+test("health shows the run in progress, the account and the day", async () => {
+  await using world = await openWorld();
+  const health = async () => (await ask(world.app, "/social/health")).json();
+  const quota = { limit: 100, used: 63, remaining: 37, resets_at: "2026-03-02T00:00:00.000Z" };
+  expect(await health()).toEqual({ status: "ok", running: false, run: null, authorized: false, quota });
+
+  await world.authorize();
+  await world.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
+  const run = { id: run_id, dry_run: false, started_at: world.projector.time, sent: 0, skipped: 0, failed: 0 };
+  expect(await health()).toEqual({ status: "ok", running: true, run, authorized: true, quota });
+
+  await world.append("account", {
+    type: "TokenRefreshFailed",
+    data: { user_id: "1", reason: "invalid_request", dead: true },
+  });
+  expect(await health()).toMatchObject({ status: "degraded", authorized: false });
+});
+
+test("stats are counted over all time, as of a position", async () => {
+  await using world = await openWorld();
+  const stats = async () => (await ask(world.app, "/social/stats")).json();
+  expect(await stats()).toEqual({ sent: 0, skipped: 0, failed: 0, as_of: { position: 0, time: null } });
+  const skip = { run_id, recipient: { id: "7" }, reason: "suppressed" } as const;
+  await world.append("outreach", { type: "DirectMessageSkipped", data: skip });
+  expect(await stats()).toEqual({
+    sent: 0,
+    skipped: 1,
+    failed: 0,
+    as_of: { position: 1, time: world.projector.time ?? "" },
+  });
+});
