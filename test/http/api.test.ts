@@ -73,4 +73,10 @@ test("health tells version, position and channels; a log that takes nothing make
   };
   const response = await ask(world.app, "/api/health");
   expect([response.status, await response.json()]).toEqual([200, body]);
+
+  await using broken = await openWorld({ isWritable: false });
+  const unwell = await broken.app.handle(
+    new Request("http://localhost/api/health", { headers: { host: "localhost" } }),
+  );
+  expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
 });

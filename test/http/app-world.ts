@@ -51,6 +51,7 @@ export interface Given {
   readonly rateLimitPerMinute?: number;
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
+  readonly isWritable?: boolean;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly authorization?: (parts: {
@@ -163,7 +164,14 @@ function wire({ given, journal, projector, clock, runner, logged, settlement }: 
       clock,
     },
     authorization: given.authorization?.({ journal, projector, clock }),
-    api: { journal, projector, delivery, version: "1.2.3", dispatchBots: true, isWritable: () => true },
+    api: {
+      journal,
+      projector,
+      delivery,
+      version: "1.2.3",
+      dispatchBots: true,
+      isWritable: () => given.isWritable ?? true,
+    },
     console: {
       journal,
       projector,
@@ -240,7 +248,7 @@ export const GOOD = {
     short_code: "spring",
     original_url: "https://example.com/landing",
     ip: "192.0.2.1",
-    user_agent: "Mozilla/5.0",
+    user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
   },
   "/api/tracking/test": {},
   "/api/messaging": { text: "hello" },

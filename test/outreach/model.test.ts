@@ -181,7 +181,6 @@ test("whatever the network answers and whenever the process dies: nobody gets tw
     }),
     { numRuns: 100 },
   );
-  if (process.env["SHOW"]) console.log(seen);
   // What the property met at all: without doubts and deaths it would prove little.
   expect(Math.min(seen.accepted, seen.doubted, seen.undelivered, seen.died, seen.abandoned)).toBeGreaterThan(20);
 }, 60_000);

@@ -180,7 +180,8 @@ function createLife(store: EventStore<Event>) {
       const result = await work();
       return dead ? await never : result;
     } catch (fault) {
-      return dead ? await never : Promise.reject(fault);
+      if (dead) await never;
+      throw fault;
     } finally {
       underWay -= 1;
     }

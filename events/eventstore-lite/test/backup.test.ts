@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 test("a backup taken under load is a whole log: the same one, as it was at one moment", async () => {
   const file = newLogPath();
@@ -33,5 +35,11 @@ test("a backup overwrites nothing and leaves nothing half done", async () => {
   const taken = join(dirname(file), "taken");
   writeFileSync(taken, "mine");
   expect(await refusalOf(store.backup(taken))).toMatchObject({ message: expect.stringContaining("exists") });
+
+  const meanwhile = join(dirname(file), "meanwhile");
+  const backup = refusalOf(store.backup(meanwhile));
+  writeFileSync(meanwhile, "mine too");
+  expect(await backup).toMatchObject({ message: expect.stringContaining("exists") });
+  expect(readFileSync(meanwhile, "utf8")).toBe("mine too");
   expect(readdirSync(dirname(file)).filter((name) => name.includes("partial"))).toEqual([]);
 });

@@ -1,5 +1,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { storeContract } from "eventstore-lite/contract";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 storeContract("SQLite", (options) => openSqliteStore({ file: newLogPath(), ...options }));

@@ -6,7 +6,9 @@ import { DatabaseSync } from "node:sqlite";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
 import { openReader, openWriter } from "../src/sqlite/connections.ts";
 import { pragma } from "../src/sqlite/settings.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 const ANY_SIZE = Number.MAX_SAFE_INTEGER;
 
@@ -55,10 +57,12 @@ test("another application's database is refused and left as it was", async () =>
   const file = newLogPath();
   const other = new DatabaseSync(file);
   other.exec("CREATE TABLE theirs (x)");
-  expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreUnusable);
-  expect(pragma(other, "journal_mode")).toBe("delete");
-  expect(pragma(other, "application_id")).toBe(0);
   other.close();
+  expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreUnusable);
+  const reopened = new DatabaseSync(file);
+  expect(pragma(reopened, "journal_mode")).toBe("delete");
+  expect(pragma(reopened, "application_id")).toBe(0);
+  reopened.close();
 });
 
 test("a log of a newer format is refused, and says so", async () => {

@@ -2,12 +2,14 @@ import { expect, test } from "bun:test";
 import { openSqliteStore, StoreFull } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 const KIB = 1024;
-const DATABASE_BYTES = 1024 * KIB;
+const DATABASE_BYTES = 3_300 * KIB;
 /** Fills the database but for some pages, until it is dropped. */
-const BALLAST_BYTES = 700 * KIB;
+const BALLAST_BYTES = 3_000 * KIB;
 
 test("a full disk refuses appends, keeps what was acknowledged, and is forgotten once there is room", async () => {
   const file = newLogPath();
@@ -24,10 +26,12 @@ test("a full disk refuses appends, keeps what was acknowledged, and is forgotten
   expect(await take(store.read())).toHaveLength(acknowledged);
   // Larger than what is left: the refusal is of a whole append, not of its end.
   expect(await refusalOf(store.append("a", newEvents(5_000)))).toBeInstanceOf(StoreFull);
+  // A small one still fits, and builds on what is in the log, not on what was rolled back.
+  expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });
 
   sql(file, "DROP TABLE ballast");
-  expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });
-  expect(await store.verify()).toMatchObject({ ok: true, checked: acknowledged + 1 });
+  expect(await store.append("a", newEvents(5_000))).toMatchObject({ first: acknowledged + 2 });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: acknowledged + 5_001 });
 });
 
 function sql(file: string, statements: string): void {

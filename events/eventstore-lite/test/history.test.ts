@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
+import { CANONICAL_SQL, createLink, GENESIS_HASH } from "../src/chain.ts";
 import { newEvent, newEvents } from "../src/contract/events.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 describe("history cannot be rewritten by SQL", () => {
   const attempts = [
@@ -84,6 +87,14 @@ describe("verify names the first position that was tampered with", () => {
     });
   }
 
+  test("a fall of time in a chain that was made anew", async () => {
+    await expectFaultInNewChain("UPDATE events SET time = 1 WHERE position = 4", { position: 4, reason: "time" });
+  });
+
+  test("a gap in a stream's versions in a chain that was made anew", async () => {
+    await expectFaultInNewChain("UPDATE events SET version = 9 WHERE position = 5", { position: 5, reason: "version" });
+  });
+
   test("but a log whose end was cut off is whole in itself: its head has to be kept elsewhere", async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file });
@@ -95,6 +106,32 @@ describe("verify names the first position that was tampered with", () => {
     expect(verification.head.position).toBeLessThan(exported.position);
   });
 });
+
+async function expectFaultInNewChain(sql: string, { position, reason }: { position: number; reason: string }) {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file });
+  await store.append("a", newEvents(5));
+  tamper(file, sql);
+  chainAnew(file);
+  const fault = { position, reason: expect.stringContaining(reason) };
+  expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
+}
+
+/** What somebody does who knows the format: gives every event the hash that its present content wants. */
+function chainAnew(file: string): void {
+  const raw = new DatabaseSync(file);
+  const link = createLink();
+  const rows = raw.prepare(
+    `SELECT e.position, ${CANONICAL_SQL} AS canonical FROM events e JOIN streams s ON s.id = e.stream
+     JOIN types t ON t.id = e.type ORDER BY e.position`,
+  );
+  let hash = GENESIS_HASH;
+  for (const row of rows.all()) {
+    hash = link(hash, String(row["canonical"]));
+    raw.prepare("UPDATE events SET hash = ? WHERE position = ?").run(hash, Number(row["position"]));
+  }
+  raw.close();
+}
 
 function tamper(file: string, sql: string): void {
   const raw = new DatabaseSync(file);

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { join } from "node:path";
-import { newLogPath } from "./new-log.ts";
+import { fileURLToPath } from "node:url";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 /** `ulimit -f`: blocks of 512 or 1,024 bytes, by the shell. */
 const FILE_BLOCKS_MAX = 4_096;
@@ -10,7 +12,7 @@ test.skipIf(process.platform === "win32")(
   "after an I/O error the append is in doubt, nothing more is acknowledged, reads go on",
   async () => {
     const file = newLogPath();
-    const program = join(import.meta.dir, "programs", "append-past-file-limit.ts");
+    const program = fileURLToPath(new URL("./programs/append-past-file-limit.ts", import.meta.url));
     const command = `ulimit -f ${FILE_BLOCKS_MAX}; exec "$0" "$@"`;
     const child = Bun.spawn(["sh", "-c", command, process.execPath, program, file], {
       stdout: "pipe",

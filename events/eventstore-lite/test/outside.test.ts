@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
 import { VersionConflict } from "../src/errors.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 // Two stores on one file: what a command and the service beside it are to each other.
 

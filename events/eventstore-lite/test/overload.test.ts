@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { openSqliteStore, StoreOverloaded } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 test("past its limit of events the queue refuses at once, and takes again when it is empty", async () => {
   await using store = await openSqliteStore({ file: newLogPath(), limits: { queuedEvents: 10 } });

@@ -1,8 +1,14 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore, StoreOwned } from "eventstore-lite";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { refusalOf } from "../src/contract/events.ts";
-import { newLogPath } from "./new-log.ts";
+import { takeOwnership } from "../src/sqlite/ownership.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+const APPEND_UNTIL_KILLED = new URL("./programs/append-until-killed.ts", import.meta.url);
+const OPEN_AND_CLOSE = new URL("./programs/open-and-close.ts", import.meta.url);
 
 const KILLS = 5;
 const ACKNOWLEDGED_BEFORE_KILL = 200;
@@ -11,7 +17,7 @@ test("everything acknowledged is there after kill -9, and the log is whole", asy
   const file = newLogPath();
   let acknowledged = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
-    const child = run("append-until-killed.ts", file);
+    const child = run(APPEND_UNTIL_KILLED, file);
     acknowledged = await lastLineAfter(child, ACKNOWLEDGED_BEFORE_KILL, () => child.kill("SIGKILL"));
     await using store = await openSqliteStore({ file, owner: true });
     const { position } = await store.head();
@@ -23,7 +29,7 @@ test("everything acknowledged is there after kill -9, and the log is whole", asy
 
 test("a log has one owner, who is named to the second, and its death frees the log", async () => {
   const file = newLogPath();
-  const child = run("append-until-killed.ts", file, "serve on port 3000");
+  const child = run(APPEND_UNTIL_KILLED, file, "serve on port 3000");
   await lastLineAfter(child, 1, async () => {
     const refused = await refusalOf(openSqliteStore({ file, owner: true }));
     expect(refused).toBeInstanceOf(StoreOwned);
@@ -36,26 +42,34 @@ test("a log has one owner, who is named to the second, and its death frees the l
   await (await openSqliteStore({ file, owner: true }))[Symbol.asyncDispose]();
 });
 
-test("a second owner in the same process is refused too, also after garbage collection", async () => {
+test("a second owner in the same process is refused too", async () => {
   const file = newLogPath();
   await using _owner = await openSqliteStore({ file, owner: true });
-  Bun.gc(true);
   expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreOwned);
 });
 
+test("an owner that nobody refers to any more stays the owner", () => {
+  const file = newLogPath();
+  takeOwnership(file, "forgotten", 0);
+  for (let round = 0; round < 10; round += 1) Bun.gc(true);
+  expect(() => takeOwnership(file, "second", 0)).toThrow("forgotten");
+});
+
 test("a process that has closed its store ends by itself", async () => {
-  expect(await run("open-and-close.ts", newLogPath()).exited).toBe(0);
+  expect(await run(OPEN_AND_CLOSE, newLogPath()).exited).toBe(0);
 });
 
 test("the writer thread keeps no process from ending by SIGTERM", async () => {
-  const child = run("append-until-killed.ts", newLogPath());
+  const child = run(APPEND_UNTIL_KILLED, newLogPath());
   await lastLineAfter(child, 1, () => child.kill("SIGTERM"));
   expect(child.signalCode).toBe("SIGTERM");
 });
 
-function run(program: string, ...programArguments: string[]) {
-  const command = [process.execPath, join(import.meta.dir, "programs", program), ...programArguments];
-  return Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
+function run(program: URL, ...programArguments: string[]) {
+  return Bun.spawn([process.execPath, fileURLToPath(program), ...programArguments], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
 }
 
 /** Does `act` once the process has printed `lines` lines; gives the largest number printed until it ended. */

@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
 import { LeaseLost, VersionConflict } from "../src/errors.ts";
-import { newLogPath } from "./new-log.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
 
 test("a restarted store goes on where it stopped", async () => {
   const file = newLogPath();

@@ -70,6 +70,21 @@ export function readContract(open: OpenStore): void {
       await fc.assert(found, { numRuns: 200 });
     });
 
+    test("goes on after each part of a long read where it stopped", async () => {
+      for (const backwards of [false, true]) {
+        // Different beginnings, so that the parts end at different events.
+        for (let from = 1; from <= 10; from += 1) {
+          for (const query of [
+            { from, backwards },
+            { types: ["T1", "T2"], from, backwards },
+            { stream: "b", from, backwards },
+          ]) {
+            expect(await take(store.read(query))).toEqual(select(log, query));
+          }
+        }
+      }
+    });
+
     test("lets other work have its turn while it reads", async () => {
       let hadTurn = false;
       setImmediate(() => (hadTurn = true));

@@ -1,0 +1,93 @@
+import { afterAll, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { ask, GOOD, openWorld, post, slugOf, TOKEN } from "./app-world.ts";
+
+const world = await openWorld({ channels: ["ads", "messaging"], hasTemplate: false });
+afterAll(() => world[Symbol.asyncDispose]());
+await world.authorize();
+
+/** The problems of a service of which parts are not configured. */
+const DOCUMENTED = ["channel-not-configured", "no-message-template", "network-not-configured"];
+
+const path = fc.constantFrom(...(Object.keys(GOOD) as (keyof typeof GOOD)[]), "/session" as const);
+const key = fc.option(fc.string({ unit: fc.constantFrom("a", "b", '"', "\\", " ", ",", "é") }), { nil: undefined });
+const token = fc.option(fc.constantFrom(TOKEN, "wrong"), { nil: undefined, freq: 3 });
+
+const headersOf = (type: string | undefined, idempotencyKey: string | undefined): Record<string, string> => ({
+  ...(type === undefined ? {} : { "content-type": type }),
+  ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+});
+
+/** Answers of the service itself are never a fault of its own. */
+async function expectNoFault(response: Response): Promise<void> {
+  world.now += 60_001;
+  if (response.status < 500) return;
+  expect(response.status).toBe(503);
+  expect(DOCUMENTED).toContain(await slugOf(response));
+}
+
+test("any JSON as a body", async () => {
+  const body = fc.json({ maxDepth: 6, stringUnit: "binary" });
+  await fc.assert(
+    fc.asyncProperty(path, body, key, token, async (to, json, idempotencyKey, caller) => {
+      const headers = headersOf(undefined, idempotencyKey);
+      await expectNoFault(
+        await post(world.app, to, json, { headers, ...(caller === undefined ? {} : { token: caller }) }),
+      );
+    }),
+    { numRuns: 1_000 },
+  );
+}, 30_000);
+
+test("a good body with any value in any of its fields, or one more", async () => {
+  const change = fc.record({ field: fc.option(fc.string(), { nil: undefined }), at: fc.nat(), value: fc.jsonValue() });
+  const text = fc.string({ unit: "binary", minLength: 1, maxLength: 300 });
+  await fc.assert(
+    fc.asyncProperty(path, change, fc.option(text, { nil: undefined }), async (to, { field, at, value }, string) => {
+      const good: object = to === "/session" ? { token: "x" } : GOOD[to];
+      const names = Object.keys(good);
+      const name = field ?? names[at % Math.max(1, names.length)] ?? "text";
+      await expectNoFault(await post(world.app, to, { ...good, [name]: string ?? value }, { token: TOKEN }));
+    }),
+    { numRuns: 1_000 },
+  );
+}, 30_000);
+
+test("any bytes of any type", async () => {
+  const type = fc.option(
+    fc.oneof(
+      fc.constantFrom("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data"),
+      fc.stringMatching(/^[!-~]{0,40}$/),
+    ),
+    { nil: undefined },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      path,
+      fc.uint8Array({ maxLength: 200 }),
+      type,
+      key,
+      async (to, bytes, contentType, idempotencyKey) => {
+        const headers = headersOf(contentType, idempotencyKey);
+        await expectNoFault(await post(world.app, to, bytes, { token: TOKEN, headers }));
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+}, 30_000);
+
+test("any path, query and cookie", async () => {
+  const text = fc.stringMatching(/^[!-~]{0,60}$/);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom("/social/callback", "/social/me", "/", "/api/health", "/x"),
+      text,
+      text,
+      async (to, query, cookie) => {
+        const headers = { cookie: `reachlog_session=${cookie}; reachlog_oauth=${query}`, accept: cookie };
+        await expectNoFault(await ask(world.app, `${to}?${encodeURI(query)}`, { headers }));
+      },
+    ),
+    { numRuns: 500 },
+  );
+}, 30_000);

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import { createAuthCookie, readCookie } from "../../src/http/auth-cookie.ts";
+import { createAuthentication } from "../../src/http/auth.ts";
+import { createSessions } from "../../src/http/session.ts";
+import { ask, MASTER_KEY, openWorld, post, told, TOKEN } from "./app-world.ts";
+
+const OTHER_KEY = new Uint8Array(32).fill(9);
+
+/** `name=value` of a Set-Cookie. */
+const pairOf = (setCookie: string): string => setCookie.split(";", 1)[0] ?? "";
+
+/** The cookie's value with one character in the middle changed. */
+function tampered(pair: string): string {
+  const at = pair.length - 20;
+  return `${pair.slice(0, at)}${pair[at] === "A" ? "B" : "A"}${pair.slice(at + 1)}`;
+}
+
+describe("the authorization's cookie", () => {
+  const clock = { now: 1_000_000 };
+  const cookieWith = (key: Uint8Array, secure = false) => createAuthCookie(key, secure, () => clock.now);
+  const authorization = { state: "the-state", verifier: "the-verifier" };
+  const valueOf = (setCookie: string) => pairOf(setCookie).slice("reachlog_oauth=".length);
+
+  test("keeps state and verifier for ten minutes, unreadable, for this site's navigation only", () => {
+    const cookie = cookieWith(MASTER_KEY);
+    const set = cookie.seal(authorization);
+    expect(set).toMatch(/^reachlog_oauth=[\w-]+; Path=\/social; Max-Age=600; HttpOnly; SameSite=Lax$/);
+    expect(Buffer.from(valueOf(set), "base64url").toString("latin1")).not.toContain("the-");
+    expect(cookie.open(valueOf(set))).toEqual(authorization);
+    clock.now += 599_999;
+    expect(cookie.open(valueOf(set))).toEqual(authorization);
+    clock.now += 1;
+    expect(cookie.open(valueOf(set))).toBeUndefined();
+  });
+
+  test("does not open when it is tampered with, under another key, or absent", () => {
+    const value = valueOf(cookieWith(MASTER_KEY).seal(authorization));
+    expect(cookieWith(MASTER_KEY).open(tampered(value))).toBeUndefined();
+    expect(cookieWith(OTHER_KEY).open(value)).toBeUndefined();
+    for (const absent of [undefined, "", "x", "=", "%00"]) expect(cookieWith(MASTER_KEY).open(absent)).toBeUndefined();
+  });
+
+  test("is sent over TLS only where the service has it", () => {
+    expect(cookieWith(MASTER_KEY, true).seal(authorization)).toEndWith("; Secure");
+  });
+});
+
+test.each([
+  ["a=1", "1"],
+  ["b=2; a=1", "1"],
+  ["b=2;a=1;c=3", "1"],
+  ["aa=1; a=2", "2"],
+  ["a", undefined],
+  ["A=1", undefined],
+  ["", undefined],
+])("of %j the cookie a is %j", (cookie, value) => {
+  const request = new Request("http://localhost/", { headers: { cookie } });
+  expect(readCookie(request, "a")).toBe(value ?? (undefined as unknown as string));
+});
+
+describe("the console", () => {
+  test("lets in with a token, asked for once, for twelve hours", async () => {
+    await using world = await openWorld();
+    const page = (cookie: string) => ask(world.app, "/", { headers: { cookie } });
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
+    const set = signedIn.headers.get("set-cookie") ?? "";
+    expect([signedIn.status, signedIn.headers.get("location")]).toEqual([303, "/"]);
+    expect(set).toMatch(/^reachlog_session=[\w-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
+
+    expect((await page(pairOf(set))).status).toBe(200);
+    expect((await page(tampered(pairOf(set)))).status).toBe(401);
+    expect((await page("")).status).toBe(401);
+    world.now += 12 * 3_600_000;
+    expect((await page(pairOf(set))).status).toBe(401);
+  });
+
+  test("does not take a session sealed with another key", async () => {
+    await using world = await openWorld();
+    const { authentication } = world.deps.admission;
+    const other = createSessions(OTHER_KEY, authentication, false, () => world.now);
+    const cookie = pairOf(other.signIn(TOKEN) ?? "");
+    expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("does not take the authorization's cookie for a session", async () => {
+    await using world = await openWorld();
+    const sealed = createAuthCookie(MASTER_KEY, false, () => world.now).seal({ state: "s", verifier: "v" });
+    const cookie = pairOf(sealed).replace("reachlog_oauth", "reachlog_session");
+    expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("a wrong token lets nobody in, and ten of them make the address wait", async () => {
+    await using world = await openWorld();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });
+    for (let failure = 1; failure <= 10; failure++) {
+      const response = await signIn("wrong");
+      expect([response.status, response.headers.get("set-cookie")]).toEqual([401, null]);
+    }
+    expect(await told(await signIn(TOKEN))).toBe("429 too-many-requests");
+  });
+
+  test("is open where no token is configured at all", async () => {
+    await using world = await openWorld({ tokens: false });
+    expect((await ask(world.app, "/")).status).toBe(200);
+  });
+
+  test("keeps other sites out of it", async () => {
+    await using world = await openWorld();
+    const { headers } = await ask(world.app, "/");
+    expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+test("a session says nothing of its token, and is made for a right one only", () => {
+  const config = { tokens: [], authPolicy: "spec", openRoutes: [] } as const;
+  const sessions = createSessions(MASTER_KEY, createAuthentication(config), true, () => 0);
+  expect(sessions.signIn(TOKEN)).toBeUndefined();
+});

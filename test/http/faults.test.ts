@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import { SocialError } from "../../src/networks/network.ts";
+import { problemOf } from "../../src/http/problem.ts";
+import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+
+const CANARY = "canary-4711";
+
+/** A world whose log takes nothing. */
+const failing = (fault: Error) => openWorld({ store: (store) => ({ ...store, append: () => Promise.reject(fault) }) });
+
+const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"] as const;
+
+test.each([
+  [new StoreFull(), "503 log-unavailable", "5"],
+  [new StoreOverloaded(), "503 log-unavailable", "5"],
+  [new StoreClosed(), "503 log-unavailable", "5"],
+  // No invitation to repeat what may have been recorded.
+  [new AppendInDoubt(new Error(CANARY)), "503 log-in-doubt", null],
+])("a log that fails (%s) answers every POST with %s", async (fault, problem, seconds) => {
+  await using world = await failing(fault);
+  for (const path of POSTS) {
+    for (const headers of [{}, { "idempotency-key": "k-1" }]) {
+      const response = await post(world.app, path, GOOD[path], { token: TOKEN, headers });
+      expect([path, response.headers.get("retry-after"), await told(response)]).toEqual([path, seconds, problem]);
+    }
+  }
+});
+
+test("a fault of ours is logged whole and answered with a 500 that says nothing of it", async () => {
+  await using world = await failing(new Error(CANARY));
+  for (const path of POSTS) {
+    const response = await post(world.app, path, GOOD[path], { token: TOKEN });
+    const id = response.headers.get("x-request-id") ?? "";
+    const body = await response.text();
+    expect([response.status, body.includes(CANARY), body.includes("Error:")]).toEqual([500, false, false]);
+    expect(Object.values(Object.fromEntries(response.headers)).join()).not.toContain(CANARY);
+    const line = world.logged.find((entry) => entry.includes(id));
+    expect(line).toContain(CANARY);
+    expect(line).toContain(path);
+  }
+});
+
+test("a fault while reading is one too", async () => {
+  await using world = await openWorld({
+    tokens: false,
+    store: (store) => ({
+      ...store,
+      read: () => {
+        throw new TypeError(CANARY);
+      },
+    }),
+  });
+  const response = await ask(world.app, "/");
+  expect(await response.clone().text()).not.toContain(CANARY);
+  expect(await told(response)).toBe("500 internal-error");
+});
+
+test.each([
+  ["unauthorized", "not-authorized", 401],
+  ["unavailable", "network-failed", 502],
+  ["rate_limited", "network-failed", 502],
+  ["rejected", "network-failed", 502],
+  ["stopped", "network-failed", 502],
+] as const)("the network's %s is the problem %s", (kind, slug, status) => {
+  expect(problemOf(new SocialError(kind, "told so"))).toMatchObject({ slug, status });
+});
+
+test("what is no problem is left to be logged", () => {
+  for (const fault of [new Error(CANARY), "thrown text", undefined, null, { status: 200 }]) {
+    expect(problemOf(fault)).toBeUndefined();
+  }
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { createRateLimit } from "../../src/http/rate-limit.ts";
+
+function limitOf(limit: number) {
+  const clock = { now: 1_000_000 };
+  return { clock, ...createRateLimit(limit, () => clock.now) };
+}
+
+test("so many a minute pass, then one waits for the rest of it", () => {
+  const { clock, take } = limitOf(2);
+  expect([take("a"), take("a"), take("a")]).toEqual([undefined, undefined, 60]);
+  clock.now += 59_001;
+  expect(take("a")).toBe(1);
+  clock.now += 999;
+  expect(take("a")).toBeUndefined();
+});
+
+test("each address has a count of its own", () => {
+  const { take } = limitOf(1);
+  expect([take("a"), take("b"), take("a")]).toEqual([undefined, undefined, 60]);
+});
+
+test("a look does not count", () => {
+  const { take, check } = limitOf(1);
+  expect([check("a"), check("a"), take("a"), check("a"), check("b")]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    60,
+    undefined,
+  ]);
+});
+
+test("a flood of addresses cannot fill the memory: the window is cut short", () => {
+  const { take } = limitOf(1);
+  take("first");
+  for (let address = 1; address < 50_000; address++) take(`a${address}`);
+  expect(take("first")).toBeUndefined();
+});
