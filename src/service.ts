@@ -61,7 +61,7 @@ export async function startService(given: Config, log: Logger): Promise<Service>
   const journal = createJournal(store, makeId);
   const projector = stack.use(await startProjector(store));
   const base: Base = { config, key: openKey(config), journal, projector, log };
-  warnOfTemplate(base);
+  checkTemplate(base);
 
   const safeFetch = outbound(config);
   const channels = openChannels(config, safeFetch);
@@ -157,14 +157,13 @@ function openOutreach(base: Base, stack: AsyncDisposableStack, safeFetch: SafeFe
 /** Never rendered: without a template no run starts. */
 const NO_TEMPLATE: Template = { text: "", variants: [] };
 
-/** The placeholders that nobody can fill are told at start, before a run skips everybody. */
-function warnOfTemplate({ config, projector, log }: Base): void {
+/** Placeholders that nobody can fill are told at start, before a run skips everybody. */
+function checkTemplate({ config, projector }: Base): void {
   const { template } = config.outreach;
-  if (template === undefined) return;
   const { people, fields } = projector.state("contacts");
-  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
+  if (template === undefined || people.size === 0) return;
+  const missing = missingPlaceholders(template, fields.keys());
   if (missing.length > 0) throw new TemplateFault(missing);
-  log.debug("template checked");
 }
 
 function wireHttp(

@@ -147,14 +147,12 @@ describe("snapshots", () => {
     const file = newLogFile();
     await fill(file, 5);
     await using store = await open(file);
-    const old = await store.snapshots.load("stats");
-    expect(old?.position).toBe(5);
+    expect((await store.snapshots.load("contacts"))?.position).toBe(5);
     const foreign: Snapshot = { version: 99, position: 5, state: '{"something":"else"}' };
-    await store.snapshots.save("stats", foreign);
+    await store.snapshots.save("contacts", foreign);
     await using projector = await startProjector(store);
-    expect(projector.state("stats")).toEqual({ sent: 0, skipped: 5, failed: 0 });
-    expect(projector.state("run").version).toBe(5);
     expect(projector.state("contacts").people.size).toBe(1);
+    expect(skippedOf(projector)).toBe(5);
   });
 
   test("that are ahead of the log (a restored backup) are not used", async () => {
@@ -170,12 +168,14 @@ describe("snapshots", () => {
     const file = newLogFile();
     await fill(file, 4);
     await using store = await open(file);
-    const state = encodeState({ sent: 0, skipped: 2, failed: 0 });
-    await store.snapshots.save("stats", { version: projectionOf("stats").version, position: 2, state });
+    const { version } = projectionOf("account");
+    const state = encodeState(projectionOf("account").initial());
+    await store.snapshots.save("account", { version, position: 2, state });
     await skip(store, 3);
-    await using projector = await startProjector(store);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.subscribedFrom).toEqual([3]);
     expect([projector.position, skippedOf(projector)]).toEqual([7, 7]);
-    expect(projector.state("run").version).toBe(7);
   });
 
   test("are not saved after a fault, when a state may hold half of an event", async () => {

@@ -16,7 +16,7 @@ body{font:15px/1.5 system-ui,sans-serif;margin:0;background:var(--back)}
 main{max-width:64rem;margin:2rem auto;padding:0 1rem}h2{margin:2rem 0 .5rem;font-size:1.1rem}
 .card{max-width:26rem;background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:1.2rem 1.6rem;margin:3rem auto}
 table{border-collapse:collapse;width:100%;background:var(--card);font-size:.9rem}
-td,th{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}th{white-space:nowrap}h1{font-size:1.6rem}
+td,th{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}td:not(:last-child){overflow-wrap:normal}th{white-space:nowrap}h1{font-size:1.6rem}
 button,select,input{font:inherit;padding:.2rem .6rem;margin:.1rem}button.on{color:var(--on);font-weight:600}
 form.row{display:flex;flex-wrap:wrap;gap:.3rem}label{display:block;margin:.3rem 0}`;
 

@@ -107,5 +107,19 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
   const [service, command] = [await world.start(), await world.start()];
   await link(depsOf(world, service));
   await unlinkAccount(depsOf(world, command), CAUSE);
-  expect(await link(depsOf(world, service, { as: STRANGER }))).toMatchObject({ kind: "linked" });
+  const { projector } = service;
+  let hasCaughtUp = false;
+  const lagging: AccountProcess = {
+    ...service,
+    projector: {
+      ...projector,
+      state: ((name) =>
+        hasCaughtUp ? projector.state(name) : { user: USER, scopes: [], authorized: true }) as typeof projector.state,
+      async until(position) {
+        await projector.until(position);
+        hasCaughtUp = true;
+      },
+    },
+  };
+  expect(await link(depsOf(world, lagging, { as: STRANGER }))).toMatchObject({ kind: "linked" });
 });

@@ -142,6 +142,7 @@ describe("what the network answers to a refresh", () => {
       "refused",
     ],
     ["429", () => Response.json({ title: "Too Many Requests" }, { status: 429 }), "unreachable"],
+    ["429 in the words of OAuth", () => Response.json({ error: "slow_down" }, { status: 429 }), "unreachable"],
     ["500", () => new Response("oops", { status: 500 }), "unreachable"],
     [
       "503 with an OAuth body",

@@ -141,6 +141,19 @@ describe("a dead grant", () => {
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
+  test("that showed in a 401 is not tried again, though its token has long to live", async () => {
+    const { world, tokens } = await linked(LIFETIME_MS);
+    await using _world = world;
+    world.oauth.faults.push(new OAuthError("refused", "no"));
+    let calls = 0;
+    const revoked = () => {
+      calls += 1;
+      return Promise.reject(new SocialError("unauthorized", "told so"));
+    };
+    for (const _ of [1, 2]) expect(await faultOf(tokens.use(revoked))).toMatchObject({ kind: "unauthorized" });
+    expect(calls).toBe(1);
+  });
+
   test("without a refresh token there is nothing to refresh with", async () => {
     await using world = await openAccountWorld();
     const { tokens, projector } = await world.start();
@@ -149,7 +162,7 @@ describe("a dead grant", () => {
     await tokens.store(pair, [{ type: "AccountAuthorized", data }], {});
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
     expect(projector.state("account").authorized).toBe(false);
-    expect(world.oauth.refreshed).toEqual([]);
+    expect(world.oauth.refreshed).toHaveLength(0);
   });
 });
 
@@ -164,6 +177,15 @@ describe("a network that cannot be asked for a new token", () => {
     expect(await tokens.use(call(world))).toBe("access-2");
   });
 
+  test("is asked once for ten callers", async () => {
+    const { world, tokens } = await linked(60_000);
+    await using _world = world;
+    world.oauth.faults.push(new OAuthError("unreachable", "down"));
+    const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
+    expect(new Set(used)).toEqual(new Set(["access-1"]));
+    expect(world.oauth.refreshed).toHaveLength(1);
+  });
+
   test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
     const { world, tokens, projector } = await linked(0);
     await using _world = world;
@@ -173,6 +195,13 @@ describe("a network that cannot be asked for a new token", () => {
     expect(projector.state("account").authorized).toBe(true);
     expect((await tokens.send(send(world))).outcome).toBe("sent");
   });
+});
+
+test("an account whose tokens are gone, as in a log restored without its vault, has to be authorized again", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  tokens.drop();
+  expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
 });
 
 test("without an account there is nothing to call with", async () => {

@@ -5,7 +5,7 @@ import { pendingOf } from "../../projections/deliveries.ts";
 import { makeId } from "../../src/clock.ts";
 import type { Announce } from "../../src/delivery/announce.ts";
 import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
-import { startDispatcher } from "../../src/delivery/dispatcher.ts";
+import { startDispatcher, type Dispatcher } from "../../src/delivery/dispatcher.ts";
 import { createJournal, STREAMS, type Fact, type Journal } from "../../src/journal.ts";
 import type { Logger } from "../../src/log.ts";
 import type { Channel } from "../../src/networks/network.ts";
@@ -19,6 +19,7 @@ export interface House extends AsyncDisposable {
   readonly journal: Journal;
   readonly projector: Projector;
   readonly delivery: Delivery;
+  readonly dispatchers: readonly Dispatcher[];
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
   readonly faults: readonly string[];
@@ -65,6 +66,7 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
     journal,
     projector,
     delivery,
+    dispatchers,
     time,
     announced,
     faults,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { eventually, NOTIFY, openHouse } from "./house.ts";
 
 /** Longer than any of these tests may take: what is waited for comes by itself. */
 const LONG_MS = 60_000;
@@ -73,12 +73,14 @@ describe("waiting for the end of a dispatch", () => {
     await house.settled();
     const position = await house.tell(NOTIFY);
     await chat.until(3);
-    const { direct, clicks } = house.projector.state("deliveries").chat.lanes;
-    expect(direct.settled).toBe(0);
     await house.clicks(20);
-    held.open();
-    expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
-    expect(clicks.settled_below).toBeGreaterThan(0);
+    const { clicks } = house.projector.state("deliveries").chat.lanes;
+    await eventually(house.projector, () => clicks.settled === 22);
+    const waiting = house.delivery.settled("chat", position, LONG_MS);
+    held.open(REFUSED);
+    for (const settlement of [await waiting, await house.delivery.settled("chat", position, LONG_MS)]) {
+      expect(settlement).toEqual({ status: "failed", detail: "malformed" });
+    }
   });
 
   test("finds what an earlier life of the service settled", async () => {

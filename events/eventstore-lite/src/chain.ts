@@ -35,7 +35,7 @@ export const CANONICAL_SQL = ["e.position", "s.name", "e.version", "e.id", "t.na
  * Makes the function that links one event to the chain: SHA-256(previous hash ‖ UTF-8 of the canonical text).
  * It reuses one buffer, which is faster than feeding a hash object in two steps (measured: 1.25 M/s against 0.95 M/s).
  */
-export function createLink(): (previous: Uint8Array, canonical: string) => Uint8Array {
+export function createLink(): (previous: Uint8Array, canonical: string) => Buffer {
   let scratch = Buffer.alloc(SCRATCH_BYTES_START);
   return (previous, canonical) => {
     const bytesMax = HASH_BYTES + canonical.length * UTF8_BYTES_PER_CHAR_MAX;

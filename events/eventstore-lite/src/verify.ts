@@ -1,3 +1,4 @@
+import { createBoundedCache } from "./bounded-cache.ts";
 import { CANONICAL_SQL, createLink, GENESIS_HASH } from "./chain.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 import { readHead } from "./read/head.ts";
@@ -7,20 +8,21 @@ import type { Verification } from "./store.ts";
 /** Events checked in one turn of the event loop: about two milliseconds. */
 const CHUNK_EVENTS = 512;
 
+/** Streams whose version is remembered between their events; of others the event before is looked up. */
+const STREAMS_REMEMBERED_MAX = 16_384;
+
 const SELECT_LINKS = `
-  SELECT e.position, e.version, e.time, lower(hex(e.hash)) AS hash, ${CANONICAL_SQL} AS canonical,
-    (SELECT p.position FROM events p WHERE p.stream = e.stream AND p.version = e.version - 1) AS predecessor
+  SELECT e.position, e.stream, e.version, e.time, lower(hex(e.hash)) AS hash, ${CANONICAL_SQL} AS canonical
   FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
 interface LinkRow {
   readonly position: number;
+  readonly stream: number;
   readonly version: number;
   readonly time: number;
   readonly hash: string;
   readonly canonical: string;
-  /** Position of the event before this one in its stream. */
-  readonly predecessor: number | null;
 }
 
 interface VerifyOptions {
@@ -62,6 +64,7 @@ function createCheck(
   first: number,
 ): (position: number, row: LinkRow | undefined) => string | undefined {
   const link = createLink();
+  const isNextVersion = createVersionCheck(reader);
   const before = reader.get("SELECT hash, time FROM events WHERE position = ?", first - 1);
   let previousHash = before ? (before["hash"] as Uint8Array) : GENESIS_HASH;
   let previousTime = Number(before?.["time"] ?? 0);
@@ -69,15 +72,27 @@ function createCheck(
   return (position, row) => {
     if (row?.position !== position) return "the event is missing";
     const hash = link(previousHash, row.canonical);
-    if (Buffer.from(hash).toString("hex") !== row.hash)
-      return "the hash does not follow from the event and its predecessor";
+    if (hash.toString("hex") !== row.hash) return "the hash does not follow from the event and its predecessor";
     if (row.time < previousTime) return "the time is before that of its predecessor";
-    if (row.version < 1) return "the version is below 1";
-    if (row.version > 1 && !(row.predecessor !== null && row.predecessor < position)) {
-      return "the version before it is missing in its stream";
-    }
+    if (!isNextVersion(row)) return "the version does not follow on the one before it in its stream";
     previousHash = hash;
     previousTime = row.time;
     return undefined;
+  };
+}
+
+/** Versions of a stream are 1, 2, 3 … in order of position. */
+function createVersionCheck(reader: DatabaseReader): (row: LinkRow) => boolean {
+  const versions = createBoundedCache<number, number>(STREAMS_REMEMBERED_MAX);
+  const isPreceded = ({ stream, version, position }: LinkRow) => {
+    const before = reader.get("SELECT position FROM events WHERE stream = ? AND version = ?", stream, version - 1);
+    return before !== undefined && Number(before["position"]) < position;
+  };
+
+  return (row) => {
+    const previous = versions.get(row.stream);
+    versions.set(row.stream, row.version);
+    if (previous !== undefined) return row.version === previous + 1;
+    return row.version === 1 || isPreceded(row);
   };
 }

@@ -21,14 +21,22 @@ export interface BatchWriter {
   forget(): void;
 }
 
+/** What is the same for all appends of a batch. */
+interface Moment {
+  /** The caller's clock, by which leases expire. */
+  readonly nowMs: number;
+  /** What the events are recorded with. */
+  readonly timeMs: number;
+  readonly hashes: Uint8Array[] | undefined;
+}
+
 export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWriter {
   const tail = createTail(db);
   const keys = createKeys(db);
-  const hashes: Uint8Array[] = [];
-  const insertEvents = createInsertEvents(db, tail, (hash) => hashes.push(hash));
+  const insertEvents = createInsertEvents(db, tail);
 
   /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
-  function decide(append: AppendRequest, nowMs: number, timeMs: number): readonly [number, number, number, number] {
+  function decide(append: AppendRequest, { nowMs, timeMs, hashes }: Moment): readonly [number, number, number, number] {
     const { key, lease, token, expected } = append;
     const kept = key === "" ? undefined : keys.find(key);
     if (kept) return [REPEATED, kept.first, kept.last, kept.version];
@@ -37,7 +45,7 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWr
     if (!isExpected(stream.version, expected)) return [CONFLICT, stream.version, 0, 0];
 
     const first = tail.head.position + 1;
-    insertEvents(append, stream, timeMs);
+    insertEvents(append, stream, timeMs, hashes);
     const { position: last } = tail.head;
     if (key !== "") keys.keep(key, { first, last, version: stream.version });
     return [APPENDED, first, last, stream.version];
@@ -47,13 +55,13 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWr
     forget: () => tail.forget(),
     write(text) {
       const { nowMs, wantsHashes, appends } = decodeBatch(text);
-      hashes.length = 0;
       tail.refresh();
       // A clock that was set back must not make the log run backwards.
       const timeMs = Math.max(nowMs, tail.head.timeMs);
+      const hashes: Uint8Array[] | undefined = wantsHashes ? [] : undefined;
       const verdicts: number[] = [];
-      for (const append of appends) verdicts.push(...decide(append, nowMs, timeMs));
-      return { kind: "batch", timeMs, verdicts, hashes: wantsHashes ? Buffer.concat(hashes).toString("hex") : "" };
+      for (const append of appends) verdicts.push(...decide(append, { nowMs, timeMs, hashes }));
+      return { kind: "batch", timeMs, verdicts, hashes: hashes ? Buffer.concat(hashes).toString("hex") : "" };
     },
   };
 }

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { createTurns } from "../../src/delivery/turns.ts";
+
+/** A turn that ends when the test says so, and one after it for each that is asked for. */
+function heldTurns() {
+  const ends: (() => void)[] = [];
+  let waiting = (): void => {};
+  const turns = createTurns(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ends.push(resolve);
+    waiting();
+    return promise;
+  });
+  return {
+    turns,
+    ends,
+    begun(count: number): Promise<void> {
+      if (ends.length >= count) return Promise.resolve();
+      return new Promise((resolve) => {
+        waiting = () => ends.length >= count && resolve();
+      });
+    },
+  };
+}
+
+test("there is one turn at a time, and one more for whatever was asked meanwhile", async () => {
+  const { turns, ends, begun } = heldTurns();
+  turns.ask();
+  turns.ask();
+  turns.ask();
+  expect(ends.length).toBe(1);
+  ends[0]?.();
+  await begun(2);
+  ends[1]?.();
+  await turns.stop();
+  expect(ends.length).toBe(2);
+});
+
+test("a turn asked for after all have ended begins at once", async () => {
+  let turned = 0;
+  const turns = createTurns(async () => {
+    await Promise.resolve(turned++);
+  });
+  turns.ask();
+  while (turned < 1) await Promise.resolve();
+  turns.ask();
+  await turns.stop();
+  expect(turned).toBe(2);
+});
+
+test("a stop waits for the turn under way, and none begins after it", async () => {
+  const { turns, ends } = heldTurns();
+  turns.ask();
+  turns.ask();
+  let stopped = false;
+  const stopping = turns.stop().then(() => (stopped = true));
+  await Promise.resolve();
+  expect([turns.stopped, stopped]).toEqual([true, false]);
+  ends[0]?.();
+  await stopping;
+  turns.ask();
+  expect(ends.length).toBe(1);
+});
