@@ -15,6 +15,7 @@ import { readKey } from "./config/key.ts";
 import { readLog, type LogConfig } from "./config/log.ts";
 import { warnOfMisspelt } from "./config/misspelt.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./config/outreach.ts";
+import { warnOfNoEffect } from "./config/without-effect.ts";
 import type { Secret } from "./secret.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
@@ -54,6 +55,7 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
     messaging: readMessaging(values, env, report),
   };
   warnOfMisspelt(env, report);
+  warnOfNoEffect(env, report);
   if (report.faults.length > 0) throw new ConfigError(report.faults);
   return {
     ...parts,

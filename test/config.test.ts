@@ -459,3 +459,12 @@ describe(".env.example", () => {
       expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
   });
 });
+
+test("a setting without effect in this version is told", () => {
+  const { warnings } = loadConfig({ RETENTION_DAYS: "30", STOP_WORDS: "stop" }, () => "");
+  expect(warnings).toContain("RETENTION_DAYS has no effect in this version: personal data is kept.");
+  expect(warnings).toContain(
+    "STOP_WORDS has no effect in this version: replies are not read; use recipients suppress.",
+  );
+  expect(loadConfig({}, () => "").warnings.join()).not.toContain("no effect");
+});

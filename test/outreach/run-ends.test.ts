@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import type { Answer } from "./social-network.ts";
+import { parseTemplate } from "../../src/outreach/message.ts";
 import { person } from "./social-network.ts";
 import { openWorld } from "./world.ts";
+
+const RULES = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 };
 
 async function worldOfThree() {
   const world = await openWorld();
@@ -72,11 +74,9 @@ describe("a 429", () => {
 
   test("over midnight moves the message to the new day's quota", async () => {
     await using world = await worldOfThree();
-    const answers: Answer[] = [{ waitMs: 17 * 3_600_000 }];
-    world.network.answers.push(...answers);
-    const { run, context } = await world.start({ runMaxMs: 48 * 3_600_000 });
-    const { template } = context.rules;
-    Object.assign(context.rules, { template, dailyLimit: 2 });
+    world.time.jump(Date.parse("2026-03-01T23:50:00Z") - world.time.now());
+    world.network.answers.push({ waitMs: 900_000 });
+    const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
     expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2, failed: 1 });
     const attempts = await world.events("DirectMessageAttempted");
     expect(attempts.map(({ data }) => [data.recipient.id, data.day])).toEqual([
@@ -88,8 +88,8 @@ describe("a 429", () => {
 
   test("at the time limit: the message is given up, and the person is open to a later run", async () => {
     await using world = await worldOfThree();
-    world.network.answers.push({ waitMs: 4 * 3_600_000 });
-    const { run, projector } = await world.start();
+    world.network.answers.push({ waitMs: 900_000 });
+    const { run, projector } = await world.start({ runMaxMs: 600_000 });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0, failed: 1 });
     expect(projector.state("quota").days.get("2026-03-01")).toBe(0);
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
@@ -127,8 +127,8 @@ describe("a question that the network does not answer", () => {
 
   test("a 429 longer than the run may take ends it by its time limit", async () => {
     await using world = await worldOfThree();
-    world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 86_400_000 }));
-    const { run } = await world.start();
+    world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
+    const { run } = await world.start({ runMaxMs: 600_000 });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
   });
 
