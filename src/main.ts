@@ -1,4 +1,4 @@
-import { StoreOwned } from "eventstore-lite";
+import { StoreFull, StoreOverloaded, StoreOwned, StoreUnusable } from "eventstore-lite";
 import { KeyError } from "./account/key.ts";
 import { VaultKeyMismatch } from "./account/vault.ts";
 import { account } from "./commands/account.ts";
@@ -87,7 +87,10 @@ function explain(fault: unknown, name: string, terminal: Terminal): number {
 function codeOf(fault: unknown): number | undefined {
   if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
   if (fault instanceof KeyError || fault instanceof VaultKeyMismatch) return EXIT.config;
-  if (fault instanceof StoreOwned) return EXIT.temporary;
+  if (fault instanceof StoreUnusable) return EXIT.config;
+  if (fault instanceof StoreOwned || fault instanceof StoreFull || fault instanceof StoreOverloaded) {
+    return EXIT.temporary;
+  }
   if (fault instanceof NoLog || fault instanceof RecipientsFileError) return EXIT.fault;
   const { code } = fault as { code?: unknown };
   // A file that is not there, a port in use: the system's own words say it.

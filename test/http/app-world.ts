@@ -147,7 +147,10 @@ function wire({ given, journal, projector, clock, runner, logged, settlement }: 
   };
   const failureLimit = createRateLimit(10, clock);
   const limits = { limit: 100, used: () => 63, resetsAt: () => DAY_END };
-  const log = (...line: unknown[]): void => void logged.push(JSON.stringify(line));
+  const at =
+    (level: string) =>
+    (...line: unknown[]): void =>
+      void logged.push(JSON.stringify([level, ...line]));
   return {
     admission: {
       authentication,
@@ -180,7 +183,7 @@ function wire({ given, journal, projector, clock, runner, logged, settlement }: 
       sessions: createSessions(MASTER_KEY, authentication, false, clock),
     },
     idempotency: createIdempotency(journal),
-    log: { debug: log, info: log, warn: log, error: log },
+    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
   };
 }
 

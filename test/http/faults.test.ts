@@ -36,6 +36,7 @@ test("a fault of ours is logged whole and answered with a 500 that says nothing 
     expect([response.status, body.includes(CANARY), body.includes("Error:")]).toEqual([500, false, false]);
     expect(Object.values(Object.fromEntries(response.headers)).join()).not.toContain(CANARY);
     const line = world.logged.find((entry) => entry.includes(id));
+    expect(line).toStartWith('["error",');
     expect(line).toContain(CANARY);
     expect(line).toContain(path);
   }

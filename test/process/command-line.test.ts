@@ -36,6 +36,16 @@ test("the configuration's faults are told at once, without the values of secrets
   expect(err).not.toContain("short-secret");
 });
 
+test("a file that is no log is refused with a reason, and left as it is", async () => {
+  await using world = await openWorld();
+  const file = world.file("reachlog.sqlite", "this is a letter, not a database. ".repeat(100));
+  const { code, err } = await world.command("serve");
+  expect(code).toBe(78);
+  expect(err).toContain(file);
+  expect(err).not.toMatch(/^\s+at /m);
+  expect(readFileSync(file, "utf8")).toStartWith("this is a letter");
+});
+
 test("a second service on the same log exits 75 and names the first", async () => {
   await using world = await openWorld();
   const first = await world.serve();

@@ -6,6 +6,8 @@ import type { OpenStore } from "./open-store.ts";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 30;
+/** A busy machine needs longer than the runner's five seconds. */
+const TIMEOUT_MS = 60_000;
 
 // Any character, NUL and halves of surrogate pairs included.
 const text = fc.string({ unit: "binary" });
@@ -34,23 +36,27 @@ export function chainContract(open: OpenStore): void {
       }
     });
 
-    test("holds whatever the events hold, and gives it back unchanged", async () => {
-      const survives = fc.asyncProperty(
-        fc.array(fc.tuple(anyData, text), { minLength: 1, maxLength: 5 }),
-        async (values) => {
-          await using store = await open();
-          await store.append(
-            "a",
-            values.map(([data, meta]) => ({ ...newEvent("T", data), meta: { meta } })),
-          );
-          const events = await take(store.read());
-          expect(events.map((event) => event.data)).toEqual(values.map(([data]) => JSON.parse(JSON.stringify(data))));
-          expect(events.map((event) => event.meta)).toEqual(values.map(([, meta]) => ({ meta })));
-          expect(await store.verify()).toMatchObject({ ok: true });
-        },
-      );
-      await fc.assert(survives, { numRuns: RUNS });
-    });
+    test(
+      "holds whatever the events hold, and gives it back unchanged",
+      async () => {
+        const survives = fc.asyncProperty(
+          fc.array(fc.tuple(anyData, text), { minLength: 1, maxLength: 5 }),
+          async (values) => {
+            await using store = await open();
+            await store.append(
+              "a",
+              values.map(([data, meta]) => ({ ...newEvent("T", data), meta: { meta } })),
+            );
+            const events = await take(store.read());
+            expect(events.map((event) => event.data)).toEqual(values.map(([data]) => JSON.parse(JSON.stringify(data))));
+            expect(events.map((event) => event.meta)).toEqual(values.map(([, meta]) => ({ meta })));
+            expect(await store.verify()).toMatchObject({ ok: true });
+          },
+        );
+        await fc.assert(survives, { numRuns: RUNS });
+      },
+      TIMEOUT_MS,
+    );
   });
 
   describe("head", () => {

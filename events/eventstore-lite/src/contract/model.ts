@@ -7,6 +7,8 @@ import type { OpenStore } from "./open-store.ts";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 40;
+/** A busy machine needs longer than the runner's five seconds. */
+const TIMEOUT_MS = 60_000;
 
 interface PlannedAppend {
   readonly stream: string;
@@ -52,28 +54,32 @@ function createModel(): (append: PlannedAppend) => Outcome {
 
 export function modelContract(open: OpenStore): void {
   describe("any interleaving of appends", () => {
-    test("is answered as a log in memory answers it, and leaves a whole chain", async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(plannedAppend, { maxLength: 40 }), async (plan) => {
-          await using store = await open();
-          const model = createModel();
-          const outcomes: Promise<Outcome>[] = [];
-          for (const append of plan) {
-            const { stream, expected, count, key, waits } = append;
-            const options = key === undefined ? { expected } : { expected, key };
-            const outcome = store.append(stream, newEvents(count), options).catch(actualVersion);
-            outcomes.push(outcome);
-            if (waits) await outcome;
-          }
-          expect(await Promise.all(outcomes)).toEqual(plan.map(model));
+    test(
+      "is answered as a log in memory answers it, and leaves a whole chain",
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(fc.array(plannedAppend, { maxLength: 40 }), async (plan) => {
+            await using store = await open();
+            const model = createModel();
+            const outcomes: Promise<Outcome>[] = [];
+            for (const append of plan) {
+              const { stream, expected, count, key, waits } = append;
+              const options = key === undefined ? { expected } : { expected, key };
+              const outcome = store.append(stream, newEvents(count), options).catch(actualVersion);
+              outcomes.push(outcome);
+              if (waits) await outcome;
+            }
+            expect(await Promise.all(outcomes)).toEqual(plan.map(model));
 
-          const events = await take(store.read());
-          expect(events.map((event) => event.position)).toEqual(events.map((_, index) => index + 1));
-          expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
-        }),
-        { numRuns: RUNS },
-      );
-    });
+            const events = await take(store.read());
+            expect(events.map((event) => event.position)).toEqual(events.map((_, index) => index + 1));
+            expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
+          }),
+          { numRuns: RUNS },
+        );
+      },
+      TIMEOUT_MS,
+    );
   });
 }
 
