@@ -1,7 +1,7 @@
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
 import { findDeadLetters, type DeadLetter } from "../delivery/dead-letters.ts";
-import { STREAMS, type Fact } from "../journal.ts";
+import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { configOf, EXIT, parse, UsageError, type Command } from "./command.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
 import { printable, table } from "./table.ts";
@@ -33,7 +33,7 @@ retry   owes those dead letters again; a running service sends them at once,
     const letters = (await findDeadLetters(journal.store)).filter(({ channel }) => wanted.includes(channel));
     if (action === "retry") {
       const chosen = values.all ? letters : letters.filter(({ event_id }) => ids.includes(event_id));
-      if (chosen.length > 0) await journal.append(STREAMS.requests, chosen.map(retryOf), COMMAND_CAUSE);
+      await Promise.all(chosen.map((letter) => takeUp(journal, letter)));
       terminal.out(`${chosen.length} taken up again\n`);
       return chosen.length === 0 && !values.all ? EXIT.fault : EXIT.ok;
     }
@@ -70,8 +70,10 @@ function channelsOfOption(name: string | undefined): readonly ChannelName[] {
   return wanted;
 }
 
-function retryOf({ event_id, source, channel }: DeadLetter): Fact {
-  return { type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } };
+/** Owes a dead letter again; once, however often it is asked for at the same moment. */
+async function takeUp(journal: Journal, { event_id, source, channel, position }: DeadLetter): Promise<void> {
+  const fact: Fact = { type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } };
+  await journal.append(STREAMS.requests, [fact], COMMAND_CAUSE, { key: `retry/${channel}/${position}` });
 }
 
 function row({ event_id, channel, attempts, abandoned_at, detail }: DeadLetter): (string | number)[] {

@@ -13,6 +13,8 @@ export interface DeadLetter {
   readonly refused: boolean;
   readonly detail: string;
   readonly abandoned_at: string;
+  /** Position of the event that gave it up. */
+  readonly position: number;
 }
 
 /** All dead letters, the oldest first. Reads only the events that make and unmake them. */
@@ -28,7 +30,16 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
     } else if (event.type === "ChannelDispatchAbandoned") {
       const { channel, event_id, owed, attempt, refused, detail } = event.data;
       const source = sources.get(owed) ?? owed;
-      const letter = { channel, event_id, source, attempts: attempt, refused, detail, abandoned_at: event.time };
+      const letter = {
+        channel,
+        event_id,
+        source,
+        attempts: attempt,
+        refused,
+        detail,
+        abandoned_at: event.time,
+        position: event.position,
+      };
       letters.set(`${channel} ${event_id}`, letter);
     }
   }

@@ -34,6 +34,7 @@ test("what was given up is listed, the oldest first, each channel for itself", a
     refused: true,
     detail: "malformed",
     abandoned_at: abandoned?.time ?? "",
+    position: abandoned?.position ?? 0,
   });
 });
 

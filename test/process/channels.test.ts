@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BEARER, openWorld, until, type Running, type World } from "./service.ts";
+import { BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
 
 describe("channels that refuse, and channels that are not configured", () => {
   let world: World;
@@ -59,7 +59,10 @@ describe("channels that refuse, and channels that are not configured", () => {
     expect(JSON.parse(letters.out)).toMatchObject({
       dead_letters: [{ channel: "chat", refused: true }, { channel: "chat" }],
     });
-    expect((await world.command("deliveries", "retry", "--all")).out).toBe("2 taken up again\n");
+    // Two operators at once: each letter is taken up once.
+    await Promise.all([world.command("deliveries", "retry", "--all"), world.command("deliveries", "retry", "--all")]);
+    const retries = (await exported(world)).filter(({ type }) => type === "ChannelDispatchRetryRequested");
+    expect(retries).toHaveLength(2);
     await until(
       () => Promise.resolve(world.sandbox.slack.messages.total),
       (total) => total === 2,

@@ -115,6 +115,8 @@ async function expectFaultInNewChain(sql: string, { position, reason }: { positi
   chainAnew(file);
   const fault = { position, reason: expect.stringContaining(reason) };
   expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
+  // Also when the check begins there.
+  expect(await store.verify({ from: position })).toMatchObject({ ok: false, checked: 0, fault });
 }
 
 /** What somebody does who knows the format: gives every event the hash that its present content wants. */

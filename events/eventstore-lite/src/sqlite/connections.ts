@@ -1,8 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
-import { isNotADatabase } from "./faults.ts";
+import { isBusy, isNotADatabase } from "./faults.ts";
 import { createSchema, requireOurFormat } from "./schema.ts";
 import { applyReaderSettings, applyWriterSettings, BUSY_TIMEOUT_MS, pragma, requireSqliteVersion } from "./settings.ts";
+
+/** Switching a new file to WAL takes some milliseconds: a second is far more than all rivals need. */
+const OPEN_ATTEMPTS_MAX = 50;
+const OPEN_RETRY_MS = 20;
 
 export interface WriterConnection {
   readonly db: DatabaseSync;
@@ -17,14 +21,33 @@ export function openWriter(file: string, databaseBytesMax: number): WriterConnec
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     requireSqliteVersion(db);
-    requireOurFormat(db);
-    applyWriterSettings(db);
-    const storeId = createSchema(db);
-    limitSize(db, databaseBytesMax);
-    return { db, storeId };
+    return retryWhileBusy(() => {
+      requireOurFormat(db);
+      applyWriterSettings(db);
+      const storeId = createSchema(db);
+      limitSize(db, databaseBytesMax);
+      return { db, storeId };
+    });
   } catch (error) {
     db.close();
     throw isNotADatabase(error) ? new StoreUnusable("the file is not an SQLite database", { cause: error }) : error;
+  }
+}
+
+/**
+ * SQLite does not wait, whatever the busy time-out, when two connections turn a new file into WAL mode at once: that
+ * could be a deadlock. Preparing a file is the same done once or twice, so it is simply done again.
+ */
+function retryWhileBusy<Result>(prepare: () => Result): Result {
+  const clock = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return prepare();
+    } catch (error) {
+      if (!isBusy(error) || attempt === OPEN_ATTEMPTS_MAX) throw error;
+    }
+    // This runs in a thread of its own, which has nothing else to do until the file is open.
+    Atomics.wait(clock, 0, 0, OPEN_RETRY_MS);
   }
 }
 
