@@ -28,6 +28,8 @@ export interface World extends AsyncDisposable {
   readonly projector: Projector;
   readonly deps: AppDeps;
   now: number;
+  /** Messages of today. */
+  used: number;
   /** How owed dispatches end; undefined: not in time. */
   settlement: Settlement | undefined;
   /** What a trigger answers. */
@@ -77,7 +79,16 @@ export async function openWorld(given: Given = {}): Promise<World> {
     recover: async () => {},
     async [Symbol.asyncDispose]() {},
   };
-  const deps = wire({ given, journal, projector, clock, runner, logged, settlement: () => world.settlement });
+  const deps = wire({
+    given,
+    journal,
+    projector,
+    clock,
+    runner,
+    logged,
+    used: () => world.used,
+    settlement: () => world.settlement,
+  });
   const world: World = {
     app: createApp(deps),
     store,
@@ -85,6 +96,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
     projector,
     deps,
     now: START,
+    used: 63,
     settlement: { status: "delivered", latencyMs: 12 },
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
@@ -129,10 +141,11 @@ interface Wiring {
   readonly clock: () => number;
   readonly runner: Runner;
   readonly logged: string[];
+  readonly used: () => number;
   readonly settlement: () => Settlement | undefined;
 }
 
-function wire({ given, journal, projector, clock, runner, logged, settlement }: Wiring): AppDeps {
+function wire({ given, journal, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
   const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const authentication = createAuthentication({
@@ -146,7 +159,7 @@ function wire({ given, journal, projector, clock, runner, logged, settlement }: 
     settled: async () => settlement(),
   };
   const failureLimit = createRateLimit(10, clock);
-  const limits = { limit: 100, used: () => 63, resetsAt: () => DAY_END };
+  const limits = { limit: 100, used, resetsAt: () => DAY_END };
   const at =
     (level: string) =>
     (...line: unknown[]): void =>

@@ -36,10 +36,19 @@ test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""]
   "with Prefer: %j nobody waits",
   async (prefer) => {
     await using world = await authorized();
-    world.triggered = { kind: "started", run_id, done: new Promise(() => {}) };
     expect((await run(world, {}, prefer)).status).toBe(202);
   },
 );
+
+test("whoever waited is told what is left of the day after the run", async () => {
+  await using world = await authorized();
+  const done = Promise.resolve().then(() => {
+    world.used = 66;
+    return REPORT;
+  });
+  world.triggered = { kind: "started", run_id, done };
+  expect((await run(world, {}, "wait=10")).headers.get("ratelimit")).toBe('"dm-day";r=34;t=57600');
+});
 
 test("a run that is not finished in time, or died, is told as started", async () => {
   await using world = await authorized();
@@ -112,6 +121,7 @@ describe("a run that does not start", () => {
 
   test("because X is not configured", async () => {
     await using world = await openWorld({ hasX: false });
+    await world.authorize();
     expect((await run(world)).status).toBe(401);
     expect(await slugOf(await ask(world.app, "/social/auth"))).toBe("network-not-configured");
     expect(await slugOf(await ask(world.app, "/social/callback"))).toBe("network-not-configured");

@@ -44,6 +44,15 @@ test("a 429 on a later page is waited for, and the run goes on from there", asyn
   expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 2"]);
 });
 
+test("a dry run does not wait for a 429, and does not ask again at once either", async () => {
+  const { world, followers } = await worldOfFollowers("10");
+  await using _world = world;
+  world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
+  const { run } = await world.start({ sources: [followers], rules });
+  expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "network_unavailable", would_send: [] });
+  expect(world.network.reads).toEqual(["followers "]);
+});
+
 test("who is in the list and follows us too gets one message, and no skip in that run", async () => {
   const { world, followers } = await worldOfFollowers("10", "11");
   await using _world = world;

@@ -104,10 +104,14 @@ describe("what cannot be read", () => {
     expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
     expect(projector.state("run").open.size).toBe(1);
 
+    world.network.people.set("12", person("12"));
+    await world.list("12");
     await run();
     expect(projector.state("run").open.size).toBe(0);
-    expect(projector.state("stats").sent).toBe(2);
-    expect(world.network.asked).toEqual(["10", "11"]);
+    expect(projector.state("stats").sent).toBe(3);
+    // Settled first, before the run writes to anybody.
+    const told = await world.events("DirectMessageSent");
+    expect(told.map(({ data }) => data.recipient.id)).toEqual(["11", "10", "12"]);
   });
 
   test("on the second read stays in doubt too", async () => {

@@ -82,8 +82,12 @@ test("a stop ends the run between two messages, and the next run takes up the re
 test("a stop waits for a trigger that is under way", async () => {
   await using world = await worldOfThree();
   const { runner } = await world.start();
-  const triggering = trigger(runner);
+  let isAnswered = false;
+  const triggering = trigger(runner).finally(() => {
+    isAnswered = true;
+  });
   await runner[Symbol.asyncDispose]();
+  expect(isAnswered).toBe(true);
   const [started, ended] = [await world.events("RunStarted"), await world.events("RunFinished")];
   expect(ended).toHaveLength(started.length);
   const triggered = await triggering;

@@ -63,6 +63,26 @@ test("while the lease of a dead run lasts its id is told; then the next trigger 
   expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
 });
 
+test("a process that has not yet seen the dead run starts none on top of it", async () => {
+  await using world = await worldOfThree();
+  const runId = await dieDuringSecond(world, true);
+  world.time.jump(31_000);
+  const { projector } = await world.start();
+  let hasCaughtUp = false;
+  const run = { current: null, open: new Map(), version: 0 };
+  const lagging = {
+    ...projector,
+    state: ((name) => (hasCaughtUp || name !== "run" ? projector.state(name) : run)) as typeof projector.state,
+    async until(position: number) {
+      await projector.until(position);
+      hasCaughtUp = true;
+    },
+  };
+  const { runner } = await world.start({ projector: lagging });
+  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "running", run_id: runId });
+  expect(await world.events("RunStarted")).toHaveLength(1);
+});
+
 test("without a dead run or a doubt there is nothing to recover", async () => {
   await using world = await worldOfThree();
   const { runner } = await world.start();

@@ -130,6 +130,7 @@ describe("a question that the network does not answer", () => {
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
     const { run } = await world.start({ runMaxMs: 600_000 });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
+    expect(world.network.reads).toHaveLength(1);
   });
 
   test("a dry run does not wait for a 429, since its caller waits for it", async () => {

@@ -59,6 +59,8 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
   expect(world.network.accepted).toHaveLength(100);
+  // Nobody is asked about for whom there is no place: that costs money.
+  expect(world.network.reads).toHaveLength(1);
   expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([
     { data: { reason: "daily_limit_reached", day: "2026-03-01", used: 100 } },
@@ -126,7 +128,9 @@ test("a dry run stops at the day's quota, and runs when that is used up", async 
   const before = await run({ dryRun: true });
   expect(before.preview).toMatchObject({ reason: "daily_limit_reached", would_send: [{}, {}] });
   await run();
+  const asked = world.network.reads.length;
   expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "daily_limit_reached", would_send: [] });
+  expect(world.network.reads).toHaveLength(asked);
 });
 
 test("a person in the list by handle and again by id gets one message, and no skip in the run that wrote to them", async () => {
@@ -182,6 +186,26 @@ test("a suppression that comes between the look-up and the intent is obeyed", as
   const { run } = await world.start({ network: suppressing });
   expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
   expect(network.asked).toEqual(["10"]);
+});
+
+test("a suppression that comes between the last look and the intent is obeyed too", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  const { context, run } = await world.start();
+  const { store } = context.journal;
+  const { append } = store;
+  let suppressed = false;
+  const suppressing: typeof append = async (stream, events, options) => {
+    if (events[0]?.type === "DirectMessageAttempted" && !suppressed) {
+      suppressed = true;
+      await world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "opt_out" } }]);
+    }
+    return append(stream, events, options);
+  };
+  Object.assign(store, { append: suppressing });
+  expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
+  expect(world.network.asked).toEqual(["11"]);
 });
 
 test("without an account nothing starts", async () => {
