@@ -1,4 +1,4 @@
-import type { Codec, NewEvent, Recorded } from "./store.ts";
+import type { Codec, Folded, NewEvent, Recorded } from "./store.ts";
 
 /** An event as the database holds it. */
 export interface StoredEvent {
@@ -10,6 +10,19 @@ export interface StoredEvent {
   /** Milliseconds since 1970, UTC. */
   readonly timeMs: number;
   readonly hash: string;
+  /** JSON, as `meta`. */
+  readonly data: string;
+  readonly meta: string;
+}
+
+/** What is read of an event for a fold. */
+export interface FoldedRow {
+  readonly position: number;
+  readonly version: number;
+  /** Row of the type. */
+  readonly type: number;
+  /** Milliseconds since 1970, UTC. */
+  readonly time: number;
   /** JSON, as `meta`. */
   readonly data: string;
   readonly meta: string;
@@ -34,9 +47,30 @@ export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
     });
 }
 
+/** Turns the rows of a fold into events, in place: an object less for each of millions. */
+export function createDecodeFolded<E extends NewEvent>(
+  codec: Codec<E>,
+  typeName: (type: number) => string,
+): (rows: FoldedRow[]) => readonly Folded<E>[] {
+  const formatTime = createTimeFormat();
+  return (rows) => {
+    for (const row of rows as unknown as { -readonly [Member in keyof FoldedRow]: unknown }[]) {
+      row.type = typeName(row.type as number);
+      row.time = formatTime(row.time as number);
+      row.data = JSON.parse(row.data as string);
+      row.data = codec.decodeData(row as Parameters<Codec<E>["decodeData"]>[0]);
+    }
+    return rows as unknown as Folded<E>[];
+  };
+}
+
 /** For stores that hold {@link NewEvent}s as they are. */
 export function identityCodec<E extends NewEvent>(): Codec<E> {
-  return { encode: (event) => event, decode: (stored) => stored as Recorded<E> };
+  return {
+    encode: (event) => event,
+    decode: (stored) => stored as Recorded<E>,
+    decodeData: ({ data }) => data,
+  };
 }
 
 /** Neighbours in the log often share the millisecond, and formatting one costs as much as parsing an event. */

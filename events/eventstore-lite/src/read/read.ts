@@ -1,7 +1,7 @@
-import type { Decode } from "../recorded.ts";
-import type { NewEvent, Query, Recorded } from "../store.ts";
+import type { Decode, FoldedRow, StoredEvent } from "../recorded.ts";
+import type { Folded, NewEvent, Query, Recorded } from "../store.ts";
 import { lastPosition, lastPositionUntil } from "./bounds.ts";
-import { readChunks } from "./chunks.ts";
+import { FOLDED, readChunks, WHOLE, type Chunks, type Range } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 import { nextTurn } from "./next-turn.ts";
 
@@ -12,23 +12,55 @@ export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | unde
  * Reads what the log holds when the first event is asked for; what is appended meanwhile is left out.
  * Between chunks other work gets its turn.
  */
-export async function* readEvents<E extends NewEvent>(
+export async function* readBatches<E extends NewEvent>(
   reader: DatabaseReader,
   decode: Decode<E>,
+  query: OpenQuery,
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
+  for await (const chunk of inTurns((range) => readChunks(reader, WHOLE, range), reader, query)) {
+    yield* decodeAll(chunk, decode);
+  }
+}
+
+/** One batch; what comes before an event that cannot be decoded is still handed out. */
+function* decodeAll<E extends NewEvent>(
+  chunk: readonly StoredEvent[],
+  decode: Decode<E>,
+): Generator<readonly Recorded<E>[], void, void> {
+  const events: Recorded<E>[] = [];
+  try {
+    for (const stored of chunk) events.push(decode(stored));
+  } catch (error) {
+    if (events.length > 0) yield events;
+    throw error;
+  }
+  yield events;
+}
+
+export async function* readFolded<E extends NewEvent>(
+  reader: DatabaseReader,
+  decode: (rows: FoldedRow[]) => readonly Folded<E>[],
+  query: OpenQuery,
+): AsyncGenerator<readonly Folded<E>[], void, void> {
+  for await (const chunk of inTurns((range) => readChunks(reader, FOLDED, range), reader, query)) yield decode(chunk);
+}
+
+/** The chunks of a query with at most `limit` rows in all, none of them empty. */
+async function* inTurns<Row>(
+  chunksOf: (range: Range) => Chunks<Row>,
+  reader: DatabaseReader,
   { stream, types, from = 1, to = Infinity, until, backwards = false, limit = Infinity }: OpenQuery,
-): AsyncGenerator<Recorded<E>, void, void> {
+): AsyncGenerator<Row[], void, void> {
   if (limit <= 0) return;
   let left = limit;
   let isFirst = true;
   const end = Math.min(to, until ? lastPositionUntil(reader, until.getTime()) : lastPosition(reader));
-  for (const chunk of readChunks(reader, { stream, types, from: Math.max(1, from), to: end, backwards, limit })) {
+  for (const chunk of chunksOf({ stream, types, from: Math.max(1, from), to: end, backwards, limit })) {
     // A read of one chunk answers in the same turn.
     if (!isFirst) await nextTurn();
     isFirst = false;
-    for (const stored of chunk) {
-      yield decode(stored);
-      left -= 1;
-      if (left <= 0) return;
-    }
+    if (chunk.length > 0) yield chunk.length > left ? chunk.slice(0, left) : chunk;
+    left -= chunk.length;
+    if (left <= 0) return;
   }
 }

@@ -1,10 +1,4 @@
-import { HASH_BYTES } from "../chain.ts";
 import { StoreClosed } from "../errors.ts";
-import type { StoredEvent } from "../recorded.ts";
-import { EVENT_FIELDS } from "../writer/messages.ts";
-import type { DurableBatch } from "../writer/settle.ts";
-
-const HASH_HEX_CHARS = 2 * HASH_BYTES;
 
 /** Tells followers how far the log goes. */
 export interface Feed {
@@ -75,27 +69,4 @@ export function createFeed({ onFirstFollower, onLastFollowerGone }: FeedListener
       wakeAll();
     },
   };
-}
-
-/** The events of a batch as a reader would find them on disk; nothing when the batch came without hashes. */
-export function* storedEvents({ timeMs, hashes, appends }: DurableBatch): Generator<StoredEvent> {
-  let hashAt = 0;
-  for (const { append, appended } of appends) {
-    const { stream, fields, count } = append;
-    for (let index = 0; index < count && hashAt < hashes.length; index += 1) {
-      const at = index * EVENT_FIELDS;
-      yield {
-        position: appended.first + index,
-        stream,
-        version: appended.version - count + 1 + index,
-        id: fields[at]!,
-        type: fields[at + 1]!,
-        data: fields[at + 2]!,
-        meta: fields[at + 3]!,
-        timeMs,
-        hash: hashes.slice(hashAt, hashAt + HASH_HEX_CHARS),
-      };
-      hashAt += HASH_HEX_CHARS;
-    }
-  }
 }

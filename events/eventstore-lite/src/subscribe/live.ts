@@ -1,44 +1,40 @@
+import { lastPosition } from "../read/bounds.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import type { Decode } from "../recorded.ts";
-import type { NewEvent, Recorded, SubscribeQuery } from "../store.ts";
+import type { NewEvent, Recorded } from "../store.ts";
 import type { DurableBatch } from "../writer/settle.ts";
-import { createFeed, storedEvents } from "./feed.ts";
+import { createFeed } from "./feed.ts";
 import { createRecent } from "./recent.ts";
-import { subscribe } from "./subscribe.ts";
-import { createWatch } from "./watch.ts";
+import { subscribe, type Following } from "./subscribe.ts";
 
-/** All that serves subscribers: the end of the log in memory, the head, and the look-out for other processes. */
+/** All that serves subscribers: the end of the log in memory, and how far it goes. */
 export interface Live<E extends NewEvent> {
-  subscribe(query: SubscribeQuery): AsyncGenerator<Recorded<E>, void, void>;
+  subscribe(following: Following): AsyncGenerator<readonly Recorded<E>[], void, void>;
   isFollowed(): boolean;
   /** Takes over what this process made durable. */
   onDurable(batch: DurableBatch): void;
+  /** Another process appended, up to `position`. */
+  onOthers(position: number): void;
   /** Ends all subscriptions with StoreClosed. */
   close(): void;
 }
 
 export function createLive<E extends NewEvent>(reader: DatabaseReader, decode: Decode<E>): Live<E> {
   const recent = createRecent(decode);
-  const watch = createWatch(reader, (position) => feed.advance(position));
   const feed = createFeed({
-    onFirstFollower: () => watch.start(),
-    onLastFollowerGone() {
-      watch.stop();
-      recent.clear();
-    },
+    onFirstFollower: () => feed.advance(lastPosition(reader)),
+    onLastFollowerGone: () => recent.clear(),
   });
 
   return {
-    subscribe: (query) => subscribe({ feed, recent, reader, decode }, query),
+    subscribe: (following) => subscribe({ feed, recent, reader, decode }, following),
     isFollowed: () => feed.isFollowed(),
     onDurable(batch) {
-      for (const stored of storedEvents(batch)) recent.push(stored);
+      recent.push(batch);
       const last = batch.appends.at(-1);
       if (last) feed.advance(last.appended.last);
     },
-    close() {
-      watch.stop();
-      feed.close();
-    },
+    onOthers: (position) => feed.advance(position),
+    close: () => feed.close(),
   };
 }

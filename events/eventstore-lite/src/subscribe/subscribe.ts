@@ -1,9 +1,9 @@
 import type { DatabaseReader } from "../read/database-reader.ts";
-import { readEvents } from "../read/read.ts";
+import { readBatches } from "../read/read.ts";
 import type { Decode, StoredEvent } from "../recorded.ts";
-import type { NewEvent, Recorded, SubscribeQuery } from "../store.ts";
+import type { NewEvent, Recorded } from "../store.ts";
 import type { Feed } from "./feed.ts";
-import type { Recent } from "./recent.ts";
+import type { Recent, RecentBatch } from "./recent.ts";
 
 export interface SubscribeSources<E extends NewEvent> {
   readonly feed: Feed;
@@ -12,14 +12,22 @@ export interface SubscribeSources<E extends NewEvent> {
   readonly decode: Decode<E>;
 }
 
+/** What to follow, from which position on. */
+export interface Following {
+  readonly stream?: string | undefined;
+  readonly types?: readonly string[] | undefined;
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Follows the log by position: takes the next event from memory, else from disk, else waits for the head to move.
+ * Follows the log by position: takes what comes next from memory, else from disk, else waits for the head to move.
  * Since it only ever asks for "the next position", nothing is skipped or told twice, whichever way an event comes.
  */
 export async function* subscribe<E extends NewEvent>(
   { feed, recent, reader, decode }: SubscribeSources<E>,
-  { stream, types, from, signal }: SubscribeQuery,
-): AsyncGenerator<Recorded<E>, void, void> {
+  { stream, types, from, signal }: Following,
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
   if (signal.aborted) return;
   const follower = feed.follow();
   signal.addEventListener("abort", follower.wake);
@@ -27,15 +35,16 @@ export async function* subscribe<E extends NewEvent>(
   let next = Math.max(1, from);
   try {
     while (!signal.aborted) {
-      const event = recent.at(next);
-      if (event) {
-        next += 1;
-        if (matches(event.stored)) yield event.decoded();
+      const batch = recent.holding(next);
+      if (batch) {
+        const events = take(batch, next, matches);
+        next = batch.last + 1;
+        if (events.length > 0) yield events;
       } else if (next <= feed.head()) {
         const to = feed.head();
-        for await (const read of readEvents(reader, decode, { stream, types, from: next, to })) {
+        for await (const events of readBatches(reader, decode, { stream, types, from: next, to })) {
           if (signal.aborted) return;
-          yield read;
+          yield events;
         }
         next = to + 1;
       } else {
@@ -46,6 +55,19 @@ export async function* subscribe<E extends NewEvent>(
     signal.removeEventListener("abort", follower.wake);
     follower.leave();
   }
+}
+
+/** The matching events of a batch from `next` on. */
+function take<E extends NewEvent>(
+  batch: RecentBatch<E>,
+  next: number,
+  matches: (event: StoredEvent) => boolean,
+): Recorded<E>[] {
+  const events: Recorded<E>[] = [];
+  for (let position = next; position <= batch.last; position += 1) {
+    if (matches(batch.stored(position))) events.push(batch.decoded(position));
+  }
+  return events;
 }
 
 function createFilter(

@@ -31,6 +31,12 @@ export type Operation =
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
 
+/** Told unasked, between two replies: another process appended, and the log goes as far as `position`. */
+export interface Notice {
+  readonly kind: "notice";
+  readonly position: number;
+}
+
 export interface FaultReply {
   readonly kind: "fault";
   /** `stopped`: not attempted, because an earlier fault was fatal. */

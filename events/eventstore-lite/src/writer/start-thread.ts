@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreUnusable } from "../errors.ts";
-import type { Reply, Request, Started, ThreadOptions } from "./messages.ts";
+import type { Notice, Reply, Request, Started, ThreadOptions } from "./messages.ts";
 
 /** The writer thread as the request thread sees it: one reply for each request, in order. */
 export interface Thread {
@@ -12,6 +12,8 @@ export interface Thread {
 
 export interface ThreadListener {
   onReply(reply: Reply): void;
+  /** Another process appended. */
+  onNotice(notice: Notice): void;
   /** The thread died; its last requests stay without reply. */
   onCrash(error: Error): void;
 }
@@ -28,7 +30,10 @@ export async function startThread(options: ThreadOptions, listener: ThreadListen
     throw new StoreUnusable(`${options.file}: ${started.refused}`);
   }
   let terminated = false;
-  worker.on("message", (reply: Reply) => listener.onReply(reply));
+  worker.on("message", (message: Reply | Notice) => {
+    if (message.kind === "notice") listener.onNotice(message);
+    else listener.onReply(message);
+  });
   worker.on("error", (error: Error) => listener.onCrash(error));
   worker.on("exit", (code) => {
     if (!terminated) listener.onCrash(new Error(`the writer thread ended with code ${code}`));

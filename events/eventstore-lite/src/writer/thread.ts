@@ -1,8 +1,9 @@
 // The writer thread: the only place that writes to the log, so that waiting for the disk never stops the event loop
-// of the thread that serves requests. Started by client.ts.
+// of the thread that serves requests. Started by start-thread.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { openWriter } from "../sqlite/connections.ts";
-import type { Request, Started, ThreadOptions } from "./messages.ts";
+import type { Notice, Request, Started, ThreadOptions } from "./messages.ts";
+import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
 
 if (!parentPort) throw new Error("writer/thread.ts runs as a worker only");
@@ -12,9 +13,14 @@ const { file, databaseBytesMax } = workerData as ThreadOptions;
 try {
   const { db, storeId } = openWriter(file, databaseBytesMax);
   const writer = createWriter(db);
+  const stopWatching = watchOthers(db, (position) => {
+    port.postMessage({ kind: "notice", position } satisfies Notice);
+  });
   port.on("message", (request: Request) => {
+    const isLast = typeof request === "object" && request.kind === "close";
+    if (isLast) stopWatching();
     port.postMessage(writer.answer(request));
-    if (typeof request === "object" && request.kind === "close") port.close();
+    if (isLast) port.close();
   });
   port.postMessage({ storeId } satisfies Started);
 } catch (error) {
