@@ -1,5 +1,3 @@
-import { v7 } from "uuid";
-
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
 
@@ -8,7 +6,7 @@ export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();
 
-export const makeId: MakeId = () => v7();
+export const makeId: MakeId = () => Bun.randomUUIDv7();
 
 /** ISO 8601 UTC with milliseconds. */
 export function isoTime(ms: number): string {

@@ -29,6 +29,8 @@ export const STREAMS = {
   account: "account",
   outreach: "outreach",
   requests: "requests",
+  projections: "projections",
+  log: "log",
   delivery: (channel: string) => `delivery-${channel}`,
   link: (domain: string, shortCode: string) => `link-${domain}/${shortCode}`,
   answer: (scope: string) => `answer-${scope}`,
@@ -37,10 +39,12 @@ export const STREAMS = {
 export function createJournal(store: EventStore<Event>, makeId: MakeId): Journal {
   return {
     store,
-    async append(stream, facts, cause, options) {
+    append(stream, facts, cause, options) {
       const events = facts.map((fact): Event => makeEvent(fact.type, makeId(), fact.data, cause));
-      const appended = await store.append(stream, events, options);
-      return { ...appended, ids: events.map((event) => event.id) };
+      const ids = events.map((event) => event.id);
+      return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
+        return { first, last, version, repeated, ids };
+      });
     },
   };
 }

@@ -21,9 +21,13 @@ export function readUrl(variable: string, raw: string, report: Report): string {
 }
 
 /** Only http and https, with a host, written with `//` (the URL parser forgives its absence, a typo should not pass). */
+export function isHttpUrl(raw: string): boolean {
+  return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
+}
+
+/** Undefined unless {@link isHttpUrl}. */
 export function parseHttpUrl(raw: string): URL | undefined {
-  if (!/^https?:\/\/[^/\s]/i.test(raw) || /\s/.test(raw)) return undefined;
-  return URL.canParse(raw) ? new URL(raw) : undefined;
+  return isHttpUrl(raw) ? new URL(raw) : undefined;
 }
 
 /** True for names and addresses that never leave this machine. */

@@ -14,6 +14,8 @@ export interface AdmissionDeps {
   readonly authentication: Authentication;
   /** Host names (without ports, lower case) under which the service may be asked. */
   readonly hosts: ReadonlySet<string>;
+  /** Whether only this machine can reach the service. */
+  readonly isLocal: boolean;
   /** Requests without a token, for each address. */
   readonly anonymousLimit: RateLimit;
   /** Failed authentications, for each address. */
@@ -21,19 +23,23 @@ export interface AdmissionDeps {
   readonly makeId: MakeId;
 }
 
+/** The address of whoever is on this machine. */
+const LOOPBACK = "127.0.0.1";
+
 /**
  * What every request passes before its handler: an id and a trace, host, path and method, then the caller, then the
  * body. The caller comes before the body, so that a stranger learns nothing of its schema. Hands `cause` on: who and
  * what causes the events of this request.
  */
 export function admission(deps: AdmissionDeps) {
+  const checkHost = createHostCheck(deps.hosts);
   return (
     new Elysia({ name: "admission" })
       .onRequest(({ request, set }) => {
         set.headers["x-request-id"] = requestId(request.headers.get("x-request-id"), deps.makeId);
         set.headers["traceparent"] = traceparent(request.headers.get("traceparent"));
         set.headers["x-content-type-options"] = "nosniff";
-        checkHost(request, deps.hosts);
+        checkHost(request);
         checkRoute(request);
         canonicalize(request.headers);
       })
@@ -45,10 +51,11 @@ export function admission(deps: AdmissionDeps) {
       )
       // The header alone counts: with an empty name the plugin finds no token in a query.
       .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
-      .derive({ as: "global" }, ({ bearer: token, request, server, path, set, body }): { cause: Cause } => {
-        const header = request.headers.get("authorization");
-        const address = server?.requestIP(request)?.address ?? "127.0.0.1";
-        const caller = identify(deps, header === null ? undefined : token, header, path, address);
+      .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
+        const addressOf = (): string => server?.requestIP(request)?.address ?? LOOPBACK;
+        const caller = request.headers.has("authorization")
+          ? authenticated(deps, token, addressOf)
+          : anonymous(deps, pathOf(request.url), addressOf);
         if (body instanceof Problem) throw body;
         return {
           cause: {
@@ -61,9 +68,15 @@ export function admission(deps: AdmissionDeps) {
   );
 }
 
-function checkHost(request: Request, hosts: ReadonlySet<string>): void {
-  const host = request.headers.get("host")?.toLowerCase() ?? "";
-  if (!hosts.has(host.replace(/:\d+$/, ""))) throw problems.misdirected();
+/** Nearly all requests name the same host: the last good one needs no second look. */
+function createHostCheck(hosts: ReadonlySet<string>): (request: Request) => void {
+  let good: string | undefined;
+  return ({ headers }) => {
+    const given = headers.get("host") ?? "";
+    if (given === good) return;
+    if (!hosts.has(given.toLowerCase().replace(/:\d+$/, ""))) throw problems.misdirected();
+    good = given;
+  };
 }
 
 function checkRoute(request: Request): void {
@@ -86,25 +99,29 @@ function canonicalize(headers: Headers): void {
   if (given !== null) headers.set("authorization", canonicalBearer(given) ?? "none");
 }
 
-/** The caller's name. Throws 401 for a missing token where one is wanted, and for a wrong one anywhere. */
-function identify(
-  deps: AdmissionDeps,
+/** Whoever comes without a token. Throws 401 where one is wanted, and 429. */
+function anonymous({ authentication, isLocal, anonymousLimit }: AdmissionDeps, path: string, addressOf: () => string) {
+  if (authentication.guards(path)) throw problems.unauthorized();
+  // The address costs a call into the socket: not asked for where all callers are on this machine.
+  if (isLocal) return ANONYMOUS;
+  const address = addressOf();
+  const wait = isLoopback(address) ? undefined : anonymousLimit.take(address);
+  if (wait !== undefined) throw problems.tooMany(wait);
+  return ANONYMOUS;
+}
+
+/** The name of the caller with this token. Throws 401 for a wrong one on any path, and 429 after too many of them. */
+function authenticated(
+  { authentication, failureLimit }: AdmissionDeps,
   token: string | undefined,
-  header: string | null,
-  path: string,
-  address: string,
+  addressOf: () => string,
 ): string {
-  const { authentication } = deps;
-  if (header === null) {
-    if (authentication.guards(path)) throw problems.unauthorized();
-    const wait = isLoopback(address) ? undefined : deps.anonymousLimit.take(address);
-    if (wait !== undefined) throw problems.tooMany(wait);
-    return ANONYMOUS;
-  }
-  const blocked = deps.failureLimit.check(address);
+  const address = addressOf();
+  const blocked = failureLimit.check(address);
   if (blocked !== undefined) throw problems.tooMany(blocked);
+  // What was no bearer token at all reads "none" by now, which the plugin does not take for one.
   const name = token === undefined ? undefined : authentication.identify(token);
   if (name !== undefined) return name;
-  deps.failureLimit.take(address);
+  failureLimit.take(address);
   throw problems.unauthorized();
 }

@@ -7,7 +7,8 @@ import { isBot } from "../delivery/bots.ts";
 import type { Delivery, Settlement } from "../delivery/delivery.ts";
 import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
 import type { Projector } from "../projector.ts";
-import { json } from "./answer.ts";
+import { json, type Answer } from "./answer.ts";
+import { createIntake } from "./intake.ts";
 import { problems } from "./problem.ts";
 import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
 
@@ -21,22 +22,23 @@ export interface ApiDeps {
   readonly version: string;
   /** False: clicks of bots are recorded and owe no dispatch. */
   readonly dispatchBots: boolean;
-  /** Whether the log takes appends. */
+  /** Whether the log works at all; a full disk is found out here. */
   readonly isWritable: () => boolean;
 }
 
 /** The general API. Each function is one endpoint; its answer is spec'd in the README. */
 export function createApi(deps: ApiDeps) {
   const { journal, projector, delivery } = deps;
+  const intake = createIntake(journal.store);
 
-  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: string | undefined): Promise<Response> => {
+  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: string | undefined): Promise<Answer> => {
     if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-    const { first, ids } = await appendOnce(journal, fact, cause, key);
+    const { first, ids } = await intake.watch(appendOnce(journal, fact, cause, key));
     return answerOf(ids, await delivery.settled(channel, first, DELIVERY_WAIT_MS));
   };
 
   return {
-    health(): Response {
+    async health(): Promise<Answer> {
       const deliveries = projector.state("deliveries");
       const channels = Object.fromEntries(
         CHANNELS.map((name) => [
@@ -48,7 +50,7 @@ export function createApi(deps: ApiDeps) {
           },
         ]),
       );
-      const ok = deps.isWritable();
+      const ok = deps.isWritable() && (await intake.isOpen());
       const body = {
         status: ok ? "ok" : "degraded",
         version: deps.version,
@@ -58,26 +60,29 @@ export function createApi(deps: ApiDeps) {
       return json(ok ? 200 : 503, body);
     },
 
-    notify(body: Static<typeof notifyBody>, cause: Cause, key: string | undefined): Promise<Response> {
+    notify(body: Static<typeof notifyBody>, cause: Cause, key: string | undefined): Promise<Answer> {
       const data = { message: body.message, service: body.service ?? "unknown", level: levelOf(body.level ?? "info") };
       return owe({ type: "NotificationRequested", data }, "chat", cause, key);
     },
 
-    message(body: Static<typeof messagingBody>, cause: Cause, key: string | undefined): Promise<Response> {
+    message(body: Static<typeof messagingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
       return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", cause, key);
     },
 
-    async track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Response> {
+    async track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
       const bot = isBot(body.user_agent);
       const channels = bot && !deps.dispatchBots ? [] : [...delivery.configured];
       const fact: Fact = { type: "LinkClicked", data: { ...body, bot, channels } };
-      const { ids } = await appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code));
+      const { ids } = await intake.watch(
+        appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code)),
+      );
       return json(202, { id: ids[0] });
     },
 
-    async test(cause: Cause, key: string | undefined): Promise<Response> {
+    async test(cause: Cause, key: string | undefined): Promise<Answer> {
       const channels = [...delivery.configured];
-      const { first } = await appendOnce(journal, { type: "ChannelTestRequested", data: { channels } }, cause, key);
+      const fact: Fact = { type: "ChannelTestRequested", data: { channels } };
+      const { first } = await intake.watch(appendOnce(journal, fact, cause, key));
       const results = await Promise.all(
         CHANNELS.map(async (name) => {
           if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
@@ -90,14 +95,25 @@ export function createApi(deps: ApiDeps) {
 }
 
 /** Appends one fact; a repeated key gives the first event's id and position. */
-async function appendOnce(
+function appendOnce(
   journal: Journal,
   fact: Fact,
   cause: Cause,
   key: string | undefined,
   stream: string = STREAMS.requests,
 ): Promise<{ first: number; ids: readonly string[] }> {
-  const appended = await journal.append(stream, [fact], cause, key === undefined ? {} : { key });
+  if (key === undefined) return journal.append(stream, [fact], cause);
+  return appendKeyed(journal, fact, cause, key, stream);
+}
+
+async function appendKeyed(
+  journal: Journal,
+  fact: Fact,
+  cause: Cause,
+  key: string,
+  stream: string,
+): Promise<{ first: number; ids: readonly string[] }> {
+  const appended = await journal.append(stream, [fact], cause, { key });
   if (!appended.repeated) return appended;
   for await (const event of journal.store.read({ from: appended.first, to: appended.first })) {
     return { first: appended.first, ids: [event.id] };
@@ -105,7 +121,7 @@ async function appendOnce(
   throw new Error(`the log has no event at position ${appended.first}`);
 }
 
-function answerOf(ids: readonly string[], settlement: Settlement | undefined): Response {
+function answerOf(ids: readonly string[], settlement: Settlement | undefined): Answer {
   const [id] = ids;
   if (settlement === undefined) return json(202, { id, status: "pending" });
   switch (settlement.status) {

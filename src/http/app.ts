@@ -6,7 +6,8 @@ import { createApi, type ApiDeps } from "./api.ts";
 import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { problemOf, problemResponse, problems, type Problem } from "./problem.ts";
+import { send, type Answer, type AnswerTarget } from "./answer.ts";
+import { problemAnswer, problemOf, problems, type Problem } from "./problem.ts";
 import { emptyBody, messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
 import { createSocial, type SocialDeps } from "./social.ts";
 
@@ -20,64 +21,90 @@ export interface AppDeps {
   readonly log: Logger;
 }
 
-/** Every route there is. Protection and methods of each are in routes.ts. */
+/** What of a request decides whether it was answered before. */
+interface Keyable {
+  readonly request: Request;
+  readonly body: unknown;
+  readonly cause: Cause;
+  readonly set: AnswerTarget;
+}
+
+/**
+ * Every route there is. Protection and methods of each are in routes.ts.
+ *
+ * Handlers name what they take: Elysia reads their source, and prepares cookies, query and headers for each request to a
+ * handler that takes the whole context.
+ */
 export function createApp(deps: AppDeps) {
   const social = createSocial(deps.social);
   const authorization = createAuthorization(deps.authorization);
   const api = createApi(deps.api);
   const console = createConsole(deps.console);
 
-  const once = (
-    { request, body, cause }: { request: Request; body: unknown; cause: Cause },
-    perform: (key: string | undefined) => Promise<Response>,
-  ): Promise<Response> => {
+  const once = async (
+    { request, body, cause, set }: Keyable,
+    perform: (key: string | undefined) => Promise<Answer>,
+  ): Promise<string> => {
     const header = request.headers.get("idempotency-key");
-    return deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform);
+    // Only a key is worth the way through the log of answers.
+    if (header === null) return send(set, await perform(undefined));
+    return send(set, await deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform));
   };
 
   return (
     new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
       // First: hooks cover only what comes after them.
-      .onError(({ error, request, set }) => answerFault(deps.log, error, request, String(set.headers["x-request-id"])))
+      .onError(({ error, request, set }) => send(set, faultAnswer(deps.log, error, request, requestIdOf(set))))
       .use(admission(deps.admission))
 
-      .get("/social/health", () => social.health())
-      .get("/social/auth", () => authorization.auth())
-      .get("/social/callback", ({ request, cause }) => authorization.callback(request, cause))
-      .get("/social/me", () => authorization.me())
+      .get("/social/health", ({ set }) => send(set, social.health()))
+      .get("/social/auth", async ({ set }) => send(set, await authorization.auth()))
+      .get("/social/callback", async ({ set, request, cause }) =>
+        send(set, await authorization.callback(request, cause)),
+      )
+      .get("/social/me", async ({ set }) => send(set, await authorization.me()))
       .post(
         "/social/run",
-        async (context) => {
-          const { request, body, cause, set, server } = context;
+        async ({ request, body, cause, set, server }) => {
           // The caller may wait for the whole run.
           server?.timeout(request, 0);
           Object.assign(set.headers, social.quotaHeaders());
-          const answer = await once(context, (key) => social.run(body, request.headers.get("prefer"), cause, key));
+          const run = (key: string | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
+          const answer = await once({ request, body, cause, set }, run);
           Object.assign(set.headers, social.quotaHeaders());
           return answer;
         },
         { body: runBody },
       )
-      .get("/social/stats", () => social.stats())
+      .get("/social/stats", ({ set }) => send(set, social.stats()))
 
-      .get("/api/health", () => api.health())
-      .post("/api/notify", (context) => once(context, (key) => api.notify(context.body, context.cause, key)), {
-        body: notifyBody,
-      })
-      .post("/api/tracking/event", (context) => once(context, (key) => api.track(context.body, context.cause, key)), {
-        body: trackingBody,
-      })
-      .post("/api/tracking/test", (context) => once(context, (key) => api.test(context.cause, key)), {
-        body: emptyBody,
-      })
-      .post("/api/messaging", (context) => once(context, (key) => api.message(context.body, context.cause, key)), {
-        body: messagingBody,
-      })
+      .get("/api/health", async ({ set }) => send(set, await api.health()))
+      .post(
+        "/api/notify",
+        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.notify(body, cause, key)),
+        { body: notifyBody },
+      )
+      .post(
+        "/api/tracking/event",
+        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.track(body, cause, key)),
+        { body: trackingBody },
+      )
+      .post(
+        "/api/tracking/test",
+        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.test(cause, key)),
+        { body: emptyBody },
+      )
+      .post(
+        "/api/messaging",
+        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.message(body, cause, key)),
+        { body: messagingBody },
+      )
 
-      .get("/", ({ request }) => console.page(request))
+      .get("/", async ({ set, request }) => send(set, await console.page(request)))
       .post(
         "/session",
-        ({ body, request, server }) => console.signIn(body.token, server?.requestIP(request)?.address ?? ""),
+        ({ body, request, server, set }) =>
+          send(set, console.signIn(body.token, server?.requestIP(request)?.address ?? "")),
         { body: signInBody },
       )
   );
@@ -85,11 +112,15 @@ export function createApp(deps: AppDeps) {
 
 export type App = ReturnType<typeof createApp>;
 
-function answerFault(log: Logger, fault: unknown, request: Request, instance: string): Response {
+function requestIdOf({ headers }: AnswerTarget): string {
+  return String(headers["x-request-id"]);
+}
+
+function faultAnswer(log: Logger, fault: unknown, request: Request, instance: string): Answer {
   const problem = fault instanceof ValidationError ? validationProblem(fault) : problemOf(fault);
-  if (problem !== undefined) return problemResponse(problem, instance);
+  if (problem !== undefined) return problemAnswer(problem, instance);
   log.error("a request failed", { request_id: instance, path: pathOf(request.url), ...faultFields(fault) });
-  return problemResponse(problems.internal(), instance);
+  return problemAnswer(problems.internal(), instance);
 }
 
 /** Where a body does not fit, and why, without the value: it may be personal or a secret. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { linkAccount, type LinkDeps } from "../account/link.ts";
 import { OAuthError } from "../account/oauth.ts";
 import type { Cause, Journal } from "../journal.ts";
-import { json } from "./answer.ts";
+import { json, redirect, type Answer } from "./answer.ts";
 import { clearCookie, readCookie, type AuthCookie } from "./auth-cookie.ts";
 import { Problem, problems } from "./problem.ts";
 
@@ -26,30 +26,27 @@ export function createAuthorization(deps: AuthorizationDeps) {
   };
 
   return {
-    async auth(): Promise<Response> {
+    async auth(): Promise<Answer> {
       const { oauth, cookie } = configured();
       const { url, ...authorization } = await oauth.begin();
-      return new Response(null, {
-        status: 302,
-        headers: { location: url, "set-cookie": cookie.seal(authorization), ...CLOSED_PAGE },
-      });
+      return redirect(302, url, { "set-cookie": cookie.seal(authorization), ...CLOSED_PAGE });
     },
 
-    async callback(request: Request, cause: Cause): Promise<Response> {
+    async callback(request: Request, cause: Cause): Promise<Answer> {
       const x = configured();
-      const redirect = new URL(request.url).searchParams;
+      const given = new URL(request.url).searchParams;
       const authorization = x.cookie.open(readCookie(request, x.cookie.name));
       if (authorization === undefined) throw refusedCallback("This browser has no authorization in progress.");
-      if (redirect.get("state") !== authorization.state) throw refusedCallback("The state is not the one we gave.");
+      if (given.get("state") !== authorization.state) throw refusedCallback("The state is not the one we gave.");
       if (!(await claim(x.journal, authorization.state))) throw refusedCallback("This state was used before.");
-      const linked = await linkAccount(x, redirect, authorization, cause).catch(asCallbackProblem);
+      const linked = await linkAccount(x, given, authorization, cause).catch(asCallbackProblem);
       if (linked.kind === "wrong_account") throw problems.wrongAccount();
       const headers = { "set-cookie": clearCookie(x.cookie.name), ...CLOSED_PAGE };
       if (wantsJson(request)) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
-      return new Response(null, { status: 303, headers: { location: CONSOLE_PATH, ...headers } });
+      return redirect(303, CONSOLE_PATH, headers);
     },
 
-    async me(): Promise<Response> {
+    async me(): Promise<Answer> {
       if (deps === undefined || !deps.projector.state("account").authorized) throw problems.notAuthorized();
       const { tokens, network } = deps;
       const { id, username, name } = await tokens.use((token) => network.me(token));

@@ -3,6 +3,7 @@ import { consolePage, signInPage } from "../console/page.ts";
 import type { Journal } from "../journal.ts";
 import type { Projector } from "../projector.ts";
 import type { RateLimit } from "./rate-limit.ts";
+import { redirect, type Answer } from "./answer.ts";
 import { problems } from "./problem.ts";
 import type { Sessions } from "./session.ts";
 
@@ -20,7 +21,7 @@ const EVENTS_SHOWN = 50;
 export function createConsole(deps: ConsoleDeps) {
   const { projector, sessions } = deps;
   return {
-    async page(request: Request): Promise<Response> {
+    async page(request: Request): Promise<Answer> {
       if (!sessions.admits(request)) return html(401, signInPage(false));
       const events: Recorded[] = [];
       for await (const event of deps.journal.store.read({ backwards: true, limit: EVENTS_SHOWN })) events.push(event);
@@ -39,7 +40,7 @@ export function createConsole(deps: ConsoleDeps) {
       return html(200, consolePage(view));
     },
 
-    signIn(token: string, address: string): Response {
+    signIn(token: string, address: string): Answer {
       const wait = deps.failureLimit.check(address);
       if (wait !== undefined) throw problems.tooMany(wait);
       const cookie = sessions.signIn(token);
@@ -47,13 +48,13 @@ export function createConsole(deps: ConsoleDeps) {
         deps.failureLimit.take(address);
         return html(401, signInPage(true));
       }
-      return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie } });
+      return redirect(303, "/", { "set-cookie": cookie });
     },
   };
 }
 
-function html(status: number, page: string): Response {
-  return new Response(page, {
+function html(status: number, body: string): Answer {
+  return {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -62,5 +63,6 @@ function html(status: number, page: string): Response {
         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
       "referrer-policy": "no-referrer",
     },
-  });
+    body,
+  };
 }

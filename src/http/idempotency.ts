@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { STREAMS, type Cause, type Journal } from "../journal.ts";
-import { Problem, problemResponse, problems } from "./problem.ts";
+import type { Answer } from "./answer.ts";
+import { Problem, problemAnswer, problems } from "./problem.ts";
 
 /** The IETF draft's String (quoted), or the bare key that most clients send; printable ASCII. */
 const KEY = /^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x7e]{1,255}))$/;
@@ -22,18 +23,16 @@ export interface Idempotency {
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
    * its own append, so that a crash between the append and the answer does nothing twice either.
    */
-  once(request: Keyed, perform: (appendKey: string | undefined) => Promise<Response>): Promise<Response>;
+  once(request: Keyed, perform: (appendKey: string | undefined) => Promise<Answer>): Promise<Answer>;
 }
 
-interface Answer {
+/** An answer and the body that it answers. */
+interface KeptAnswer extends Answer {
   readonly digest: string;
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: string;
 }
 
 export function createIdempotency(journal: Journal): Idempotency {
-  const inFlight = new Map<string, { digest: string; answer: Promise<Answer> }>();
+  const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
     async once(request, perform) {
@@ -43,13 +42,13 @@ export function createIdempotency(journal: Journal): Idempotency {
       const running = inFlight.get(scope);
       if (running !== undefined) {
         if (running.digest !== digest) throw problems.keyReused();
-        return toResponse(await running.answer);
+        return await running.answer;
       }
       const answer = answerOnce(journal, scope, digest, request.cause, perform);
       inFlight.set(scope, { digest, answer });
       // Only the map's own copy is watched here; the caller below gets the failure.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
-      return toResponse(await answer);
+      return await answer;
     },
   };
 }
@@ -59,30 +58,30 @@ async function answerOnce(
   scope: string,
   digest: string,
   cause: Cause,
-  perform: (appendKey: string) => Promise<Response>,
-): Promise<Answer> {
+  perform: (appendKey: string) => Promise<Answer>,
+): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
   for await (const event of journal.store.read({ stream, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
     if (event.data.digest !== digest) throw problems.keyReused();
     return event.data;
   }
-  const response = await performed(perform, `request/${scope}`, cause);
-  const answer = { digest, status: response.status, headers: keptHeaders(response), body: await response.text() };
+  const { status, headers, body } = await performed(perform, `request/${scope}`, cause);
+  const answer = { digest, status, headers: keptHeaders(headers), body };
   await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: stream });
   return answer;
 }
 
 async function performed(
-  perform: (appendKey: string) => Promise<Response>,
+  perform: (appendKey: string) => Promise<Answer>,
   appendKey: string,
   cause: Cause,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     return await perform(appendKey);
   } catch (fault) {
     if (fault instanceof Problem && FINAL_PROBLEMS.has(fault.slug)) {
-      return problemResponse(fault, cause.request_id ?? "");
+      return problemAnswer(fault, cause.request_id ?? "");
     }
     throw fault;
   }
@@ -96,13 +95,8 @@ function scopeOf(header: string, { route, cause }: Keyed): string {
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
-function keptHeaders(response: Response): Record<string, string> {
-  const type = response.headers.get("content-type");
-  return type === null ? {} : { "content-type": type };
-}
-
-function toResponse({ status, headers, body }: Answer): Response {
-  return new Response(body, { status, headers });
+function keptHeaders({ "content-type": type }: Answer["headers"]): Record<string, string> {
+  return type === undefined ? {} : { "content-type": type };
 }
 
 function sha256(text: string): string {

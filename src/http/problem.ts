@@ -1,5 +1,6 @@
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../networks/network.ts";
+import type { Answer } from "./answer.ts";
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */
 export class Problem extends Error {
@@ -103,8 +104,8 @@ export function problemOf(fault: unknown): Problem | undefined {
   return undefined;
 }
 
-/** The problem's answer; `instance` is the request id. */
-export function problemResponse(problem: Problem, instance: string): Response {
+/** `instance` is the request id. */
+export function problemAnswer(problem: Problem, instance: string): Answer {
   const body = {
     type: `urn:reachlog:problem:${problem.slug}`,
     title: problem.title,
@@ -113,8 +114,9 @@ export function problemResponse(problem: Problem, instance: string): Response {
     instance,
     ...problem.more,
   };
-  return new Response(JSON.stringify(body), {
+  return {
     status: problem.status,
     headers: { "content-type": "application/problem+json", "cache-control": "no-store", ...problem.headers },
-  });
+    body: JSON.stringify(body),
+  };
 }

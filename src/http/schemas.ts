@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type } from "@sinclair/typebox";
-import { parseHttpUrl } from "../config/urls.ts";
+import { isHttpUrl } from "../config/urls.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
-FormatRegistry.Set("http-url", (value) => parseHttpUrl(value) !== undefined);
+FormatRegistry.Set("http-url", isHttpUrl);
 // Both become part of a stream's name, which holds no control character and no half of a surrogate pair.
 // oxlint-disable-next-line no-control-regex
 FormatRegistry.Set("stream-name", (value) => /^[^\u0000-\u001f\u007f\ud800-\udfff]+$/u.test(value));

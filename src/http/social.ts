@@ -3,7 +3,7 @@ import { isoTime, type Clock } from "../clock.ts";
 import type { Cause } from "../journal.ts";
 import type { Runner, RunReport, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
-import { json } from "./answer.ts";
+import { json, type Answer } from "./answer.ts";
 import { problems, type Problem } from "./problem.ts";
 import type { runBody } from "./schemas.ts";
 
@@ -37,7 +37,7 @@ export function createSocial(deps: SocialDeps) {
   const secondsToReset = () => Math.max(1, Math.ceil((deps.limits.resetsAt() - deps.clock()) / 1000));
 
   return {
-    health(): Response {
+    health(): Answer {
       const { current } = projector.state("run");
       const account = projector.state("account");
       // Somebody was linked, and the grant died: no run can start until a person authorizes again.
@@ -56,7 +56,7 @@ export function createSocial(deps: SocialDeps) {
       prefer: string | null,
       cause: Cause,
       key: string | undefined,
-    ): Promise<Response> {
+    ): Promise<Answer> {
       const runner = authorized();
       if (!deps.hasTemplate) throw problems.noTemplate();
       const dryRun = body.dry_run ?? false;
@@ -70,7 +70,7 @@ export function createSocial(deps: SocialDeps) {
       return json(200, finished(report, dryRun));
     },
 
-    stats(): Response {
+    stats(): Answer {
       const { sent, skipped, failed } = projector.state("stats");
       return json(200, {
         sent,

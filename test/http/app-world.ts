@@ -168,6 +168,7 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
     admission: {
       authentication,
       hosts: new Set(hosts),
+      isLocal: false,
       anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
       failureLimit,
       makeId: () => crypto.randomUUID(),
