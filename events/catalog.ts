@@ -1,11 +1,13 @@
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 import type { TObject } from "@sinclair/typebox";
-import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
+import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
 import * as account from "./account.ts";
 import * as delivery from "./delivery.ts";
 import type { EventMeta, EventOf, EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
+import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
+import * as projection from "./projection.ts";
 import * as tracking from "./tracking.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
@@ -38,6 +40,8 @@ export const eventSpecs = [
   delivery.ChannelDispatchInDoubt,
   delivery.ChannelDispatchAbandoned,
   idempotency.RequestAnswered,
+  projection.ProjectionRebuilt,
+  loss.LogLossAccepted,
 ] as const;
 
 type Spec = (typeof eventSpecs)[number];
@@ -49,6 +53,9 @@ export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 
 /** An event as the log holds it: with position, stream, version, time and hash. */
 export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
+
+/** What a projection sees of an event. */
+export type Folded<T extends EventType = EventType> = FoldedOf<Extract<Event, { type: T }>>;
 
 /** An event that does not fit its schema, or whose type or version this code does not know. */
 export class InvalidEvent extends Error {
@@ -70,6 +77,8 @@ export function makeEvent<T extends EventType>(
 /** A spec with its compiled check. */
 interface Checked extends EventSpec {
   readonly check: TypeCheck<TObject>;
+  /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
+  readonly metaEnd: string;
 }
 
 /** Builds the codec of a set of specs: it checks on write, upcasts and checks on read. */
@@ -79,24 +88,30 @@ export function createCodec<E extends NewEvent>(known: ReadonlyMap<string, Check
     if (spec === undefined) throw new InvalidEvent(`unknown event type ${type}`);
     return spec;
   };
+  const dataOf = (spec: Checked, data: unknown, version: number, position: number): unknown => {
+    const lifted = version === spec.version ? data : upcast(spec, data, version);
+    ensure(spec, lifted, position);
+    return lifted;
+  };
   return {
     encode(event) {
       const spec = specOf(event.type);
       if (schemaOf(event) !== spec.version) throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
-      ensure(spec, event.data, "written");
+      ensure(spec, event.data);
       return event;
     },
     decode(stored) {
       const spec = specOf(stored.type);
       const version = schemaOf(stored);
-      if (version === spec.version) {
-        ensure(spec, stored.data, `at ${stored.position}`);
-        return stored as unknown as Stored<E>;
-      }
-      const data = upcast(spec, stored.data, version);
-      ensure(spec, data, `at ${stored.position}`);
+      const data = dataOf(spec, stored.data, version, stored.position);
+      if (version === spec.version) return stored as unknown as Stored<E>;
       const meta = { ...(stored.meta as EventMeta), schema: spec.version };
       return { ...stored, data, meta } as unknown as Stored<E>;
+    },
+    decodeData({ type, data, meta, position }) {
+      const spec = specOf(type);
+      const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf({ type, meta: JSON.parse(meta) });
+      return dataOf(spec, data, version, position);
     },
   };
 }
@@ -108,7 +123,8 @@ export function compileSpecs(list: readonly EventSpec[]): ReadonlyMap<string, Ch
       for (let version = 1; version < spec.version; version++) {
         if (spec.upcasts[version] === undefined) throw new Error(`${spec.type} has no upcast from version ${version}`);
       }
-      return [spec.type, { ...spec, check: TypeCompiler.Compile(spec.data) }] as const;
+      const metaEnd = `"schema":${spec.version}}`;
+      return [spec.type, { ...spec, check: TypeCompiler.Compile(spec.data), metaEnd }] as const;
     }),
   );
 }
@@ -117,7 +133,7 @@ const byType = compileSpecs(eventSpecs);
 
 export const codec: Codec<Event> = createCodec<Event>(byType);
 
-function schemaOf(event: NewEvent): number {
+function schemaOf(event: Pick<NewEvent, "type" | "meta">): number {
   const { schema } = event.meta as { schema?: unknown };
   if (typeof schema !== "number") throw new InvalidEvent(`${event.type} has no schema version`);
   return schema;
@@ -134,9 +150,11 @@ function upcast(spec: EventSpec, data: unknown, from: number): unknown {
   return lifted;
 }
 
-function ensure(spec: Checked, data: unknown, where: string): void {
+/** `position`: of an event that was read; one that is about to be written has none. */
+function ensure(spec: Checked, data: unknown, position?: number): void {
   if (spec.check.Check(data)) return;
   const fault = spec.check.Errors(data).First();
+  const where = position === undefined ? "written" : `at ${position}`;
   // The value itself is left out: it may be personal.
   throw new InvalidEvent(`${spec.type} ${where}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`);
 }

@@ -1,4 +1,4 @@
-import type { Recorded } from "../events/catalog.ts";
+import type { Folded } from "../events/catalog.ts";
 import type { Basis, Recipient, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
@@ -58,7 +58,7 @@ export function findContact(state: Contacts, who: Recipient): Contact | undefine
   return key === undefined ? undefined : state.people.get(key);
 }
 
-function evolveContact(state: Contacts, event: Recorded): void {
+function evolveContact(state: Contacts, event: Folded): void {
   switch (event.type) {
     case "RecipientAdded":
       return add(state, event.data);
@@ -86,7 +86,7 @@ function evolveContact(state: Contacts, event: Recorded): void {
   }
 }
 
-function add(state: Contacts, added: Extract<Recorded, { type: "RecipientAdded" }>["data"]): void {
+function add(state: Contacts, added: Extract<Folded, { type: "RecipientAdded" }>["data"]): void {
   const contact = meet(state, added.recipient);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);

@@ -1,4 +1,4 @@
-import type { DataOf, Recorded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
 import type { Projection } from "./projection.ts";
 
@@ -49,9 +49,15 @@ export const deliveries: Projection<Deliveries> = {
   ],
   initial: () => ({ ads: emptyChannel(), chat: emptyChannel(), messaging: emptyChannel() }),
   evolve(state, event) {
-    for (const channel of owedChannels(event)) state[channel].lanes[laneOf(event)].owed++;
     switch (event.type) {
+      case "LinkClicked":
+      case "NotificationRequested":
+      case "MessageRequested":
+      case "ChannelTestRequested":
+        owe(state, event);
+        break;
       case "ChannelDispatchRetryRequested":
+        owe(state, event);
         state[event.data.channel].dead--;
         break;
       case "ChannelDispatchFailed": {
@@ -81,7 +87,7 @@ export const deliveries: Projection<Deliveries> = {
 };
 
 /** The channels to which this event owes a dispatch; empty for most. */
-export function owedChannels(event: Recorded): readonly ChannelName[] {
+export function owedChannels(event: Folded): readonly ChannelName[] {
   switch (event.type) {
     case "LinkClicked":
     case "ChannelTestRequested":
@@ -98,8 +104,13 @@ export function owedChannels(event: Recorded): readonly ChannelName[] {
 }
 
 /** The lane in which what an event owes is dispatched. */
-export function laneOf(event: Recorded): Lane {
+export function laneOf(event: Folded): Lane {
   return event.type === "LinkClicked" ? "clicks" : "direct";
+}
+
+function owe(state: Deliveries, event: Folded): void {
+  const lane = laneOf(event);
+  for (const channel of owedChannels(event)) state[channel].lanes[lane].owed++;
 }
 
 /** What is owed and not settled. */
@@ -112,17 +123,23 @@ function settle(state: Deliveries, outcome: Outcome, position: number): boolean 
   const lane = state[outcome.channel].lanes[outcome.lane];
   if (isSettled(lane, outcome.owed)) return false;
   lane.settled++;
-  lane.retries.delete(outcome.owed);
-  if (outcome.owed >= lane.settled_below) lane.above.set(outcome.owed, true);
+  if (lane.retries.size > 0) lane.retries.delete(outcome.owed);
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
   advance(lane, lane.settled === lane.owed ? position + 1 : outcome.settled_below);
+  if (outcome.owed >= lane.settled_below) lane.above.set(outcome.owed, true);
   return true;
 }
 
 function advance(lane: LaneState, below: number): void {
-  if (below <= lane.settled_below) return;
+  const from = lane.settled_below;
+  if (below <= from) return;
   lane.settled_below = below;
-  for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
+  // Whichever is less to look at: this runs for every dispatch.
+  if (lane.above.size < below - from) {
+    if (lane.above.size > 0) for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
+  } else {
+    for (let owed = from; owed < below; owed++) lane.above.delete(owed);
+  }
 }
 
 /** Whether what is owed at `position` has its final outcome. */

@@ -1,4 +1,4 @@
-import type { EventType, Recorded } from "../events/catalog.ts";
+import type { EventType, Folded } from "../events/catalog.ts";
 
 /**
  * A fold over the log. `evolve` may change and return the state it was given, so a caller never keeps an older one.
@@ -10,11 +10,11 @@ export interface Projection<State> {
   /** The events it listens to; all others leave the state as it is. */
   readonly types: readonly EventType[];
   initial(): State;
-  evolve(state: State, event: Recorded): State;
+  evolve(state: State, event: Folded): State;
 }
 
 /** Folds events one after the other into `state`. */
-export function fold<State>(projection: Projection<State>, state: State, events: Iterable<Recorded>): State {
+export function fold<State>(projection: Projection<State>, state: State, events: Iterable<Folded>): State {
   let folded = state;
   for (const event of events) folded = projection.evolve(folded, event);
   return folded;

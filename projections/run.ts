@@ -1,4 +1,4 @@
-import type { Recorded } from "../events/catalog.ts";
+import type { Folded } from "../events/catalog.ts";
 import type { KnownRecipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
@@ -57,7 +57,7 @@ export const run: Projection<Run> = {
   },
 };
 
-function evolveRun(state: Run, event: Recorded): void {
+function evolveRun(state: Run, event: Folded): void {
   switch (event.type) {
     case "RunStarted":
       state.current = { ...event.data, started_at: event.time, sent: 0, skipped: 0, failed: 0, in_doubt: 0 };

@@ -1,30 +1,71 @@
 /** Differences listed; more say nothing new. */
 const LISTED_MAX = 20;
 
-/** Where two states (JSON values and Maps) differ, as paths with both values. Empty: they are equal. */
+/**
+ * Where two states (JSON values and Maps) differ, as paths with both values; the order of a Map's entries counts, for
+ * folds may go by it. Empty: they are equal.
+ */
 export function differences(stored: unknown, rebuilt: unknown): string[] {
   const found: string[] = [];
-  compare("", stored, rebuilt, found);
+  compare([], stored, rebuilt, found);
   return found;
 }
 
-function compare(path: string, stored: unknown, rebuilt: unknown, found: string[]): void {
-  if (found.length >= LISTED_MAX || Object.is(stored, rebuilt)) return;
-  const left = entriesOf(stored);
-  const right = entriesOf(rebuilt);
-  if (left === undefined || right === undefined) {
-    found.push(`${path === "" ? "state" : path}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
-    return;
-  }
-  for (const key of new Set([...left.keys(), ...right.keys()])) {
-    compare(path === "" ? String(key) : `${path}.${String(key)}`, left.get(key), right.get(key), found);
-  }
+/** The members of a state that these differences are in: unlike the paths and values, never personal. */
+export function membersOf(found: readonly string[]): readonly string[] {
+  return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
 
-function entriesOf(value: unknown): ReadonlyMap<unknown, unknown> | undefined {
-  if (value instanceof Map) return value;
-  if (typeof value !== "object" || value === null) return undefined;
-  return new Map<unknown, unknown>(Object.entries(value));
+// A state holds ten thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
+function compare(path: readonly string[], stored: unknown, rebuilt: unknown, found: string[]): void {
+  if (Object.is(stored, rebuilt) || found.length >= LISTED_MAX) return;
+  if (stored instanceof Map && rebuilt instanceof Map) return compareMaps(path, stored, rebuilt, found);
+  if (!isObject(stored) || !isObject(rebuilt) || stored instanceof Map || rebuilt instanceof Map) {
+    found.push(`${nameOf(path)}: stored ${show(stored)}, rebuilt ${show(rebuilt)}`);
+    return;
+  }
+  for (const key in stored) {
+    if (!same(stored[key], rebuilt[key])) compare([...path, key], stored[key], rebuilt[key], found);
+  }
+  for (const key in rebuilt) if (!Object.hasOwn(stored, key)) compare([...path, key], undefined, rebuilt[key], found);
+}
+
+function compareMaps(path: readonly string[], stored: Entries, rebuilt: Entries, found: string[]): void {
+  const before = found.length;
+  for (const [key, value] of stored) {
+    const other = rebuilt.get(key);
+    if (!same(value, other)) compare([...path, String(key)], value, other, found);
+  }
+  for (const [key, value] of rebuilt) {
+    if (!stored.has(key)) compare([...path, String(key)], undefined, value, found);
+  }
+  if (found.length === before && !sameOrder(stored, rebuilt)) found.push(`${nameOf(path)}: stored in another order`);
+}
+
+type Entries = ReadonlyMap<unknown, unknown>;
+
+function sameOrder(stored: Entries, rebuilt: Entries): boolean {
+  const others = rebuilt.keys();
+  for (const key of stored.keys()) if (others.next().value !== key) return false;
+  return true;
+}
+
+/** Whether two values are equal, order included, without telling where not. */
+function same(stored: unknown, rebuilt: unknown): boolean {
+  if (Object.is(stored, rebuilt)) return true;
+  if (!isObject(stored) || !isObject(rebuilt)) return false;
+  if (stored instanceof Map || rebuilt instanceof Map) return false;
+  for (const key in stored) if (!same(stored[key], rebuilt[key])) return false;
+  for (const key in rebuilt) if (!Object.hasOwn(stored, key)) return false;
+  return true;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function nameOf(path: readonly string[]): string {
+  return path.length === 0 ? "state" : path.join(".");
 }
 
 function show(value: unknown): string {

@@ -3,9 +3,19 @@ export interface LogFiles {
   readonly log: string;
   readonly key: string;
   readonly vault: string;
+  /** What the service last signed of the log's head. */
+  readonly checkpoint: string;
+  /** The Ed25519 key that signs it. */
+  readonly signingKey: string;
 }
 
 export function logFiles(log: string): LogFiles {
   const base = log.replace(/\.(sqlite3?|db)$/, "");
-  return { log, key: `${base}.key`, vault: `${base}.vault.sqlite` };
+  return {
+    log,
+    key: `${base}.key`,
+    vault: `${base}.vault.sqlite`,
+    checkpoint: `${base}.checkpoint`,
+    signingKey: `${base}.signing.pem`,
+  };
 }

@@ -1,13 +1,27 @@
-import { StoreFull, StoreOverloaded, StoreOwned, StoreUnusable } from "eventstore-lite";
+import {
+  BackupFailed,
+  SigningKeyRefused,
+  StoreFull,
+  StoreOverloaded,
+  StoreOwned,
+  StoreUnusable,
+  TargetTaken,
+} from "eventstore-lite";
 import { KeyError } from "./account/key.ts";
 import { VaultKeyMismatch } from "./account/vault.ts";
+import { LogContradicted } from "./checkpoint/checkpoints.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
+import { FileFault } from "./commands/audit/file-fault.ts";
+import { backup } from "./commands/backup.ts";
+import { clicks } from "./commands/clicks.ts";
 import { EXIT, UsageError, type Command, type Terminal } from "./commands/command.ts";
+import { contacts } from "./commands/contacts.ts";
 import { deliveries } from "./commands/deliveries.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { NoLog } from "./commands/log-session.ts";
+import { quota } from "./commands/quota.ts";
 import { recipients } from "./commands/recipients.ts";
 import { replay } from "./commands/replay.ts";
 import { sandbox } from "./commands/sandbox.ts";
@@ -16,6 +30,7 @@ import { stats } from "./commands/stats.ts";
 import { writeAll } from "./commands/write.ts";
 import { ConfigError } from "./config/faults.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
+import { ProjectionAhead } from "./projector/restore.ts";
 import { TemplateFault } from "./service.ts";
 import { VERSION } from "./version.ts";
 
@@ -25,9 +40,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   sandbox,
   doctor,
   recipients,
+  contacts,
   stats,
+  quota,
+  clicks,
   replay,
   audit,
+  backup,
   deliveries,
   account,
 };
@@ -87,11 +106,13 @@ function explain(fault: unknown, name: string, terminal: Terminal): number {
 function codeOf(fault: unknown): number | undefined {
   if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
   if (fault instanceof KeyError || fault instanceof VaultKeyMismatch) return EXIT.config;
-  if (fault instanceof StoreUnusable) return EXIT.config;
+  if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
+  if (fault instanceof StoreUnusable || fault instanceof ProjectionAhead) return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreFull || fault instanceof StoreOverloaded) {
     return EXIT.temporary;
   }
-  if (fault instanceof NoLog || fault instanceof RecipientsFileError) return EXIT.fault;
+  if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
+  if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
   const { code } = fault as { code?: unknown };
   // A file that is not there, a port in use: the system's own words say it.
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? EXIT.fault : undefined;

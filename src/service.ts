@@ -1,8 +1,10 @@
 import { usedOn } from "../projections/quota.ts";
 import { createTokens } from "./account/tokens.ts";
 import { openVault } from "./account/vault.ts";
+import { openCheckpoints } from "./checkpoint/checkpoints.ts";
 import { makeId, sleep, systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
+import { isLoopback } from "./config/urls.ts";
 import { createAnnounce, type Announce } from "./delivery/announce.ts";
 import { createDelivery, type Delivery } from "./delivery/delivery.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
@@ -49,17 +51,28 @@ export interface Service extends AsyncDisposable {
   readonly failed: Promise<unknown>;
 }
 
+export interface ServiceOptions {
+  /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
+  readonly acceptLoss?: boolean;
+}
+
 /**
  * Opens the log, wires all parts, listens.
- * Throws StoreOwned, KeyError, VaultKeyMismatch, TemplateFault, or the port's error.
+ * Throws StoreOwned, LogContradicted, SigningKeyRefused, KeyError, VaultKeyMismatch, TemplateFault, or the port's error.
  */
-export async function startService(given: Config, log: Logger): Promise<Service> {
+export async function startService(
+  given: Config,
+  log: Logger,
+  { acceptLoss = false }: ServiceOptions = {},
+): Promise<Service> {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const store = stack.use(await openLog(config, `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`));
   const failure = watchFailure(store.failed);
   const journal = createJournal(store, makeId);
-  const projector = stack.use(await startProjector(store));
+  const files = logFiles(config.log.file);
+  stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
+  const projector = stack.use(await startProjector(store, log));
   const base: Base = { config, key: openKey(config), journal, projector, log };
   checkTemplate(base);
 
@@ -187,6 +200,7 @@ function wireHttp(
     admission: {
       authentication,
       hosts: hostsOf(http),
+      isLocal: isLoopback(http.host),
       anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
       failureLimit,
       makeId,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { openSqliteStore, StoreFull, type EventStore, type Snapshot } from "eventstore-lite";
+import { openSqliteStore, StoreFull, type EventStore, type Query, type Snapshot } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../projections/all.ts";
 import { encodeState } from "../projections/snapshot.ts";
 import { makeId } from "../src/clock.ts";
 import { startProjector, type Projector } from "../src/projector.ts";
+import { ProjectionAhead } from "../src/projector/restore.ts";
 import { newLogFile } from "./events/temporary-log.ts";
 
 function skips(count: number): Event[] {
@@ -25,19 +26,22 @@ function skippedOf(projector: Projector): number {
   return projector.state("stats").skipped;
 }
 
-/** The log as seen by one reader who writes down from where it was read. */
-function watched(store: EventStore<Event>): { store: EventStore<Event>; readonly subscribedFrom: number[] } {
-  const subscribedFrom: number[] = [];
-  return {
-    subscribedFrom,
-    store: {
-      ...store,
-      subscribe(query) {
-        subscribedFrom.push(query.from);
-        return store.subscribe(query);
-      },
+/** The log as seen by one reader who writes down what was read to be folded, and from where it was followed. */
+function watched(store: EventStore<Event>) {
+  const folded: Query[] = [];
+  const followedFrom: (number | undefined)[] = [];
+  const seen: EventStore<Event> = {
+    ...store,
+    readFolded(query = {}) {
+      folded.push(query);
+      return store.readFolded(query);
+    },
+    subscribeBatches(query) {
+      followedFrom.push(query.from);
+      return store.subscribeBatches(query);
     },
   };
+  return { store: seen, folded, followedFrom };
 }
 
 describe("started", () => {
@@ -130,7 +134,7 @@ describe("snapshots", () => {
     await skip(store, 2);
     const reader = watched(store);
     await using projector = await startProjector(reader.store);
-    expect(reader.subscribedFrom).toEqual([51]);
+    expect([reader.folded, reader.followedFrom]).toEqual([[{ from: 51, to: 52 }], [53]]);
     expect(skippedOf(projector)).toBe(52);
   });
 
@@ -138,31 +142,42 @@ describe("snapshots", () => {
     const file = newLogFile();
     await fill(file, 3);
     await using store = await open(file);
-    await using projector = await startProjector(store);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.folded).toEqual([]);
     expect([projector.position, skippedOf(projector)]).toEqual([3, 3]);
     expect(projector.time).toBe((await store.head()).time);
   });
 
-  test("of another version are not used: that projection is built anew, the others are not folded twice", async () => {
+  test("of another version are not used: that projection is built anew from its own types, and no other", async () => {
     const file = newLogFile();
     await fill(file, 5);
     await using store = await open(file);
     expect((await store.snapshots.load("contacts"))?.position).toBe(5);
     const foreign: Snapshot = { version: 99, position: 5, state: '{"something":"else"}' };
     await store.snapshots.save("contacts", foreign);
-    await using projector = await startProjector(store);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.folded).toEqual([{ from: 1, to: 5, types: projectionOf("contacts").types }]);
     expect(projector.state("contacts").people.size).toBe(1);
     expect(skippedOf(projector)).toBe(5);
   });
 
-  test("that are ahead of the log (a restored backup) are not used", async () => {
-    await using store = await open();
-    await skip(store, 2);
-    const state = encodeState({ sent: 9, skipped: 9, failed: 9 });
-    await store.snapshots.save("stats", { version: projectionOf("stats").version, position: 3, state });
-    await using projector = await startProjector(store);
-    expect(skippedOf(projector)).toBe(2);
-  });
+  test.each([projectionOf("stats").version, 99])(
+    "that are ahead of the log (it lost its end) are told, not passed over: version %p",
+    async (version) => {
+      await using store = await open();
+      await skip(store, 2);
+      const state = encodeState({ sent: 9, skipped: 9, failed: 9 });
+      await store.snapshots.save("stats", { version, position: 3, state });
+      const fault = await startProjector(store).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      expect(fault).toBeInstanceOf(ProjectionAhead);
+      expect((fault as Error).message).toMatch(/stats is of position 3.* ends at 2.*reachlog replay/);
+    },
+  );
 
   test("of different positions are continued each from its own", async () => {
     const file = newLogFile();
@@ -174,7 +189,11 @@ describe("snapshots", () => {
     await skip(store, 3);
     const reader = watched(store);
     await using projector = await startProjector(reader.store);
-    expect(reader.subscribedFrom).toEqual([3]);
+    const { types } = projectionOf("account");
+    expect(reader.folded).toEqual([
+      { from: 3, to: 4, types },
+      { from: 5, to: 7 },
+    ]);
     expect([projector.position, skippedOf(projector)]).toEqual([7, 7]);
   });
 
@@ -193,22 +212,63 @@ describe("snapshots", () => {
     expect(await store.snapshots.load("stats")).toBeUndefined();
   });
 
-  /** More events than are folded between two snapshots. */
-  const MANY = 20_000;
+  /** Two snapshots of each projection's turn. */
+  const MANY = 40_000;
 
-  test("are saved on the way in a long log, and a full disk that takes none stops nothing", async () => {
+  async function skipMany(store: EventStore<Event>): Promise<number> {
+    for (let done = 0; done < MANY; done += 10_000) await skip(store, 10_000);
+    return MANY;
+  }
+
+  /** The log with snapshots that only tell that they were saved. */
+  function keeping(store: EventStore<Event>, save: (name: string, snapshot: Snapshot) => Promise<void>) {
+    const { load } = store.snapshots;
+    return { ...store, snapshots: { load, save } };
+  }
+
+  test("are saved on the way, at the latest every 20,000 positions, but a state only when it changed", async () => {
     await using store = await open();
-    await skip(store, MANY / 2);
-    await skip(store, MANY / 2);
-    let saves = 0;
-    const load = store.snapshots.load;
-    const save = (): Promise<void> => {
-      saves++;
+    const saved: [string, number][] = [];
+    const kept = keeping(store, (name, { position }) => {
+      saved.push([name, position]);
+      return Promise.resolve();
+    });
+    await using projector = await startProjector(kept);
+    await projector.until(await skipMany(store));
+    const positions = saved.filter(([name]) => name === "stats").map(([, position]) => position);
+    expect(positions.length).toBeGreaterThanOrEqual(2);
+    for (const [index, position] of [...positions, MANY].entries()) {
+      expect(position - (positions[index - 1] ?? 0)).toBeLessThanOrEqual(20_007);
+    }
+    expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "run", "contacts"]));
+  });
+
+  test("of a long log are saved before the start is done, so that a kill costs the next one nothing", async () => {
+    const file = newLogFile();
+    await using store = await open(file);
+    await skipMany(store);
+    const saved: [string, number][] = [];
+    const kept = keeping(store, (name, { position }) => {
+      saved.push([name, position]);
+      return Promise.resolve();
+    });
+    await using projector = await startProjector(kept);
+    expect(saved).toEqual(PROJECTION_NAMES.map((name) => [name, MANY]));
+    expect(skippedOf(projector)).toBe(MANY);
+  });
+
+  test("that a full disk does not take stop nothing", async () => {
+    await using store = await open();
+    let refused = 0;
+    const full = keeping(store, () => {
+      refused++;
       return Promise.reject(new StoreFull());
-    };
-    await using projector = await startProjector({ ...store, snapshots: { load, save } });
+    });
+    await skipMany(store);
+    await using projector = await startProjector(full);
+    await skipMany(store);
     await projector.until(await skip(store));
-    expect(skippedOf(projector)).toBe(MANY + 1);
-    expect(saves).toBeGreaterThan(0);
+    expect(skippedOf(projector)).toBe(2 * MANY + 1);
+    expect(refused).toBeGreaterThan(PROJECTION_NAMES.length);
   });
 });

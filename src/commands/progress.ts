@@ -12,8 +12,8 @@ const WIDTH = 30;
 /** Redrawing more often costs time and tells nobody more. */
 const REDRAW_MS = 100;
 
-/** Draws on stderr, and only on a terminal: a script's output stays clean. */
-export function startProgress({ interactive, err }: Terminal, what: string, total: number): Progress {
+/** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */
+export function startProgress({ interactive, err }: Terminal, what: string, total: number, from = 0): Progress {
   if (!interactive) return { update() {}, end() {} };
   const startedAt = performance.now();
   let drawnAt = 0;
@@ -22,7 +22,7 @@ export function startProgress({ interactive, err }: Terminal, what: string, tota
       const now = performance.now();
       if (now - drawnAt < REDRAW_MS && done < total) return;
       drawnAt = now;
-      err(`\r${line(what, done, total, (now - startedAt) / 1000)}`);
+      err(`\r${line(what, done, total, (now - startedAt) / 1000, from)}`);
     },
     end() {
       err("\r\x1b[K");
@@ -31,10 +31,10 @@ export function startProgress({ interactive, err }: Terminal, what: string, tota
 }
 
 /** The bar, the rate and the time left. */
-export function line(what: string, done: number, total: number, seconds: number): string {
+export function line(what: string, done: number, total: number, seconds: number, from = 0): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const bar = "█".repeat(Math.round(share * WIDTH)).padEnd(WIDTH, "░");
-  const rate = seconds > 0 ? done / seconds : 0;
-  const left = rate > 0 ? `${Math.ceil((total - done) / rate)} s left` : "";
+  const rate = seconds > 0 ? (done - from) / seconds : 0;
+  const left = rate > 0 ? `${Math.ceil(Math.max(0, total - done) / rate)} s left` : "";
   return `${what} ${bar} ${Math.floor(share * 100)} % · ${Math.round(rate).toLocaleString("en")}/s ${left}`;
 }

@@ -1,19 +1,20 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
-import type { Recipient } from "../../events/outreach.ts";
-import { findContact, type Contact } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contacts.ts";
 import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { parseRecipients, type RecipientsFile, type RecipientsFormat } from "../outreach/recipients-file.ts";
 import { openLog } from "../parts.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { showContacts } from "./contacts.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { recipientOf } from "./person.ts";
 import { startProgress } from "./progress.ts";
-import { printable, table } from "./table.ts";
+import { printable } from "./table.ts";
 
 export const recipients: Command = {
   summary: "import, list, suppress or retry recipients",
   help: `reachlog recipients import FILE.csv|.json|.jsonl   add or update recipients
-reachlog recipients list [--json]                     everybody known, and how far we got
+reachlog recipients list [--json]                     everybody known: as reachlog contacts
 reachlog recipients suppress HANDLE                   never write to this person
 reachlog recipients retry HANDLE                      allow one more try after a failure
 
@@ -27,7 +28,7 @@ All of them work beside a running service.
   async run(args, terminal) {
     const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
     const [action, subject] = positionals;
-    if (action === "list") return list(terminal, values.json);
+    if (action === "list") return showContacts(terminal, { json: values.json });
     if (subject === undefined)
       throw new UsageError("recipients wants import FILE, list, suppress HANDLE or retry HANDLE");
     if (action === "import") return importFile(terminal, subject);
@@ -75,19 +76,6 @@ function formatOf(path: string): RecipientsFormat {
   throw new UsageError("recipients import wants a file that ends in .csv, .json or .jsonl");
 }
 
-async function list(terminal: Terminal, asJson: boolean): Promise<number> {
-  await using stack = new AsyncDisposableStack();
-  const { projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
-  const people = [...projector.state("contacts").people.values()];
-  if (asJson) for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
-  else terminal.out(table(["username", "id", "basis", "status", "told skips"], people.map(row)));
-  return EXIT.ok;
-}
-
-function row({ username, id, basis, status, suppressed, skipped }: Contact): string[] {
-  return [username ?? "", id ?? "", basis, suppressed ? "suppressed" : status, skipped.join(", ")];
-}
-
 async function mark(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
   const who = recipientOf(subject);
   await using stack = new AsyncDisposableStack();
@@ -108,13 +96,4 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
       : `${printable(subject)} is tried again in the next run\n`,
   );
   return EXIT.ok;
-}
-
-/** A person as an operator names them: `@handle`, a handle, a profile's address, or a numeric id. */
-function recipientOf(subject: string): Recipient {
-  if (/^\d{16,19}$/.test(subject)) return { id: subject };
-  const parsed = parseRecipients(JSON.stringify([{ username: subject }]), "json");
-  const username = parsed.rows[0]?.recipient.username;
-  if (username === undefined) throw new UsageError(parsed.refused[0]?.reason ?? "that is no handle");
-  return { username };
 }

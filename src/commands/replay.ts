@@ -1,73 +1,70 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { differences } from "../differences.ts";
+import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { startProgress } from "./progress.ts";
+import { startProgress, type Progress } from "./progress.ts";
+import { rebuild, type Rebuilt } from "./replay/rebuild.ts";
 import { printable } from "./table.ts";
 
 export const replay: Command = {
   summary: "rebuild projections from the log and say what changed",
-  help: `reachlog replay [--projection NAME] [--json]
+  help: `reachlog replay [--projection NAME] [--restart] [--json]
 
-Folds the whole log anew, beside a running service, compares the result with the
-stored snapshot at the snapshot's own position, and stores the new state. Exit
-code 1 when something differed (it is mended then).
+Folds the log anew from its first event, in one pass for all projections and in a
+process of its own: a service goes on serving, and takes the new states over when
+they are ready. Compares each with its stored snapshot, at the snapshot's own
+position. Exit code 1 when something differed (it is mended then).
+
+Interrupted, it exits 75 (unless it is killed), and the next replay goes on from
+where the work was last kept.
 
   --projection NAME   one of ${PROJECTION_NAMES.join(", ")}
+  --restart           begin at the first event, whatever an earlier replay has kept
   --json              one JSON object for each projection
 `,
   async run(args, terminal) {
-    const { values } = parse(args, { projection: { type: "string" }, json: { type: "boolean", default: false } });
-    const names = PROJECTION_NAMES.filter((name) => values.projection === undefined || values.projection === name);
-    if (names.length === 0) throw new UsageError(`there is no projection "${printable(values.projection ?? "")}"`);
+    const { values } = parse(args, {
+      projection: { type: "string" },
+      restart: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+    });
+    const names = namesOf(values.projection);
     await using store = await openExistingLog(configOf(terminal));
-    let differing = 0;
-    for (const name of names) {
-      const report = await rebuild(store, name, terminal);
-      if (report.differences !== null && report.differences.length > 0) differing++;
-      terminal.out(values.json ? `${JSON.stringify(report)}\n` : told(report));
+    const told = tell(terminal, names);
+    const rebuilt = await rebuild(store, names, { restart: values.restart, signal: terminal.signal, ...told });
+    told.end();
+    if (rebuilt === undefined) {
+      terminal.err("interrupted; the next replay goes on from here\n");
+      return EXIT.temporary;
     }
-    return differing === 0 ? EXIT.ok : EXIT.fault;
+    for (const report of rebuilt) terminal.out(values.json ? `${JSON.stringify(report)}\n` : lineOf(report));
+    return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
   },
 };
 
-interface Report {
-  readonly projection: ProjectionName;
-  /** Events folded. */
-  readonly events: number;
-  readonly position: number;
-  /** Where the snapshot and the log disagree; null: there was no snapshot to compare with. */
-  readonly differences: readonly string[] | null;
+function namesOf(wanted: string | undefined): readonly ProjectionName[] {
+  const names = PROJECTION_NAMES.filter((name) => wanted === undefined || wanted === name);
+  if (names.length === 0) throw new UsageError(`there is no projection "${printable(wanted ?? "")}"`);
+  return names;
 }
 
-async function rebuild(store: EventStore<Event>, name: ProjectionName, terminal: Terminal): Promise<Report> {
-  const projection = projectionOf(name);
-  const { position } = await store.head();
-  const snapshot = await store.snapshots.load(name);
-  const comparable = snapshot?.version === projection.version ? snapshot : undefined;
-  const progress = startProgress(terminal, name, position);
-  let state = projection.initial();
-  let shadow: string | undefined;
-  let events = 0;
-  for await (const event of store.read({ types: projection.types, to: position })) {
-    if (comparable !== undefined && shadow === undefined && event.position > comparable.position)
-      shadow = encodeState(state);
-    state = projection.evolve(state, event);
-    events++;
-    progress.update(event.position);
-  }
-  progress.end();
-  const rebuilt = encodeState(state);
-  const compared =
-    comparable === undefined ? null : differences(decodeState(comparable.state), decodeState(shadow ?? rebuilt));
-  await store.snapshots.save(name, { version: projection.version, position, state: rebuilt });
-  return { projection: name, events, position, differences: compared };
+/** Shows on stderr where the work is. */
+function tell(terminal: Terminal, names: readonly ProjectionName[]) {
+  let progress: Progress | undefined;
+  return {
+    onBegin(from: number, to: number): void {
+      if (from > 0) terminal.err(`going on from position ${from}, where an earlier replay was interrupted\n`);
+      progress = startProgress(terminal, names.length === 1 ? (names[0] ?? "") : "projections", to, from);
+    },
+    onProgress(position: number): void {
+      progress?.update(position);
+    },
+    end(): void {
+      progress?.end();
+    },
+  };
 }
 
-function told({ projection, events, position, differences: found }: Report): string {
+function lineOf({ projection, events, position, differences: found }: Rebuilt): string {
   const outcome =
     found === null
       ? "built anew, there was no snapshot to compare with"

@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 
 export const serve: Command = {
   summary: "run the service",
-  help: `reachlog serve
+  help: `reachlog serve [--accept-loss]
 
 Runs the service with the configuration of the environment (and .env). Every
 setting is listed in .env.example; all faults are told at once.
@@ -14,15 +14,21 @@ Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
 ends between two messages, dispatches in flight are settled; at the latest after
 SHUTDOWN_SECONDS.
 
+The service keeps a signed checkpoint of the log's head beside the log. It does
+not start (78) when the log does not hold what the checkpoint knew: its end was
+lost, or its history altered. With --accept-loss it goes on with what is left,
+and appends an event that says so.
+
 Exit codes: 0 stopped, 70 the log failed (start again), 75 another service owns
-the log, 78 the configuration is wrong.
+the log, 78 the configuration is wrong, or the log is not what its checkpoint
+knew.
 `,
   async run(args, terminal) {
-    parse(args, {});
+    const { values } = parse(args, { "accept-loss": { type: "boolean", default: false } });
     const config = configOf(terminal);
     const log = createLogger(config.logLevel, terminal.err, Date.now);
     for (const warning of config.warnings) log.warn(warning);
-    const service = await startService(config, log);
+    const service = await startService(config, log, { acceptLoss: values["accept-loss"] });
     return untilStopped(service, config, terminal);
   },
 };

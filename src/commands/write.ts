@@ -1,11 +1,15 @@
 import { writeSync } from "node:fs";
 
+/** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
+const EXIT_CLOSED_PIPE = 141;
+
 /** Pause before a full pipe is tried again. */
 const FULL_PIPE_WAIT_MS = 5;
 
 /**
  * Writes all of `text`, waiting for a slow reader: an exit right after it loses nothing, and an export of any length
- * needs no memory. A reader that left (`| head`) ends the process quietly.
+ * needs no memory. A reader that left (`| head`) ends the process quietly, but not as a success: not all
+ * of it was written.
  */
 export function writeAll(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -14,7 +18,7 @@ export function writeAll(descriptor: number, text: string): void {
       at += writeSync(descriptor, bytes, at);
     } catch (fault) {
       const { code } = fault as NodeJS.ErrnoException;
-      if (code === "EPIPE") process.exit(0);
+      if (code === "EPIPE") process.exit(EXIT_CLOSED_PIPE);
       if (code !== "EAGAIN") throw fault;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
     }

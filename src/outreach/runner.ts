@@ -45,7 +45,10 @@ export interface TriggerRequest {
 
 export interface Runner extends AsyncDisposable {
   trigger(request: TriggerRequest): Promise<Triggered>;
-  /** Closes the run of a dead process, after settling what it left in doubt. `steal`: its lease needs no waiting for. */
+  /**
+   * Closes the run of a dead process, after settling what it left in doubt; tried until the log takes it or the runner
+   * stops. `steal`: its lease needs no waiting for.
+   */
   recover(options: { readonly steal: boolean }): Promise<void>;
 }
 
@@ -56,6 +59,9 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "sender_restricted",
   "missing_scope",
 ]);
+
+/** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
+const RECOVERY_RETRY_MS = 5_000;
 
 /** Whoever holds the lease starts a run within a moment; how often and how long its start is waited for. */
 const START_POLL_MS = 50;
@@ -77,6 +83,21 @@ export function createRunner(context: OutreachContext): Runner {
     if (lease !== undefined) await recoverUnder(lease);
   };
 
+  /** Closes a run that no process performs any more, however long the log refuses it: nobody else would unasked. */
+  const recoverUntilClosed = async (steal: boolean): Promise<void> => {
+    const dead = context.projector.state("run").current?.run_id;
+    for (;;) {
+      try {
+        await recover(steal);
+      } catch (fault) {
+        context.log.error("a dead run could not be closed", faultFields(fault));
+      }
+      if (dead === undefined || context.projector.state("run").current?.run_id !== dead) return;
+      await context.sleep(RECOVERY_RETRY_MS, works.signal);
+      if (works.stopped()) return;
+    }
+  };
+
   const startUnder = async (lease: RunLease, runId: string, request: TriggerRequest): Promise<Triggered> => {
     const { dryRun, cause } = request;
     const first = await appendStart(context, lease, runId, request);
@@ -86,8 +107,9 @@ export function createRunner(context: OutreachContext): Runner {
     }
     const run: RunContext = { ...context, runId, cause, fence: lease.fence, signal: lease.signal };
     const done = works.start("a run", lease, () => perform(run, lease, dryRun));
-    // A run that died of a fault is closed at once, where that can be done: nobody else would before the next trigger.
-    void works.track(done.then((report) => (report === undefined && !works.stopped() ? recover(false) : undefined)));
+    void works.track(
+      done.then((report) => (report === undefined && !works.stopped() ? recoverUntilClosed(false) : undefined)),
+    );
     return { kind: "started", run_id: runId, done };
   };
 
@@ -98,8 +120,13 @@ export function createRunner(context: OutreachContext): Runner {
     const lease = await takeRunLeaseOrLearn(context, runId);
     if ("kind" in lease) return lease;
     try {
-      // Another instance may have made the last run.
+      // Another instance may have made the last run, and used up the day while the lease was waited for.
       await catchUp(context);
+      const refusedNow = await refuse(context, request.dryRun, request.cause);
+      if (refusedNow !== undefined) {
+        await lease[Symbol.asyncDispose]();
+        return refusedNow;
+      }
       if (context.projector.state("run").current === null) return await startUnder(lease, runId, request);
     } catch (fault) {
       await lease[Symbol.asyncDispose]();
@@ -115,7 +142,7 @@ export function createRunner(context: OutreachContext): Runner {
       if (works.stopped()) throw new StoreClosed();
       return works.track(trigger(request));
     },
-    recover: ({ steal }) => recover(steal),
+    recover: ({ steal }) => works.track(recoverUntilClosed(steal)),
     [Symbol.asyncDispose]: works.stop,
   };
 }
@@ -124,7 +151,8 @@ export function createRunner(context: OutreachContext): Runner {
 function createWorks({ log }: OutreachContext) {
   const leases = new Set<RunLease>();
   const pending = new Set<Promise<unknown>>();
-  let stopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
 
   const track = <T>(work: Promise<T>): Promise<T> => {
     pending.add(work);
@@ -134,13 +162,15 @@ function createWorks({ log }: OutreachContext) {
   };
 
   return {
-    stopped: () => stopped,
+    /** Aborts when all work has to end. */
+    signal,
+    stopped: () => signal.aborted,
     /** Lets a stop wait for work that holds no lease yet. */
     track,
     /** Does the work and releases the lease; a fault is logged and answered as undefined. */
     start<T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> {
       leases.add(lease);
-      if (stopped) lease.end("stopped");
+      if (signal.aborted) lease.end("stopped");
       const end = (async () => {
         try {
           return await work();
@@ -155,7 +185,7 @@ function createWorks({ log }: OutreachContext) {
       return track(end);
     },
     async stop(): Promise<void> {
-      stopped = true;
+      stopping.abort();
       for (const lease of leases) lease.end("stopped");
       // A trigger that was under way may have started a run meanwhile.
       while (pending.size > 0) await Promise.allSettled(pending);

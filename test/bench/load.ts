@@ -1,51 +1,62 @@
 /**
  * A load client in a process of its own: keeps `connections` sockets busy with one prepared POST each for a while, and
  * prints what it saw as JSON. Raw sockets, so that the client costs less than what it measures.
- * Arguments: URL, connections, seconds, body.
+ * Arguments: URL, connections, seconds, body, and requests a second in all (without: as many as there are answers).
  */
 import { connect, type Socket } from "node:net";
 
-const [target = "", connections = "1", seconds = "1", body = ""] = process.argv.slice(2);
+const [target = "", connections = "1", seconds = "1", body = "", rate = "0"] = process.argv.slice(2);
 const url = new URL(target);
 const request = Buffer.from(
   `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
 );
+/** Between two requests of one connection; 0: the next one leaves at once. */
+const intervalMs = Number(rate) > 0 ? (Number(connections) / Number(rate)) * 1000 : 0;
 const latencies: number[] = [];
 let failures = 0;
-const until = performance.now() + Number(seconds) * 1000;
+const start = performance.now();
+const until = start + Number(seconds) * 1000;
 
-await Promise.all(Array.from({ length: Number(connections) }, () => drive()));
+await Promise.all(Array.from({ length: Number(connections) }, (_, index) => drive(index)));
 
 latencies.sort((a, b) => a - b);
 const at = (share: number): number =>
   latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-console.log(
-  JSON.stringify({ perSecond: latencies.length / Number(seconds), p50Ms: at(0.5), p99Ms: at(0.99), failures }),
-);
+const requests = latencies.length;
+const perSecond = requests / Number(seconds);
+console.log(JSON.stringify({ requests, perSecond, p50Ms: at(0.5), p99Ms: at(0.99), failures }));
 process.exit(0);
 
-/** One connection: the next request leaves when the last answer is complete. */
-function drive(): Promise<void> {
+/** One connection: the next request leaves when the last answer is complete and its time has come. */
+function drive(index: number): Promise<void> {
   return new Promise((resolve) => {
+    let dueAt = start + (index / Number(connections)) * intervalMs;
     let sentAt = 0;
     let answer = "";
-    const socket: Socket = connect(Number(url.port), url.hostname, send);
+    const socket: Socket = connect(Number(url.port), url.hostname, sendWhenDue);
     socket.setNoDelay(true);
     socket.setEncoding("latin1");
     socket.on("data", (chunk: string) => {
       answer += chunk;
       if (!isComplete(answer)) return;
-      if (answer.startsWith("HTTP/1.1 2")) latencies.push(performance.now() - sentAt);
+      if (answer.startsWith("HTTP/1.1 202")) latencies.push(performance.now() - sentAt);
       else failures++;
       answer = "";
-      if (performance.now() < until) send();
-      else socket.end(resolve);
+      dueAt += intervalMs;
+      sendWhenDue();
     });
     socket.on("error", () => {
       failures++;
       resolve();
     });
+
+    function sendWhenDue(): void {
+      const now = performance.now();
+      if (Math.max(now, dueAt) >= until) socket.end(resolve);
+      else if (now >= dueAt) send();
+      else setTimeout(send, dueAt - now);
+    }
 
     function send(): void {
       sentAt = performance.now();

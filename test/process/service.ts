@@ -15,6 +15,8 @@ export interface World extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
+  /** Starts one command; it is killed with the world at the latest. */
+  start(args: readonly string[], more?: Record<string, string>): Running["process"];
   /** Starts `reachlog serve` and waits until it listens. */
   serve(more?: Record<string, string>): Promise<Running>;
   /** Runs one command to its end. */
@@ -46,7 +48,7 @@ export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): P
     SEND_SPACING_SECONDS: "0",
     IN_DOUBT_SETTLE_SECONDS: "1",
   };
-  const spawn = (args: readonly string[], more: Record<string, string> = {}) => {
+  const start: World["start"] = (args, more = {}) => {
     const child = Bun.spawn([process.execPath, MAIN, ...args], {
       // The folder holds no .env, so nothing of the machine's own configuration gets in.
       cwd: directory,
@@ -61,9 +63,10 @@ export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): P
     directory,
     sandbox,
     env,
-    serve: (more) => untilListening(spawn(["serve"], more)),
+    start,
+    serve: (more) => untilListening(start(["serve"], more)),
     async command(...args) {
-      const child = spawn(args);
+      const child = start(args);
       const [out, err, code] = await Promise.all([
         new Response(child.stdout).text(),
         new Response(child.stderr).text(),
@@ -85,7 +88,8 @@ export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): P
   };
 }
 
-async function untilListening(child: Running["process"]): Promise<Running> {
+/** Rejects with what the service wrote when it ends before it listens. */
+export async function untilListening(child: Running["process"]): Promise<Running> {
   let seen = "";
   const listening = Promise.withResolvers<string>();
   void (async () => {

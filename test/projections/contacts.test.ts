@@ -221,7 +221,7 @@ test("whatever happened, every way to a person leads to one, and the counts are 
       }
       expect(state.fields).toEqual(counts);
     }),
-    { numRuns: 300 },
+    { numRuns: 1_000 },
   );
 });
 
@@ -241,6 +241,6 @@ test("whatever happened, nobody who was suppressed by id, or has our message, is
         }
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 1_000 },
   );
 });

@@ -73,6 +73,24 @@ describe("a settled dispatch", () => {
     expect(pendingOf(chat)).toBe(0);
   });
 
+  test("is remembered by itself only while the lane's account is not past it", () => {
+    const log = testLog();
+    const [a, b, c, d, e] = [click(log), click(log), click(log), click(log), click(log)];
+    const kept = () => [...given(log).chat.lanes.clicks.above.keys()];
+    for (const owed of [c, b, e]) delivered(log, owed, { settledBelow: a });
+    expect(kept()).toEqual([c, b, e]);
+    delivered(log, a, { settledBelow: d });
+    expect(kept()).toEqual([e]);
+    delivered(log, d, { settledBelow: e + 1 });
+    expect(kept()).toEqual([]);
+    const [f, g] = [click(log), click(log)];
+    click(log);
+    delivered(log, g, { settledBelow: f });
+    expect(kept()).toEqual([g]);
+    delivered(log, f, { settledBelow: g + 1 });
+    expect(kept()).toEqual([]);
+  });
+
   test.each(["same", "other"])("counts once, though the %s outcome is told again", (kind) => {
     const log = testLog();
     const owed = click(log);
@@ -182,7 +200,7 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
         });
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 1_000 },
   );
 });
 

@@ -6,7 +6,7 @@ import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { histories } from "./history.ts";
 
-const RUNS = { numRuns: 300 };
+const RUNS = { numRuns: 1_000 };
 
 describe.each(PROJECTION_NAMES)("%s", (name) => {
   const projection = projectionOf(name);

@@ -58,6 +58,8 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("TokenRefreshed", { user_id: user.id, expires_at }),
     (dice) => log.add("TokenRefreshFailed", { user_id: user.id, reason: "refused", dead: dice.once(2) }),
     () => log.add("AccountUnlinked", { user_id: user.id, revoked: true }),
+    () => log.add("LogLossAccepted", { reason: "lost_tail", found_position: log.events.length, found_hash: "h" }),
+    () => log.add("ProjectionRebuilt", { projection: "stats", version: 1, position: log.events.length }),
     () => log.add("RequestAnswered", { digest: "d", status: 202, headers: { "content-type": "x" }, body: "{}" }),
   ];
 }

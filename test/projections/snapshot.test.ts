@@ -23,7 +23,7 @@ test("a state of JSON values and Maps comes back equal, with its Maps in their o
       expect(back).toEqual(value);
       expect(encodeState(back)).toBe(text);
     }),
-    { numRuns: 500 },
+    { numRuns: 1_000 },
   );
 });
 

@@ -15,7 +15,7 @@ test("the counts are those of the events, over all runs", () => {
         failed: count("DirectMessageFailed"),
       });
     }),
-    { numRuns: 200 },
+    { numRuns: 1_000 },
   );
 });
 

@@ -71,3 +71,66 @@ export class StoreOwned extends Error {
 export class StoreUnusable extends Error {
   override readonly name = "StoreUnusable";
 }
+
+/** Why a log is not the one in which a cursor was, or not any more. */
+export type CursorRefusal = "other-store" | "beyond-head" | "unknown-epoch" | "epoch-ended";
+
+/**
+ * The cursor is of another log, or of another continuation of this one: the log was restored from a backup, say, and
+ * what the consumer saw after it is lost. Whoever went on by position alone would miss other events unnoticed.
+ */
+export class CursorRefused extends Error {
+  override readonly name = "CursorRefused";
+  readonly reason: CursorRefusal;
+  constructor(reason: CursorRefusal, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** A snapshot holds more than the log: the log has lost its end. */
+export class SnapshotAhead extends Error {
+  override readonly name = "SnapshotAhead";
+  constructor(snapshot: string, position: number, head: number) {
+    super(`the snapshot ${snapshot} is of position ${position}, but the log ends at ${head}: it has lost events`);
+  }
+}
+
+/** An event to be imported does not fit; nothing was imported. */
+export class ImportRefused extends Error {
+  override readonly name = "ImportRefused";
+  /** Where the log would have gone on. */
+  readonly position: number;
+  constructor(position: number, reason: string) {
+    super(`position ${position}: ${reason}`);
+    this.position = position;
+  }
+}
+
+/** There is something already where a new log, or a copy of one, is to be put. Nothing was touched. */
+export class TargetTaken extends Error {
+  override readonly name = "TargetTaken";
+}
+
+/** A copy of the log is damaged, and so is the log probably: the copy was not kept. */
+export class BackupFailed extends Error {
+  override readonly name = "BackupFailed";
+}
+
+/** `malformed`: no checkpoint; `signature`: not signed by the key. */
+export type CheckpointRefusal = "malformed" | "signature";
+
+/** A checkpoint proves nothing. */
+export class CheckpointRefused extends Error {
+  override readonly name = "CheckpointRefused";
+  readonly reason: CheckpointRefusal;
+  constructor(reason: CheckpointRefusal, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The key of the checkpoints cannot be used: others can read it, or it is no Ed25519 key. */
+export class SigningKeyRefused extends Error {
+  override readonly name = "SigningKeyRefused";
+}

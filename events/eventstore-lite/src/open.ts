@@ -1,17 +1,22 @@
 import { resolve } from "node:path";
+import { readEpochs } from "./epoch/epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
+import { readHashAt } from "./read/hash-at.ts";
 import { readHead } from "./read/head.ts";
-import { readEvents } from "./read/read.ts";
+import { oneByOne } from "./read/one-by-one.ts";
+import { readBatches, readFolded } from "./read/read.ts";
 import { loadSnapshot } from "./read/snapshot.ts";
-import { createDecode, identityCodec } from "./recorded.ts";
+import { createTypeNames } from "./read/type-names.ts";
+import { createDecode, createDecodeFolded, identityCodec } from "./recorded.ts";
 import { backupTo } from "./sqlite/backup.ts";
 import { openReader } from "./sqlite/connections.ts";
+import { refuseLeftBehind } from "./sqlite/left-behind.ts";
 import { takeOwnership } from "./sqlite/ownership.ts";
 import { createPrivateFile } from "./sqlite/private-file.ts";
 import type { Codec, EventStore, Leases, NewEvent } from "./store.ts";
 import { createLive } from "./subscribe/live.ts";
-import { verifyLog } from "./verify.ts";
+import { createVerifier } from "./verify.ts";
 import { prepareAppend } from "./writer/prepare.ts";
 import { createQueue, type Queue } from "./writer/queue.ts";
 import { startThread } from "./writer/start-thread.ts";
@@ -42,14 +47,23 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
 
   await using opening = new AsyncDisposableStack();
   createPrivateFile(file);
+  opening.defer(refuseLeftBehind(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
   const thread = await startThread(
     { file, databaseBytesMax: limits.databaseBytes },
-    { onReply: (reply) => queue.onReply(reply), onCrash: (error) => queue.onCrash(error) },
+    {
+      onReply: (reply) => queue.onReply(reply),
+      onNotice: ({ position }) => live.onOthers(position),
+      onCrash: (error) => queue.onCrash(error),
+    },
   );
   opening.defer(() => thread.terminate());
   const reader = createDatabaseReader(openReader(file));
+  const verifier = createVerifier(file, reader);
+  const epochs = readEpochs(reader, thread.storeId);
   const decode = createDecode(codec);
+  const decodeStored = createDecode(identityCodec());
+  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
   const live = createLive(reader, decode);
   const queue = createQueue({
     limits,
@@ -61,20 +75,28 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
+  opening.defer(() => verifier.close());
   opening.defer(() => live.close());
   const resources = opening.move();
 
   return {
     id: thread.storeId,
+    epoch: epochs.current,
+    cursor: epochs.cursor,
+    after: epochs.after,
     failed: queue.failed,
     // Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough.
     append: (stream, events, appendOptions = {}) =>
       attempt(() => queue.append(prepareAppend(stream, events, appendOptions, codec, limits))),
-    read: (query = {}) => readEvents(reader, decode, query),
-    subscribe: (query) => live.subscribe(query),
+    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
+    subscribeBatches: (query) => live.subscribe(query),
     head: () => attempt(() => readHead(reader)),
-    verify: (range = {}) => verifyLog(reader, range),
-    backup: (target) => backupTo(file, resolve(target)),
+    hashAt: (position) => attempt(() => readHashAt(reader, position)),
+    verify: (options) => verifier.verify(options),
+    backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),
     snapshots: {
       load: (name) => attempt(() => loadSnapshot(reader, name)),
       async save(name, snapshot) {

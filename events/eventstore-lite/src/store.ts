@@ -25,6 +25,11 @@ export type Recorded<E extends NewEvent> = E & {
   readonly hash: string;
 };
 
+/** What a projection folds of an event: all but what auditors need. Reading this is much faster than the whole event. */
+export type Folded<E extends NewEvent> = E extends NewEvent
+  ? Pick<E, "type" | "data"> & Pick<Recorded<E>, "position" | "version" | "time">
+  : never;
+
 /** `none`: the stream is empty; `exists`: it is not; a number: its version is that (0 = empty). */
 export type ExpectedVersion = "any" | "none" | "exists" | number;
 
@@ -64,6 +69,14 @@ export interface Query {
   readonly limit?: number;
 }
 
+/** How far a consumer is: up to and including `position`, in that log, in that of its lives. */
+export interface Cursor {
+  readonly store: string;
+  readonly epoch: string;
+  /** 0 before the first event. */
+  readonly position: number;
+}
+
 export interface SubscribeQuery {
   readonly stream?: string;
   readonly types?: readonly string[];
@@ -96,7 +109,15 @@ export interface Snapshot {
   readonly state: string;
 }
 
+/** A copy that was found whole. */
+export interface Backup {
+  /** Of the copy. */
+  readonly head: Head;
+  readonly bytes: number;
+}
+
 export interface Snapshots {
+  /** Throws {@link SnapshotAhead} when the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
   save(name: string, snapshot: Snapshot): Promise<void>;
 }
@@ -127,16 +148,39 @@ export interface Leases {
 export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposable {
   /** Identifies this log for its whole life; copies made by `backup` keep it. */
   readonly id: string;
+  /** Identifies this continuation of the log: a copy made by `backup` begins one of its own when it is first opened. */
+  readonly epoch: string;
+  /** What a consumer keeps that is done with all events up to `position`. */
+  cursor(position: number): Cursor;
+  /**
+   * Where the consumer with this cursor goes on: `subscribe({ from: store.after(cursor), signal })`. Throws
+   * {@link CursorRefused} when what it has seen is not what this log holds, say because the log was restored from a backup.
+   */
+  after(cursor: Cursor): number;
   /** Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). */
   append(stream: string, events: readonly E[], options?: AppendOptions): Promise<Appended>;
   read(query?: Query): AsyncIterable<Recorded<E>>;
+  /** As `read`, many events at a time, and of each only what a fold needs. */
+  readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
+  /** Reads events as they were stored, which is what the hashes cover: neither upcast nor checked. */
+  readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;
   /** Catch-up, then live: every matching event from `from` on, in order, none twice, until `signal` aborts. */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
+  /** As `subscribe`, with all that is there at a time; never an empty batch. */
+  subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   head(): Promise<Head>;
-  /** Recomputes the hash chain over [from, to]; names the first position that does not fit. */
+  /** The hash of one event as the log holds it; undefined when it holds none there. Of position 0 it is 64 zeros. */
+  hashAt(position: number): Promise<string | undefined>;
+  /**
+   * Recomputes the hash chain over [from, to], as far as the log goes at the start; names the first position that does
+   * not fit. Other work goes on meanwhile. `onProgress` gets the events found good so far, in whatever order.
+   */
   verify(options?: { from?: number; to?: number; onProgress?: (checked: number) => void }): Promise<Verification>;
-  /** Writes a consistent copy of the live log to a new file. */
-  backup(file: string): Promise<void>;
+  /**
+   * Writes a consistent copy of the live log to a new file, which has its name only once it is found whole and fsynced.
+   * Throws {@link TargetTaken} or {@link BackupFailed}.
+   */
+  backup(file: string, options?: { onProgress?: (checked: number) => void }): Promise<Backup>;
   /** Resolves (never rejects) with the fault after which this store acknowledges nothing more. */
   readonly failed: Promise<Error>;
   readonly snapshots: Snapshots;
@@ -149,4 +193,6 @@ export interface Codec<E extends NewEvent> {
   encode(event: E): NewEvent;
   /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */
   decode(stored: Recorded<NewEvent>): Recorded<E>;
+  /** The data alone of {@link Codec.decode}; `meta` is JSON, so that it need not be parsed where a glance is enough. */
+  decodeData(stored: { readonly position: number; readonly type: string; readonly data: unknown; readonly meta: string }): unknown;
 }

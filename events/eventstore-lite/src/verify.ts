@@ -1,98 +1,83 @@
-import { createBoundedCache } from "./bounded-cache.ts";
-import { CANONICAL_SQL, createLink, GENESIS_HASH } from "./chain.ts";
+import { StoreClosed } from "./errors.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 import { readHead } from "./read/head.ts";
 import { nextTurn } from "./read/next-turn.ts";
+import { openReader } from "./sqlite/connections.ts";
 import type { Verification } from "./store.ts";
+import { checkRange } from "./verify/check.ts";
+import { checkInThreads, RANGE_EVENTS } from "./verify/crew.ts";
+import type { Fault, Range } from "./verify/range.ts";
 
-/** Events checked in one turn of the event loop: about two milliseconds. */
-const CHUNK_EVENTS = 512;
-
-/** Streams whose version is remembered between their events; of others the event before is looked up. */
-const STREAMS_REMEMBERED_MAX = 16_384;
-
-const SELECT_LINKS = `
-  SELECT e.position, e.stream, e.version, e.time, lower(hex(e.hash)) AS hash, ${CANONICAL_SQL} AS canonical
-  FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
-  WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
-
-interface LinkRow {
-  readonly position: number;
-  readonly stream: number;
-  readonly version: number;
-  readonly time: number;
-  readonly hash: string;
-  readonly canonical: string;
-}
-
-interface VerifyOptions {
+export interface VerifyOptions {
   readonly from?: number;
   readonly to?: number;
   readonly onProgress?: (checked: number) => void;
 }
 
-/**
- * Recomputes the chain over [from, to], and checks that positions and versions have no gaps and times never fall.
- * A log whose last events were cut off is whole in itself: only a head kept elsewhere can show that.
- */
-export async function verifyLog(
-  reader: DatabaseReader,
-  { from = 1, to = Infinity, onProgress }: VerifyOptions,
-): Promise<Verification> {
-  const head = readHead(reader);
-  const first = Math.max(1, from);
-  const last = Math.min(to, head.position);
-  const check = createCheck(reader, first);
-  let checked = 0;
-  for (let low = first; low <= last; low += CHUNK_EVENTS) {
-    const high = Math.min(last, low + CHUNK_EVENTS - 1);
-    const rows = reader.all(SELECT_LINKS, low, high) as unknown as LinkRow[];
-    for (let position = low; position <= high; position += 1) {
-      const reason = check(position, rows[position - low]);
-      if (reason !== undefined) return { ok: false, checked, head, fault: { position, reason } };
-      checked += 1;
-    }
-    onProgress?.(checked);
-    await nextTurn();
+export interface Verifier {
+  /**
+   * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
+   * and times never fall. A log whose last events were cut off is whole in itself: only a head kept elsewhere shows that.
+   */
+  verify(options?: VerifyOptions): Promise<Verification>;
+  /** What is being verified is refused with {@link StoreClosed}. */
+  close(): Promise<void>;
+}
+
+export function createVerifier(file: string, reader: DatabaseReader): Verifier {
+  const closing = new AbortController();
+  const running = new Set<Promise<Verification>>();
+
+  async function verify({ from = 1, to = Infinity, onProgress }: VerifyOptions): Promise<Verification> {
+    const head = readHead(reader);
+    const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
+    let checked = 0;
+    const onChecked = (events: number): void => {
+      checked += events;
+      onProgress?.(checked);
+    };
+    const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
+    const fault = await check(file, range, onChecked, closing.signal);
+    if (closing.signal.aborted) throw new StoreClosed();
+    // Whatever lies before the first fault was found good, in whatever order.
+    return fault ? { ok: false, checked: fault.position - range.first, head, fault } : { ok: true, checked, head };
   }
-  return { ok: true, checked, head };
-}
 
-/** Makes the function that checks one event after the other, starting at `first`, and names what is wrong. */
-function createCheck(
-  reader: DatabaseReader,
-  first: number,
-): (position: number, row: LinkRow | undefined) => string | undefined {
-  const link = createLink();
-  const isNextVersion = createVersionCheck(reader);
-  const before = reader.get("SELECT hash, time FROM events WHERE position = ?", first - 1);
-  let previousHash = before ? (before["hash"] as Uint8Array) : GENESIS_HASH;
-  let previousTime = Number(before?.["time"] ?? 0);
-
-  return (position, row) => {
-    if (row?.position !== position) return "the event is missing";
-    const hash = link(previousHash, row.canonical);
-    if (hash.toString("hex") !== row.hash) return "the hash does not follow from the event and its predecessor";
-    if (row.time < previousTime) return "the time is before that of its predecessor";
-    if (!isNextVersion(row)) return "the version does not follow on the one before it in its stream";
-    previousHash = hash;
-    previousTime = row.time;
-    return undefined;
+  return {
+    async verify(options = {}) {
+      const verification = verify(options);
+      running.add(verification);
+      try {
+        return await verification;
+      } finally {
+        running.delete(verification);
+      }
+    },
+    async close() {
+      closing.abort();
+      await Promise.allSettled(running);
+    },
   };
 }
 
-/** Versions of a stream are 1, 2, 3 … in order of position. */
-function createVersionCheck(reader: DatabaseReader): (row: LinkRow) => boolean {
-  const versions = createBoundedCache<number, number>(STREAMS_REMEMBERED_MAX);
-  const isPreceded = ({ stream, version, position }: LinkRow) => {
-    const before = reader.get("SELECT position FROM events WHERE stream = ? AND version = ?", stream, version - 1);
-    return before !== undefined && Number(before["position"]) < position;
-  };
-
-  return (row) => {
-    const previous = versions.get(row.stream);
-    versions.set(row.stream, row.version);
-    if (previous !== undefined) return row.version === previous + 1;
-    return row.version === 1 || isPreceded(row);
-  };
+/** For few events: before a thread had started they would be checked. Each chunk is one turn of the event loop. */
+async function checkHere(
+  file: string,
+  range: Range,
+  onChecked: (events: number) => void,
+  signal: AbortSignal,
+): Promise<Fault | undefined> {
+  const db = openReader(file);
+  try {
+    const chunks = checkRange(db, range);
+    for (;;) {
+      const { done, value } = chunks.next();
+      if (done === true) return value;
+      onChecked(value);
+      await nextTurn();
+      if (signal.aborted) return undefined;
+    }
+  } finally {
+    db.close();
+  }
 }

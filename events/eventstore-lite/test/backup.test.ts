@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore } from "eventstore-lite";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { BackupFailed, openSqliteStore } from "eventstore-lite";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
@@ -16,12 +18,16 @@ test("a backup taken under load is a whole log: the same one, as it was at one m
   const load = (async () => {
     while (!done.signal.aborted) await store.append("b", [newEvent()]);
   })();
-  await store.backup(copy);
+  const checked: number[] = [];
+  const { head, bytes } = await store.backup(copy, { onProgress: (events) => checked.push(events) });
   done.abort();
   await load;
+  expect(bytes).toBe(statSync(copy).size);
+  expect(checked.at(-1)).toBe(head.position);
 
   await using restored = await openSqliteStore({ file: copy });
-  const { position } = await restored.head();
+  const { position } = head;
+  expect(await restored.head()).toEqual(head);
   expect(restored.id).toBe(store.id);
   expect(await restored.verify()).toMatchObject({ ok: true, checked: position });
   expect(await take(restored.read())).toStrictEqual(await take(store.read({ to: position })));
@@ -42,4 +48,45 @@ test("a backup overwrites nothing and leaves nothing half done", async () => {
   expect(await backup).toMatchObject({ message: expect.stringContaining("exists") });
   expect(readFileSync(meanwhile, "utf8")).toBe("mine too");
   expect(readdirSync(dirname(file)).filter((name) => name.includes("partial"))).toEqual([]);
+});
+
+const damages: Record<string, string> = {
+  "an event was altered in": "DROP TRIGGER events_are_never_updated; UPDATE events SET data = '2' WHERE position = 2",
+  "an index is not what the table holds in":
+    "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, '(type)', '(version)') WHERE name = 'events_by_type'",
+};
+for (const [what, sql] of Object.entries(damages)) {
+  test(`${what} a log: it is not backed up as if it were whole, and the backup says so`, async () => {
+    const file = newLogPath();
+    const copy = join(dirname(file), "copy.sqlite");
+    {
+      await using store = await openSqliteStore({ file });
+      await store.append("a", newEvents(3));
+    }
+    const raw = new DatabaseSync(file, { defensive: false });
+    raw.exec(sql);
+    raw.close();
+    await using store = await openSqliteStore({ file });
+    expect(await refusalOf(store.backup(copy))).toBeInstanceOf(BackupFailed);
+    expect(readdirSync(dirname(file)).filter((name) => name.startsWith("copy"))).toEqual([]);
+  });
+}
+
+test("a copy that a crash has left half done does not have the backup's name", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    // Large enough that the child is killed while it copies.
+    for (let batch = 0; batch < 20; batch += 1) await store.append("a", newEvents(10_000));
+  }
+  const directory = dirname(file);
+  const program = fileURLToPath(new URL("./programs/backup.ts", import.meta.url));
+  const child = Bun.spawn([process.execPath, program, file, join(directory, "copy.sqlite")], { stderr: "inherit" });
+  const isHalfDone = () => readdirSync(directory).some((name) => name.endsWith(".partial") && sizeOf(name) > 0);
+  const sizeOf = (name: string) => statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0;
+  while (!isHalfDone() && child.exitCode === null) await new Promise((resolve) => setImmediate(resolve));
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  expect(existsSync(join(directory, "copy.sqlite"))).toBe(false);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
-import { CANONICAL_SQL, createLink, GENESIS_HASH } from "../src/chain.ts";
 import { newEvent, newEvents } from "../src/contract/events.ts";
+import { chainAnew, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -117,29 +117,4 @@ async function expectFaultInNewChain(sql: string, { position, reason }: { positi
   expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
   // Also when the check begins there.
   expect(await store.verify({ from: position })).toMatchObject({ ok: false, checked: 0, fault });
-}
-
-/** What somebody does who knows the format: gives every event the hash that its present content wants. */
-function chainAnew(file: string): void {
-  const raw = new DatabaseSync(file);
-  const link = createLink();
-  const rows = raw.prepare(
-    `SELECT e.position, ${CANONICAL_SQL} AS canonical FROM events e JOIN streams s ON s.id = e.stream
-     JOIN types t ON t.id = e.type ORDER BY e.position`,
-  );
-  let hash = GENESIS_HASH;
-  for (const row of rows.all()) {
-    hash = link(hash, String(row["canonical"]));
-    raw.prepare("UPDATE events SET hash = ? WHERE position = ?").run(hash, Number(row["position"]));
-  }
-  raw.close();
-}
-
-function tamper(file: string, sql: string): void {
-  const raw = new DatabaseSync(file);
-  for (const table of ["events", "streams", "types"]) {
-    raw.exec(`DROP TRIGGER ${table}_are_never_updated; DROP TRIGGER ${table}_are_never_deleted`);
-  }
-  raw.exec(sql);
-  raw.close();
 }

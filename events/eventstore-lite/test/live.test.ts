@@ -13,6 +13,7 @@ test("what this process appends reaches all subscribers from memory, decoded onc
       decoded += 1;
       return stored;
     },
+    decodeData: ({ data }) => data,
   };
   await using store = await openSqliteStore({ file: newLogPath(), codec: counting });
   const { signal } = new AbortController();

@@ -1,45 +1,57 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
 import { openExistingLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
+import { writeAll } from "../write.ts";
 import type { AuditAction } from "./action.ts";
 
 export const exportAction: AuditAction = {
   usage: "export [--format jsonl|csv|cloudevents] [--out FILE]",
-  help: `export   writes all events, one a line; for csv, cells that a spreadsheet would
-         run as formulas are quoted
+  help: `export   writes all events as they are stored, one a line; for csv, cells that
+         a spreadsheet would run as formulas begin with an apostrophe
 `,
   async run(args, terminal) {
     const { values } = parse(args, { format: { type: "string", default: "jsonl" }, out: { type: "string" } });
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
     await using store = await openExistingLog(configOf(terminal));
-    return await exportLog(store, terminal, values.format, values.out);
+    if (values.out === undefined) await exportLog(store, terminal, values.format, terminal.out);
+    else await exportToFile(store, terminal, values.format, values.out);
+    return EXIT.ok;
   },
 };
 
-/** Lines written at once. */
+/** Characters written at once: more are not faster, and a slow reader holds back the next read. */
 const WRITE_CHARS = 64 * 1024;
+
+/** The log is full of personal data: the file is its owner's alone. An existing one is not overwritten. */
+async function exportToFile(store: EventStore<Event>, terminal: Terminal, format: Format, file: string): Promise<void> {
+  const descriptor = openSync(file, "wx", 0o600);
+  try {
+    await exportLog(store, terminal, format, (text) => writeAll(descriptor, text));
+  } catch (fault) {
+    // Half an export would pass for a whole one.
+    rmSync(file, { force: true });
+    throw fault;
+  } finally {
+    closeSync(descriptor);
+  }
+}
 
 async function exportLog(
   store: EventStore<Event>,
   terminal: Terminal,
   format: Format,
-  file: string | undefined,
-): Promise<number> {
+  write: (text: string) => void,
+): Promise<void> {
+  const { head, line } = FORMATS[format];
   const { position } = await store.head();
-  // The log is full of personal data: a new file is its owner's alone, an existing one is not overwritten.
-  const handle = file === undefined ? undefined : openSync(file, "wx", 0o600);
-  const write = (text: string): void => {
-    if (handle === undefined) terminal.out(text);
-    else writeSync(handle, text);
-  };
   const progress = startProgress(terminal, "exporting", position);
-  let buffer = FORMATS[format].head;
-  for await (const event of store.read({ to: position })) {
-    buffer += FORMATS[format].line(event);
+  let buffer = head;
+  for await (const event of store.readStored({ to: position })) {
+    buffer += line(event);
     if (buffer.length < WRITE_CHARS) continue;
     write(buffer);
     buffer = "";
@@ -47,6 +59,4 @@ async function exportLog(
   }
   write(buffer);
   progress.end();
-  if (handle !== undefined) closeSync(handle);
-  return EXIT.ok;
 }

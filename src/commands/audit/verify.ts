@@ -1,24 +1,61 @@
-import { configOf, EXIT, parse } from "../command.ts";
+import type { Verification } from "eventstore-lite";
+import { logFiles } from "../../log-files.ts";
+import { configOf, EXIT, parse, UsageError } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import type { AuditAction } from "./action.ts";
+import { compare, publicKeyOf, readKnownHeads, type Compared } from "./known-heads.ts";
 
 export const verify: AuditAction = {
-  usage: "verify [--json]",
-  help: `verify   recomputes the hash chain; names the first event that does not fit and
-         exits with 1
+  usage: "verify [--head FILE] [--public-key FILE|BASE64] [--json]",
+  help: `verify   recomputes the hash chain on all cores, and compares the log with the
+         service's checkpoint beside it, where there is one. With --head also
+         with a head that was exported earlier: signed by the log's key, of this
+         log, and held by it still. With --public-key the signing key itself is
+         not needed. Each fault is one sentence with the first position known to
+         be bad; then it exits with 1
 `,
   async run(args, terminal) {
-    const { values } = parse(args, { json: { type: "boolean", default: false } });
-    await using store = await openExistingLog(configOf(terminal));
+    const { values, positionals } = parse(args, {
+      json: { type: "boolean", default: false },
+      head: { type: "string" },
+      "public-key": { type: "string" },
+    });
+    if (positionals.length > 0) throw new UsageError("verify takes no argument; --head names a file");
+    const config = configOf(terminal);
+    const files = logFiles(config.log.file);
+    const publicKey = publicKeyOf(values["public-key"], files);
+    const known = await readKnownHeads(files, values.head);
+    await using store = await openExistingLog(config);
     const { position } = await store.head();
     const progress = startProgress(terminal, "verifying", position);
-    const { ok, checked, head, fault } = await store.verify({ onProgress: progress.update });
+    const verification = await store.verify({ onProgress: progress.update });
     progress.end();
-    if (values.json) terminal.out(`${JSON.stringify({ ok, checked, head, fault: fault ?? null })}\n`);
-    else if (fault === undefined)
-      terminal.out(`${checked} events, the chain is whole; head ${head.position} ${head.hash}\n`);
-    else terminal.out(`the chain is broken at position ${fault.position}: ${fault.reason}\n`);
-    return ok ? EXIT.ok : EXIT.fault;
+    const compared: Compared[] = [];
+    for (const head of known) compared.push(await compare(store, head, publicKey));
+    terminal.out(values.json ? asJson(verification, compared) : asText(verification, compared));
+    return verification.ok && compared.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.fault;
   },
 };
+
+function asText({ checked, head, fault }: Verification, compared: readonly Compared[]): string {
+  const chain =
+    fault === undefined
+      ? `${checked} events, the chain is whole; head ${head.position} ${head.hash}`
+      : `the chain is broken at position ${fault.position}: ${fault.reason}`;
+  const heads = compared.map((one) =>
+    one.fault === undefined ? `it holds all that ${one.what} knew: ${one.checkpoint.position} events` : one.fault,
+  );
+  return [chain, ...heads].map((line) => `${line}\n`).join("");
+}
+
+function asJson({ ok, checked, head, fault }: Verification, compared: readonly Compared[]): string {
+  const heads = compared.map((one) => ({
+    what: one.what,
+    ok: one.fault === undefined,
+    position: one.fault === undefined ? one.checkpoint.position : null,
+    fault: one.fault ?? null,
+  }));
+  const allOk = ok && heads.every((one) => one.ok);
+  return `${JSON.stringify({ ok: allOk, checked, head, fault: fault ?? null, heads })}\n`;
+}

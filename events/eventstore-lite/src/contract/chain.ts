@@ -71,6 +71,14 @@ export function chainContract(open: OpenStore): void {
       const last = (await take(store.read())).at(-1);
       expect(await store.head()).toEqual({ position: 3, hash: last!.hash, time: last!.time });
     });
+
+    test("has a hash at every position up to it", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const hashes = await Promise.all([0, 1, 2, 3, 4].map((position) => store.hashAt(position)));
+      const events = await take(store.read());
+      expect(hashes).toEqual(["0".repeat(64), ...events.map(({ hash }) => hash), undefined]);
+    });
   });
 
   describe("verify", () => {
@@ -87,7 +95,25 @@ export function chainContract(open: OpenStore): void {
       await using store = await open();
       await store.append("a", newEvents(10));
       expect(await store.verify({ from: 4, to: 6 })).toMatchObject({ ok: true, checked: 3 });
+      expect(await store.verify({ from: 8, to: 20 })).toMatchObject({ ok: true, checked: 3, head: { position: 10 } });
       expect(await store.verify({ from: 11 })).toMatchObject({ ok: true, checked: 0 });
+    });
+
+    test("counts the events of the part, each once", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3_000));
+      const progress: number[] = [];
+      await store.verify({ from: 501, to: 2_900, onProgress: (checked) => progress.push(checked) });
+      expect(progress.at(-1)).toBe(2_400);
+      expect(progress).toEqual([...new Set(progress)].sort((a, b) => a - b));
+    });
+
+    test("goes as far as the log went when it began", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(1_000));
+      const verifying = store.verify();
+      await store.append("a", newEvents(10));
+      expect(await verifying).toMatchObject({ ok: true, checked: 1_000, head: { position: 1_000 } });
     });
   });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { EventStore, NewEvent, Query, Recorded } from "../store.ts";
+import type { EventStore, Folded, NewEvent, Query, Recorded } from "../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
 import type { OpenStore } from "./open-store.ts";
 
@@ -32,6 +32,10 @@ function select(log: readonly Recorded<NewEvent>[], { stream, types, from, to, u
       Date.parse(event.time) <= (until?.getTime() ?? Infinity),
   );
   return (backwards ? matching.toReversed() : matching).slice(0, limit);
+}
+
+function essence({ position, version, type, time, data }: Folded<NewEvent>): Folded<NewEvent> {
+  return { position, version, type, time, data };
 }
 
 export function readContract(open: OpenStore): void {
@@ -66,6 +70,15 @@ export function readContract(open: OpenStore): void {
     test("answers any query as a scan over the whole log would", async () => {
       const found = fc.asyncProperty(query, async (query) => {
         expect(await take(store.read(query))).toEqual(select(log, query));
+      });
+      await fc.assert(found, { numRuns: 200 });
+    });
+
+    test("for a fold answers the same events, in batches and without what a fold does not need", async () => {
+      const found = fc.asyncProperty(query, async (query) => {
+        const batches = await take(store.readFolded(query));
+        expect(batches.every((batch) => batch.length > 0)).toBe(true);
+        expect(batches.flat().map(essence)).toEqual(select(log, query).map(essence));
       });
       await fc.assert(found, { numRuns: 200 });
     });

@@ -50,6 +50,18 @@ export function subscribeContract(open: OpenStore): void {
       expect((await ofTypes).map((event) => event.position)).toEqual([1, 3, 4]);
     });
 
+    test("gives in batches what it gives one by one", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const { signal } = new AbortController();
+      const batches = take(store.subscribeBatches({ from: 2, types: ["Tested", "Late"], signal }), 2);
+      await store.append("b", [newEvent("Left out"), newEvent("Late"), newEvent("Late")]);
+      expect((await batches).map((batch) => batch.map(({ position }) => position))).toEqual([
+        [2, 3],
+        [5, 6],
+      ]);
+    });
+
     test("waits for a position that is still to come", async () => {
       await using store = await open();
       const seen = follow(store, 1, { from: 4 });

@@ -1,27 +1,69 @@
-// Copies a log with VACUUM INTO; started by backup.ts.
+// Copies a log with VACUUM INTO and looks whether the copy is whole; started by backup.ts.
+import { statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
+import { markAsCopy } from "../epoch/table.ts";
+import { createDatabaseReader } from "../read/database-reader.ts";
+import type { Backup, Head } from "../store.ts";
+import { createVerifier } from "../verify.ts";
 import { openReader } from "./connections.ts";
+import { pragma } from "./settings.ts";
 
 export interface BackupOrder {
   readonly source: string;
   readonly target: string;
 }
 
-export interface BackupResult {
-  readonly failed?: string;
+export type BackupMessage = { readonly checked: number } | { readonly failed: string } | Backup;
+
+async function backup({ source, target }: BackupOrder): Promise<Backup> {
+  copy(source, target);
+  mark(target);
+  return { head: await check(target), bytes: statSync(target).size };
 }
 
-function copy({ source, target }: BackupOrder): BackupResult {
+function copy(source: string, target: string): void {
   const db = openReader(source);
   try {
     db.prepare("VACUUM INTO ?").run(target);
-    return {};
-  } catch (error) {
-    return { failed: error instanceof Error ? error.message : String(error) };
   } finally {
     db.close();
   }
 }
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-parentPort?.postMessage(copy(workerData as BackupOrder));
+function mark(target: string): void {
+  const db = new DatabaseSync(target);
+  try {
+    // Nobody knows the file yet, and a crash leaves nothing of it: a journal would only be left behind.
+    db.exec("PRAGMA journal_mode = MEMORY");
+    markAsCopy(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Pages and indexes by SQLite, the events by their chain. A log that cannot be read throughout is no backup. */
+async function check(target: string): Promise<Head> {
+  const db = openReader(target);
+  try {
+    const found = pragma(db, "integrity_check");
+    if (found !== "ok") throw new Error(String(found));
+    const verifier = createVerifier(target, createDatabaseReader(db));
+    const { head, fault } = await verifier.verify({ onProgress: (checked) => tell({ checked }) });
+    if (fault !== undefined) throw new Error(`position ${fault.position}: ${fault.reason}`);
+    return head;
+  } finally {
+    db.close();
+  }
+}
+
+function tell(message: BackupMessage): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  parentPort?.postMessage(message);
+}
+
+try {
+  tell(await backup(workerData as BackupOrder));
+} catch (error) {
+  tell({ failed: error instanceof Error ? error.message : String(error) });
+}

@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
 import { pragma } from "./settings.ts";
+import { beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "../epoch/table.ts";
 import { createTransaction } from "./transaction.ts";
 
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x65766c74;
 
-/** Grows with each change of the tables or of the canonical bytes. */
-const FORMAT_VERSION = 1;
+/** Grows with each change of the tables or of the canonical bytes. 2: epochs. */
+const FORMAT_VERSION = 2;
 
 const TABLES = `
   CREATE TABLE info (
@@ -60,7 +61,7 @@ ${["events", "streams", "types"].map(appendOnly).join("")}
     token INTEGER NOT NULL,
     expires_at INTEGER NOT NULL -- milliseconds since 1970, UTC
   ) STRICT, WITHOUT ROWID;
-`;
+${EPOCHS}`;
 
 function appendOnly(table: string): string {
   return `
@@ -83,14 +84,29 @@ export function requireOurFormat(db: DatabaseSync): void {
   }
 }
 
-/** Creates the tables in an empty database, also when several processes do so at once. Returns the log's id. */
+/**
+ * Creates the tables in an empty database, and brings those of an older format up to date, also when several processes
+ * do so at once. One transaction: a crash leaves the old format or the new one. Returns the log's id.
+ */
 export function createSchema(db: DatabaseSync): string {
   createTransaction(db)(() => {
-    if (!isEmpty(db)) return;
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}; ${TABLES}`);
-    db.prepare("INSERT INTO info (one, store) VALUES (1, ?)").run(randomUUID());
+    if (isEmpty(db)) createTables(db);
+    else if (Number(pragma(db, "user_version")) < FORMAT_VERSION) migrate(db);
+    beginEpochOfCopy(db);
   });
   return String(db.prepare("SELECT store FROM info").get()?.["store"]);
+}
+
+function createTables(db: DatabaseSync): void {
+  db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}; ${TABLES}`);
+  db.prepare("INSERT INTO info (one, store) VALUES (1, ?)").run(randomUUID());
+  beginFirstEpoch(db);
+}
+
+/** From format 1, the only older one, to 2; inside of a transaction. */
+export function migrate(db: DatabaseSync): void {
+  db.exec(`${EPOCHS}; PRAGMA user_version = ${FORMAT_VERSION}`);
+  beginFirstEpoch(db);
 }
 
 function isEmpty(db: DatabaseSync): boolean {

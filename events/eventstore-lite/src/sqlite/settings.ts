@@ -34,7 +34,7 @@ const WRITER_SETTINGS: readonly Setting[] = [
   ["journal_mode", "wal"],
   // 2 is FULL: fsync at every commit. NORMAL loses acknowledged events in a power cut.
   ["synchronous", 2],
-  ["foreign_keys", 1],
+  ["foreign_keys", 0],
   ["wal_autocheckpoint", CHECKPOINT_PAGES],
   ["journal_size_limit", WAL_BYTES_KEPT],
 ];
@@ -46,6 +46,20 @@ export function applyReaderSettings(db: DatabaseSync): void {
 export function applyWriterSettings(db: DatabaseSync): void {
   db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
   for (const setting of WRITER_SETTINGS) apply(db, setting);
+}
+
+/** What a log is filled with that has no name yet: a crash leaves nothing of it, so nothing has to survive one. */
+const FILL_SETTINGS: readonly Setting[] = [
+  ["journal_mode", "memory"],
+  ["synchronous", 0],
+  ["foreign_keys", 0],
+  // KiB (when negative): the indexes grow at many places at once, and 2 MiB, SQLite's default, hold few of them.
+  ["cache_size", -65_536],
+];
+
+export function applyFillSettings(db: DatabaseSync): void {
+  db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+  for (const setting of FILL_SETTINGS) apply(db, setting);
 }
 
 /** Sets and reads back: SQLite ignores what it does not know, and WAL is refused on some file systems. */

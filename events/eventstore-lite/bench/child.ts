@@ -1,0 +1,26 @@
+type Options = Pick<Bun.SpawnOptions.SpawnOptions<"ignore", "pipe", "pipe">, "cwd" | "env">;
+
+/** Starts a process that does not outlive this one, also when a signal ends this one. */
+export function startChild(
+  command: readonly string[],
+  options: Options = {},
+): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+  const child = Bun.spawn([...command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
+  const kill = (): void => child.kill();
+  process.once("exit", kill);
+  void child.exited.then(() => process.off("exit", kill));
+  return child;
+}
+
+/** What a program prints. Throws with its last words when it fails. */
+export async function outputOf(command: readonly string[], options: Options = {}): Promise<string> {
+  const child = startChild(command, options);
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (code === 0) return out;
+  const last = (err + out).trim().split("\n").slice(-5).join(" | ");
+  throw new Error(`${command.slice(0, 3).join(" ")} ended with ${code}: ${last}`);
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Bench, Row } from "./measure.ts";
+import { plainRow, tableOf } from "./table.ts";
+
+export type Benches = Readonly<Record<string, Bench>>;
+
+/**
+ * The command line of a set of benchmarks: runs those that are named, or all, and prints one table.
+ * `peers` are other people's software, which has to be installed: they run only when they are asked for.
+ */
+export async function runBenches(benches: Benches, peers: Benches, args: readonly string[]): Promise<void> {
+  const known = { ...benches, ...peers };
+  const names = args.filter((arg) => !arg.startsWith("--"));
+  const flags = new Set(args.filter((arg) => arg.startsWith("--")));
+  const [json, withPeers, quick, help] = ["--json", "--peers", "--quick", "--help"].map((flag) => flags.delete(flag));
+  if (help === true || flags.size > 0 || names.some((name) => !Object.hasOwn(known, name))) {
+    const usage = `usage: bench [${Object.keys(known).join(" | ")} ...] [--json] [--peers] [--quick]\n`;
+    (help === true ? process.stdout : process.stderr).write(usage);
+    process.exitCode = help === true ? 0 : 2;
+    return;
+  }
+  const isWanted = (name: string): boolean =>
+    names.includes(name) || (Object.hasOwn(peers, name) ? withPeers === true : names.length === 0);
+  const wanted = Object.entries(known).filter(([name]) => isWanted(name));
+  const { rows, notes } = await inTemporaryFolder((directory) => runAll(wanted, quick === true, directory));
+  process.stdout.write(
+    json === true
+      ? `${JSON.stringify({ rows: rows.map(plainRow), notes })}\n`
+      : tableOf(rows) + notes.map((note) => `${note}\n`).join(""),
+  );
+}
+
+async function runAll(benches: readonly (readonly [string, Bench])[], quick: boolean, directory: string) {
+  const rows: Row[] = [];
+  const notes: string[] = [];
+  for (const [name, bench] of benches) {
+    process.stderr.write(`${name} …\n`);
+    const note = (text: string): void => void notes.push(`${name}: ${text}`);
+    try {
+      rows.push(...(await bench({ quick, directory, note })));
+    } catch (error) {
+      // The others took minutes, and are worth their table.
+      note(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
+      process.exitCode = 1;
+    }
+  }
+  return { rows, notes };
+}
+
+/** On the disk of the temporary folder: that must be a real one, or fsync costs nothing. */
+async function inTemporaryFolder<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
+  const directory = mkdtempSync(join(tmpdir(), "bench-"));
+  const remove = (): void => rmSync(directory, { recursive: true, force: true });
+  // It may hold gigabytes by then.
+  const onSignal = (): void => {
+    remove();
+    process.exit(130);
+  };
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  try {
+    return await work(directory);
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    remove();
+  }
+}

@@ -1,0 +1,35 @@
+import type { Row } from "./measure.ts";
+
+/** The rows as a table for people, one line each. */
+export function tableOf(rows: readonly Row[]): string {
+  const table = [["what", "ours", "limit", "ratio (spread)", "bar"], ...rows.map(cellsOf)];
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)));
+  const lines = table.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column]!)).join("  "));
+  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+function cellsOf(row: Row): readonly string[] {
+  const { what, unit, ours, limit, ratio, spread } = row;
+  return [
+    what,
+    `${rounded(ours)} ${unit}`,
+    `${rounded(limit)} ${unit}`,
+    `${ratio.toFixed(2)} (${spread[0].toFixed(2)}–${spread[1].toFixed(2)})`,
+    barOf(row),
+  ];
+}
+
+function barOf(row: Row): string {
+  if (row.bar === undefined) return "–";
+  return row.bar.isMet(row) ? row.bar.text : `${row.bar.text}  NOT MET`;
+}
+
+/** Large figures whole, small ones with the digits that say something. */
+function rounded(value: number): string {
+  return value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+}
+
+/** A row as JSON has it: the bar as it is written, and whether it is met. */
+export function plainRow({ bar, ...row }: Row): object {
+  return bar === undefined ? row : { ...row, bar: bar.text, met: bar.isMet(row) };
+}

@@ -1,0 +1,93 @@
+import { createHash, sign, verify, type KeyObject } from "node:crypto";
+import { CheckpointRefused } from "../errors.ts";
+
+/** 16 signatures of the longest kind known (5 kB) in base64, which https://c2sp.org/signed-note asks to be read. */
+const NOTE_CHARS_MAX = 128 * 1024;
+
+/** Go's implementation reads as many. */
+const SIGNATURES_MAX = 100;
+
+const KEY_ID_BYTES = 4;
+const SIGNATURE_BYTES = 64;
+
+/** Signature type of Ed25519 over the note's text. */
+const ED25519 = 0x01;
+
+// The set of the specification: line feeds are the only control characters.
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
+
+/** An em dash, the key's name (no spaces, no plus), key id and signature in base64. */
+const SIGNATURE_LINE = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u;
+
+export const KEY_NAME = /^[^\s+]+$/u;
+
+/** The text of a note, and who is said to have signed it: nothing of it is to be believed yet. */
+export interface Note {
+  /** With its last line feed: this is what is signed. */
+  readonly text: string;
+  readonly signatures: readonly { readonly name: string; readonly bytes: Buffer }[];
+}
+
+/**
+ * Signs `text`, which ends in a line feed, in the form of https://c2sp.org/signed-note: the text, an empty line, and
+ * `— NAME base64(key id ‖ Ed25519 signature)`.
+ */
+export function signNote(text: string, name: string, privateKey: KeyObject, publicKey: KeyObject): string {
+  const signature = sign(null, Buffer.from(text), privateKey);
+  const line = Buffer.concat([keyId(name, publicKey), signature]).toString("base64");
+  return `${text}\n\u2014 ${name} ${line}\n`;
+}
+
+/** Takes a note apart. Throws {@link CheckpointRefused} when it is none. */
+export function parseNote(note: string): Note {
+  if (note.length > NOTE_CHARS_MAX) throw malformed("it is too long");
+  if (!note.isWellFormed() || CONTROL.test(note)) throw malformed("it holds control characters");
+  // The text may hold empty lines: the last one is before the signatures.
+  const end = note.lastIndexOf("\n\n");
+  const lines = note.slice(end + 2).split("\n");
+  if (end === -1 || lines.pop() !== "" || lines.length === 0) throw malformed("it has no signature");
+  if (lines.length > SIGNATURES_MAX) throw malformed("it has too many signatures");
+  return { text: note.slice(0, end + 1), signatures: lines.map(parseSignature) };
+}
+
+function parseSignature(line: string): Note["signatures"][number] {
+  const [, name, base64] = SIGNATURE_LINE.exec(line) ?? [];
+  const bytes = decodeBase64(base64 ?? "");
+  if (name === undefined || bytes === undefined || bytes.length <= KEY_ID_BYTES) {
+    throw malformed("a line after the empty one is no signature");
+  }
+  return { name, bytes };
+}
+
+/**
+ * Whether the key signed the note under that name. Signatures of other keys are passed over; of one by this key the
+ * first decides.
+ */
+export function isSignedBy({ text, signatures }: Note, name: string, publicKey: KeyObject): boolean {
+  const id = keyId(name, publicKey);
+  const own = signatures.find((one) => one.name === name && one.bytes.subarray(0, KEY_ID_BYTES).equals(id));
+  const signature = own?.bytes.subarray(KEY_ID_BYTES);
+  return signature?.length === SIGNATURE_BYTES && verify(null, Buffer.from(text), publicKey, signature);
+}
+
+/** The first four bytes of SHA-256(name ‖ line feed ‖ signature type ‖ public key). */
+function keyId(name: string, publicKey: KeyObject): Buffer {
+  const hash = createHash("sha256").update(`${name}\n`).update(Buffer.of(ED25519)).update(rawPublicKey(publicKey));
+  return hash.digest().subarray(0, KEY_ID_BYTES);
+}
+
+/** The 32 bytes of RFC 8032. */
+export function rawPublicKey(publicKey: KeyObject): Buffer {
+  return Buffer.from(String(publicKey.export({ format: "jwk" }).x), "base64url");
+}
+
+/** Undefined unless it is the one base64 text of these bytes (RFC 4648, section 4). */
+export function decodeBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
+}
+
+export function malformed(why: string): CheckpointRefused {
+  return new CheckpointRefused("malformed", `the checkpoint cannot be read: ${why}`);
+}

@@ -1,0 +1,94 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID, type KeyObject } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { SigningKeyRefused } from "../errors.ts";
+import { decodeBase64, rawPublicKey } from "./note.ts";
+
+/** Ed25519 (RFC 8032). */
+export interface SigningKey {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+const OWNER_ONLY = 0o600;
+const OTHERS = 0o077;
+const PUBLIC_KEY_BYTES = 32;
+
+/**
+ * Reads the key that signs a log's checkpoints, and makes it when there is none: PKCS#8 in PEM (RFC 5958, RFC 7468).
+ * Throws {@link SigningKeyRefused} when others than the file's owner can read it, or when it is no Ed25519 key.
+ */
+export function loadSigningKey(file: string): SigningKey {
+  if (!existsSync(file)) makeSigningKey(file);
+  const privateKey = parsePrivateKey(readOwn(file), file);
+  return { privateKey, publicKey: createPublicKey(privateKey) };
+}
+
+function readOwn(file: string): string {
+  const descriptor = openSync(file, "r");
+  try {
+    const mode = fstatSync(descriptor).mode & 0o777;
+    if ((mode & OTHERS) !== 0) {
+      throw new SigningKeyRefused(
+        `${file} has mode ${mode.toString(8).padStart(4, "0")}: a key that others can read proves nothing. ` +
+          "If nobody did, run chmod 600 on it; if somebody may have, move it and the checkpoints away",
+      );
+    }
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function parsePrivateKey(pem: string, file: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch {
+    // What OpenSSL says could quote the file.
+    throw new SigningKeyRefused(`${file} holds no private key in PEM`);
+  }
+  if (key.asymmetricKeyType !== "ed25519") throw new SigningKeyRefused(`${file} holds no Ed25519 key`);
+  return key;
+}
+
+/** The file appears whole or not at all; of two processes that make it at once, one wins. */
+function makeSigningKey(file: string): void {
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+  const draft = `${file}.${randomUUID()}.partial`;
+  const descriptor = openSync(draft, "wx", OWNER_ONLY);
+  try {
+    writeSync(descriptor, pem);
+    // Lost with a power cut, no checkpoint could be checked any more.
+    fsyncSync(descriptor);
+    linkSync(draft, file);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  } finally {
+    closeSync(descriptor);
+    rmSync(draft, { force: true });
+  }
+}
+
+/** The public key as auditors keep it: the base64 of its 32 bytes. */
+export function formatPublicKey(key: KeyObject): string {
+  return rawPublicKey(key).toString("base64");
+}
+
+/** Throws {@link SigningKeyRefused} when `text` is not what {@link formatPublicKey} makes. */
+export function parsePublicKey(text: string): KeyObject {
+  const bytes = decodeBase64(text);
+  if (bytes?.length !== PUBLIC_KEY_BYTES) {
+    throw new SigningKeyRefused(`a public key is the base64 of ${PUBLIC_KEY_BYTES} bytes`);
+  }
+  return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") }, format: "jwk" });
+}

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "bun:test";
+import { CursorRefused } from "../errors.ts";
+import type { Cursor, EventStore } from "../store.ts";
+import { newEvents, take } from "./events.ts";
+import type { OpenStore } from "./open-store.ts";
+
+export function cursorContract(open: OpenStore): void {
+  describe("a cursor", () => {
+    test("tells where its consumer goes on", async () => {
+      await using store = await open();
+      const beginning = store.cursor(0);
+      await store.append("a", newEvents(5));
+      expect([beginning, store.cursor(3), store.cursor(5)].map(store.after)).toEqual([1, 4, 6]);
+      const events = store.subscribe({ from: store.after(store.cursor(3)), signal: new AbortController().signal });
+      expect((await take(events, 2)).map(({ position }) => position)).toEqual([4, 5]);
+    });
+
+    test("survives JSON", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(1));
+      expect(store.after(JSON.parse(JSON.stringify(store.cursor(1))) as Cursor)).toBe(2);
+    });
+
+    test("of another log is refused", async () => {
+      await using store = await open();
+      await using other = await open();
+      expect(refusal(store, other.cursor(0))).toBe("other-store");
+      expect(refusal(store, { ...store.cursor(0), epoch: other.epoch })).toBe("unknown-epoch");
+    });
+
+    test("beyond the end of the log is refused", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(2));
+      expect(refusal(store, store.cursor(3))).toBe("beyond-head");
+    });
+  });
+}
+
+function refusal(store: EventStore, cursor: Cursor): unknown {
+  try {
+    return store.after(cursor);
+  } catch (fault) {
+    return fault instanceof CursorRefused ? fault.reason : fault;
+  }
+}

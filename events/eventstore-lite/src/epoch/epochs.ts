@@ -1,0 +1,48 @@
+import { CursorRefused } from "../errors.ts";
+import type { DatabaseReader } from "../read/database-reader.ts";
+import { lastPosition } from "../read/bounds.ts";
+import type { Cursor } from "../store.ts";
+
+interface Epoch {
+  readonly id: string;
+  /** The last position of the epoch before. */
+  readonly after: number;
+}
+
+/** The lives of an open log. Only the opening of a copy adds one, so that the list is read once. */
+export interface Epochs {
+  readonly current: string;
+  cursor(position: number): Cursor;
+  /** The first position that a consumer with this cursor has not seen. Throws {@link CursorRefused}. */
+  after(cursor: Cursor): number;
+}
+
+export function readEpochs(reader: DatabaseReader, store: string): Epochs {
+  const rows = reader.all("SELECT id, after FROM epochs ORDER BY number");
+  const epochs: readonly Epoch[] = rows.map((row) => ({ id: String(row["id"]), after: Number(row["after"]) }));
+
+  return {
+    current: epochs.at(-1)!.id,
+    // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
+    cursor: (position) => ({
+      store,
+      epoch: (epochs.findLast(({ after }) => after < position) ?? epochs[0]!).id,
+      position,
+    }),
+    after(cursor) {
+      if (cursor.store !== store) throw refusal("other-store", `the log is ${store}, the cursor of ${cursor.store}`);
+      const index = epochs.findIndex(({ id }) => id === cursor.epoch);
+      if (index === -1) throw refusal("unknown-epoch", `the log never had the cursor's epoch ${cursor.epoch}`);
+      const { position } = cursor;
+      const end = epochs[index + 1]?.after ?? Infinity;
+      if (position > end) throw refusal("epoch-ended", `the cursor is at ${position}, its epoch ended at ${end}`);
+      const head = lastPosition(reader);
+      if (position > head) throw refusal("beyond-head", `the cursor is at ${position}, the log ends at ${head}`);
+      return position + 1;
+    },
+  };
+}
+
+function refusal(reason: CursorRefused["reason"], what: string): CursorRefused {
+  return new CursorRefused(reason, `${what}: what the consumer has seen is not what this log holds`);
+}

@@ -1,0 +1,32 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+
+/**
+ * The lives that a log has had, oldest first. The last row holds now, and each of the others held up to the position at
+ * which the next one begins.
+ */
+export const EPOCHS = `
+  CREATE TABLE epochs (
+    number INTEGER PRIMARY KEY,
+    id TEXT UNIQUE, -- NULL: of a copy, before it is first written to
+    after INTEGER NOT NULL -- the last position of the epoch before
+  ) STRICT;
+`;
+
+/** The epoch of a new log; of one that was made before there were epochs, all its events are in the first. */
+export function beginFirstEpoch(db: DatabaseSync): void {
+  db.prepare("INSERT INTO epochs (id, after) VALUES (?, 0)").run(randomUUID());
+}
+
+/**
+ * Marks a database as a copy. It has no epoch of its own yet: one copy may be restored several times, and each of these
+ * lives is another continuation.
+ */
+export function markAsCopy(db: DatabaseSync): void {
+  db.exec("INSERT INTO epochs (after) SELECT coalesce(max(position), 0) FROM events");
+}
+
+/** Begins the epoch of a copy that is now opened to be written to; inside of a transaction. */
+export function beginEpochOfCopy(db: DatabaseSync): void {
+  db.prepare("UPDATE epochs SET id = ? WHERE id IS NULL").run(randomUUID());
+}

@@ -1,0 +1,40 @@
+import type { DatabaseSync } from "node:sqlite";
+import { sqliteCode } from "../sqlite/faults.ts";
+
+/** Primary result codes of a damaged file (https://sqlite.org/rescode.html). */
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+/** Why rows cannot be read. That is a finding about the log, and no failure of the check. */
+export class Unreadable {
+  readonly reason: string;
+  constructor(cause: unknown) {
+    this.reason = `the event cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+  }
+}
+
+/**
+ * Makes the function that reads the rows of two positions and all between them. Rows are arrays: an object for each of
+ * them takes a third longer. Nothing stays open between two calls, so a check of hours holds up no checkpoint.
+ */
+export function createReadRows(
+  db: DatabaseSync,
+  sql: string,
+): (low: number, high: number) => readonly unknown[] | Unreadable {
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return (low, high) => {
+    try {
+      return statement.all(low, high);
+    } catch (error) {
+      if (isDamage(error)) return new Unreadable(error);
+      throw error;
+    }
+  };
+}
+
+/** SQLite found the file malformed, or a number is stored that no event can have (node:sqlite refuses to give it). */
+function isDamage(error: unknown): boolean {
+  const primary = sqliteCode(error) & 0xff;
+  return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB || error instanceof RangeError;
+}

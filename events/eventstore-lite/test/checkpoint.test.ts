@@ -1,0 +1,250 @@
+import { describe, expect, test } from "bun:test";
+import {
+  CheckpointRefused,
+  contradictionOf,
+  openCheckpoint,
+  openSqliteStore,
+  parsePublicKey,
+  readCheckpointFile,
+  signCheckpoint,
+  writeCheckpointFile,
+  type Checkpoint,
+  type SigningKey,
+} from "eventstore-lite";
+import fc from "fast-check";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { isSignedBy, parseNote, signNote } from "../src/checkpoint/note.ts";
+import { newEvents, refusalOf } from "../src/contract/events.ts";
+import { chainAnew, tamper } from "./tampering.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+const ORIGIN = "example.com/log-1";
+const checkpoint: Checkpoint = {
+  origin: ORIGIN,
+  position: 42,
+  hash: "0123456789abcdef".repeat(4),
+  time: "2026-11-21T10:00:00.000Z",
+};
+const key: SigningKey = generateKeyPairSync("ed25519");
+const otherKey: SigningKey = generateKeyPairSync("ed25519");
+const note = signCheckpoint(checkpoint, key);
+
+/** Why the note is refused; undefined when it is taken. */
+function refusal(text: string, { publicKey } = key): string | undefined {
+  try {
+    openCheckpoint(text, publicKey);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CheckpointRefused) return error.reason;
+    throw error;
+  }
+}
+
+/** What the key has signed, whatever it says. */
+const signed = (text: string) => signNote(text, text.slice(0, text.indexOf("\n")), key.privateKey, key.publicKey);
+
+const HASH_LINE = note.split("\n")[2];
+
+describe("a signed note", () => {
+  // Both are the published example of golang.org/x/mod/sumdb/note.
+  const example = `This is an example message.
+
+— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=
+`;
+  const verifierKey = Buffer.from("AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k", "base64");
+
+  test("of another implementation is found good, under its name only", () => {
+    const publicKey = parsePublicKey(verifierKey.subarray(1).toString("base64"));
+    expect(isSignedBy(parseNote(example), "example.com/foo", publicKey)).toBe(true);
+    expect(isSignedBy(parseNote(example), "example.com/bar", publicKey)).toBe(false);
+    expect(isSignedBy(parseNote(example.replace("an example", "my example")), "example.com/foo", publicKey)).toBe(
+      false,
+    );
+  });
+});
+
+describe("a checkpoint", () => {
+  test("has the layout of tlog-checkpoint, and says what was signed", () => {
+    expect(note).toMatch(
+      /^example\.com\/log-1\n42\n[\w+/]{43}=\ntime 2026-11-21T10:00:00\.000Z\n\n— example\.com\/log-1 [\w+/=]+\n$/,
+    );
+    expect(openCheckpoint(note, key.publicKey)).toEqual(checkpoint);
+    const { time: _, ...timeless } = checkpoint;
+    const without = signCheckpoint({ ...timeless, time: undefined }, key);
+    expect(openCheckpoint(without, key.publicKey)).toEqual({ ...timeless, time: undefined });
+  });
+
+  test("is refused when another key signed it, or for another log", () => {
+    expect(refusal(note, otherKey)).toBe("signature");
+    expect(refusal(note.replace("— example.com/log-1", "— example.com/log-2"))).toBe("signature");
+    expect(refusal(note.replaceAll("log-1", "log-2"))).toBe("signature");
+  });
+
+  test("may have signatures of others beside the log's, and is refused when that is not good", () => {
+    const foreign = signNote("x\n", ORIGIN, otherKey.privateKey, otherKey.publicKey).split("\n").at(-2);
+    const [text = "", own = ""] = note.split("\n\n");
+    expect(refusal(`${text}\n\n${foreign}\n${own}`)).toBeUndefined();
+    expect(refusal(`${text}\n\n${foreign}\n`)).toBe("signature");
+    // Ours, but of another text.
+    const stale = signed(`${ORIGIN}\n41\n${HASH_LINE}\n`).split("\n\n")[1];
+    expect(refusal(`${text}\n\n${stale}${own}`)).toBe("signature");
+  });
+
+  const malformed: Record<string, string> = {
+    "no origin": "\n42\nx\n",
+    "an origin with a space": signNote(`a b\n42\n${HASH_LINE}\n`, ORIGIN, key.privateKey, key.publicKey),
+    "a leading zero": signed(`${ORIGIN}\n042\n${HASH_LINE}\n`),
+    "a number past what can be counted": signed(`${ORIGIN}\n9007199254740993\n${HASH_LINE}\n`),
+    "a negative number": signed(`${ORIGIN}\n-1\n${HASH_LINE}\n`),
+    "a short hash": signed(`${ORIGIN}\n42\nAAAA\n`),
+    "a hash in base64 that is not the canonical one": signed(`${ORIGIN}\n42\n${HASH_LINE!.slice(0, 42)}9=\n`),
+    "no hash": signed(`${ORIGIN}\n42\n`),
+    "an empty extension line": signed(`${ORIGIN}\n42\n${HASH_LINE}\n\nmore\n`),
+    "no signature": `${ORIGIN}\n42\n${HASH_LINE}\n\n`,
+    "no empty line": note.replace("\n\n", "\n"),
+    "windows line ends": note.replaceAll("\n", "\r\n"),
+    "half a surrogate pair": note.replace("time", "time\ud800"),
+    "a cut end": note.slice(0, -1),
+    "more behind the end": `${note}more`,
+    "too long": `${"x".repeat(200_000)}\n${note}`,
+    nothing: "",
+  };
+  for (const [what, text] of Object.entries(malformed)) {
+    test(`with ${what} is malformed`, () => expect(refusal(text)).toBe("malformed"));
+  }
+
+  test("with any character changed, added or taken out is refused", () => {
+    const edit = fc.tuple(fc.nat(note.length), fc.nat(1), fc.string({ unit: "binary", maxLength: 2 }));
+    fc.assert(
+      fc.property(edit, ([at, taken, added]) => {
+        const edited = note.slice(0, at) + added + note.slice(at + taken);
+        fc.pre(edited !== note);
+        expect(refusal(edited)).toBeDefined();
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("whatever is read as one, it is taken or refused with a reason", () => {
+    const line = fc.oneof(
+      fc.constantFrom(...note.split("\n"), "", "0"),
+      fc.string({ unit: "binary" }),
+      fc.base64String().map((base64) => `— ${ORIGIN} ${base64}`),
+    );
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
+        const text = lines.join("\n");
+        if (text !== note) expect(refusal(text)).toBeDefined();
+        expect(["malformed", "signature"]).toContain(refusal(`${text}\n\nx`) ?? "taken");
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("says exactly what was signed, whatever that is", () => {
+    const any = fc.record({
+      origin: fc.stringMatching(/^[^\s+\p{Cc}]+$/u),
+      position: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+      hash: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString("hex")),
+      time: fc.option(
+        fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+        { nil: undefined },
+      ),
+    });
+    fc.assert(
+      fc.property(any, (said) => {
+        expect(openCheckpoint(signCheckpoint(said, key), key.publicKey)).toEqual(said);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("a checkpoint's file", () => {
+  test("is replaced as a whole, and only its owner can read it", async () => {
+    const file = join(dirname(newLogPath()), "log.checkpoint");
+    expect(await readCheckpointFile(file)).toBeUndefined();
+    await writeCheckpointFile(file, "first, and longer\n");
+    await writeCheckpointFile(file, note);
+    expect(await readCheckpointFile(file)).toBe(note);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(dirname(file))).toEqual(["log.checkpoint"]);
+  });
+
+  test("that cannot be written leaves nothing half done", async () => {
+    const taken = join(dirname(newLogPath()), "taken");
+    mkdirSync(taken);
+    // A directory is not replaced by a file.
+    expect(await refusalOf(writeCheckpointFile(taken, note))).toBeInstanceOf(Error);
+    expect(readdirSync(dirname(taken))).toEqual(["taken"]);
+  });
+
+  test("that is not UTF-8 is malformed", async () => {
+    const file = join(dirname(newLogPath()), "log.checkpoint");
+    writeFileSync(file, Buffer.of(0x61, 0xff, 0xfe));
+    expect(await refusalOf(readCheckpointFile(file))).toMatchObject({ reason: "malformed" });
+  });
+});
+
+describe("a log and a checkpoint of it", () => {
+  async function compared(change: (file: string) => void) {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file });
+    await store.append("a", newEvents(10));
+    const known = { ...checkpoint, ...(await store.head()) };
+    await store.append("a", newEvents(5));
+    change(file);
+    expect(await store.verify()).toMatchObject({ ok: true });
+    return await contradictionOf(store, ORIGIN, known);
+  }
+
+  test("agree while the log only grows, also on an empty one", async () => {
+    expect(await compared(() => {})).toBeUndefined();
+    await using store = await openSqliteStore({ file: newLogPath() });
+    const empty = { ...checkpoint, ...(await store.head()) };
+    expect(await contradictionOf(store, ORIGIN, empty)).toBeUndefined();
+    await store.append("a", newEvents(1));
+    expect(await contradictionOf(store, ORIGIN, empty)).toBeUndefined();
+  });
+
+  test("a lost tail is found, and where the log ends", async () => {
+    expect(await compared((file) => tamper(file, "DELETE FROM events WHERE position > 7"))).toEqual({
+      kind: "lost-tail",
+      position: 7,
+    });
+  });
+
+  test("another history of the same length is found", async () => {
+    const rewritten = await compared((file) => {
+      tamper(file, `UPDATE events SET data = '"other"' WHERE position = 4`);
+      chainAnew(file);
+    });
+    expect(rewritten).toEqual({ kind: "other-history", position: 10 });
+  });
+
+  test("of another log, it is found by its name, unless the log holds all of it", async () => {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file });
+    await store.append("a", newEvents(3));
+    const known = { ...checkpoint, ...(await store.head()) };
+    const other = { kind: "other-log", position: 0 } as const;
+    // An import has a name of its own, and the same events.
+    expect(await contradictionOf(store, "example.com/import", known)).toBeUndefined();
+    expect(await contradictionOf(store, "example.com/import", { ...known, hash: "00".repeat(32) })).toEqual(other);
+    expect(await contradictionOf(store, "example.com/import", { ...known, position: 4 })).toEqual(other);
+    const empty = { ...known, position: 0, hash: "00".repeat(32) };
+    expect(await contradictionOf(store, "example.com/import", empty)).toEqual(other);
+  });
+
+  test("a change behind the checkpoint is not seen by it", async () => {
+    const rewritten = await compared((file) => {
+      tamper(file, `UPDATE events SET data = '"other"' WHERE position = 12`);
+      chainAnew(file);
+    });
+    expect(rewritten).toBeUndefined();
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { CursorRefused, openSqliteStore, type Cursor, type EventStore } from "eventstore-lite";
+import { copyFileSync } from "node:fs";
+import { newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** A log of five events, and the file of a copy that was taken of it then. */
+async function backedUp(): Promise<{ store: EventStore; copy: string }> {
+  const store = await openSqliteStore({ file: newLogPath() });
+  await store.append("a", newEvents(5));
+  const copy = newLogPath();
+  await store.backup(copy);
+  return { store, copy };
+}
+
+/** Opens the copy as it is opened once it is put in the log's place. */
+function restore(copy: string): Promise<EventStore> {
+  const file = newLogPath();
+  copyFileSync(copy, file);
+  return openSqliteStore({ file, owner: true });
+}
+
+function refusal(store: EventStore, cursor: Cursor): unknown {
+  try {
+    return store.after(cursor);
+  } catch (fault) {
+    expect(fault).toBeInstanceOf(CursorRefused);
+    return (fault as CursorRefused).reason;
+  }
+}
+
+describe("a cursor", () => {
+  test("is still one of the log after a restart", async () => {
+    const file = newLogPath();
+    const first = await openSqliteStore({ file });
+    await first.append("a", newEvents(5));
+    const cursor = first.cursor(3);
+    await first[Symbol.asyncDispose]();
+    await using store = await openSqliteStore({ file });
+    expect([store.epoch, store.after(cursor)]).toEqual([first.epoch, 4]);
+  });
+
+  test("into what a restored log has lost is refused, also once the log is as long again", async () => {
+    const { store, copy } = await backedUp();
+    await store.append("a", newEvents(2));
+    const [shared, lost] = [store.cursor(5), store.cursor(6)];
+    await store[Symbol.asyncDispose]();
+    await using restored = await restore(copy);
+    expect([restored.id, restored.epoch === store.epoch]).toEqual([store.id, false]);
+    expect([shared, lost].map((cursor) => refusal(restored, cursor))).toEqual([6, "epoch-ended"]);
+    await restored.append("a", newEvents(9));
+    expect([shared, lost].map((cursor) => refusal(restored, cursor))).toEqual([6, "epoch-ended"]);
+  });
+
+  test("of a restored log is refused by the log that it was copied of, but for what both share", async () => {
+    const { store, copy } = await backedUp();
+    await using original = store;
+    await using restored = await restore(copy);
+    for (const log of [original, restored]) await log.append("a", newEvents(2));
+    const positions = [0, 5, 6].map(restored.cursor);
+    expect(positions.map((cursor) => refusal(original, cursor))).toEqual([1, 6, "unknown-epoch"]);
+    expect(positions.map((cursor) => refusal(restored, cursor))).toEqual([1, 6, 7]);
+  });
+
+  test("of one life of a copy is refused by another, although both were restored from the same file", async () => {
+    const { store, copy } = await backedUp();
+    await store[Symbol.asyncDispose]();
+    await using first = await restore(copy);
+    await using second = await restore(copy);
+    for (const log of [first, second]) await log.append("a", newEvents(2));
+    expect(refusal(second, first.cursor(6))).toBe("unknown-epoch");
+  });
+
+  test("is still known after several restorations", async () => {
+    const { store, copy } = await backedUp();
+    await store[Symbol.asyncDispose]();
+    const second = await restore(copy);
+    await second.append("a", newEvents(3));
+    const copyOfCopy = newLogPath();
+    await second.backup(copyOfCopy);
+    await second[Symbol.asyncDispose]();
+    await using third = await restore(copyOfCopy);
+    await third.append("a", newEvents(3));
+    expect([store.cursor(5), second.cursor(8), third.cursor(11)].map((cursor) => refusal(third, cursor))).toEqual([
+      6, 9, 12,
+    ]);
+    expect(refusal(third, { ...store.cursor(5), position: 6 })).toBe("epoch-ended");
+    expect(refusal(third, { ...second.cursor(8), position: 9 })).toBe("epoch-ended");
+  });
+});
+
+test("a consumer that is ahead of a restored log is told before it misses an event", async () => {
+  const { store, copy } = await backedUp();
+  await store.append("a", newEvents(1));
+  const consumer = store.cursor((await take(store.read())).at(-1)!.position);
+  await store[Symbol.asyncDispose]();
+  await using restored = await restore(copy);
+  const follow = async () => {
+    const events = restored.subscribe({ from: restored.after(consumer), signal: new AbortController().signal });
+    await take(events, 1);
+  };
+  expect(await refusalOf(follow())).toMatchObject({
+    name: "CursorRefused",
+    message: expect.stringContaining("its epoch ended at 5"),
+  });
+});

@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { newEvent, take } from "../src/contract/events.ts";
+import { pragma } from "../src/sqlite/settings.ts";
+import { createFormat1 } from "./format-1.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+test("a log of format 1 is brought to the present one, and keeps all that it holds", async () => {
+  const file = newLogPath();
+  createFormat1(file);
+  let epoch: string;
+  {
+    await using store = await openSqliteStore({ file });
+    ({ epoch } = store);
+    expect(store.id).toBe("37296d90-7de9-49f5-b432-4bcfb35865ac");
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
+    expect((await take(store.read())).map(({ id }) => id)).toEqual(["e1", "e2", "e3"]);
+    expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 3, state: "s" });
+    expect(await store.append("a", [newEvent()], { key: "k" })).toMatchObject({ first: 1, repeated: true });
+    expect(store.after(store.cursor(2))).toBe(3);
+  }
+  expect(formatOf(file)).toBe(2);
+  await using again = await openSqliteStore({ file });
+  expect(again.epoch).toBe(epoch);
+});
+
+test("kill -9 in the middle of that leaves format 1 as it was, which the next start brings up to date", async () => {
+  const file = newLogPath();
+  createFormat1(file);
+  const program = fileURLToPath(new URL("./migrate-and-die.ts", import.meta.url));
+  const child = Bun.spawn([process.execPath, program, file], { stdout: "pipe", stderr: "inherit" });
+  await child.exited;
+  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 2\n"]);
+  expect(formatOf(file)).toBe(1);
+  await using store = await openSqliteStore({ file });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
+  expect(formatOf(file)).toBe(2);
+});
+
+function formatOf(file: string): unknown {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return pragma(db, "user_version");
+  } finally {
+    db.close();
+  }
+}

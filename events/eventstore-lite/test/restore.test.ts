@@ -1,0 +1,110 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreUnusable } from "eventstore-lite";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** A log of five events with a copy, and what it appended after that in the write-ahead log that a crash leaves. */
+async function crashed(): Promise<{ file: string; copy: string }> {
+  const live = newLogPath();
+  const file = newLogPath();
+  const copy = newLogPath();
+  await using store = await openSqliteStore({ file: live });
+  await store.append("a", newEvents(5));
+  await store.backup(copy);
+  await store.append("a", newEvents(2));
+  for (const suffix of ["", "-wal", "-shm"]) copyFileSync(live + suffix, file + suffix);
+  return { file, copy };
+}
+
+test("a crashed log opens with all that its write-ahead log holds", async () => {
+  const { file } = await crashed();
+  await using store = await openSqliteStore({ file });
+  expect(await store.head()).toMatchObject({ position: 7 });
+});
+
+test("a copy put over a log is not opened while the log's write-ahead log lies beside it", async () => {
+  const { file, copy } = await crashed();
+  copyFileSync(copy, file);
+  for (const owner of [true, false]) {
+    const refused = await refusalOf(openSqliteStore({ file, owner }));
+    expect(refused).toBeInstanceOf(StoreUnusable);
+    expect((refused as Error).message).toContain(`${file}-wal is of the log that was there before`);
+  }
+  // Nothing was touched: the log's last events may still be wanted.
+  expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
+  expect(existsSync(`${file}-wal`)).toBe(true);
+
+  for (const suffix of ["-wal", "-shm"]) renameSync(file + suffix, `${file}${suffix}.old`);
+  await using store = await openSqliteStore({ file, owner: true });
+  expect(await store.head()).toMatchObject({ position: 5 });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 5 });
+});
+
+test("without that check the old log's last events would be in the copy", async () => {
+  const { file, copy } = await crashed();
+  copyFileSync(copy, file);
+  const raw = new DatabaseSync(file);
+  expect(raw.prepare("SELECT count(*) AS events FROM events").get()).toEqual({ events: 7 });
+  raw.close();
+});
+
+test("a restored log is opened again and again, also after a crash", async () => {
+  const { copy } = await crashed();
+  const file = newLogPath();
+  const again = newLogPath();
+  copyFileSync(copy, file);
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("a", [newEvent()]);
+    for (const suffix of ["", "-wal"]) copyFileSync(file + suffix, again + suffix);
+  }
+  await using store = await openSqliteStore({ file: again });
+  await using beside = await openSqliteStore({ file: again });
+  expect(await beside.head()).toMatchObject({ position: 6 });
+  expect(beside.epoch).toBe(store.epoch);
+});
+
+test.skipIf(process.platform !== "linux")(
+  "the look at a copy's header leaves the locks of a store that this process has open",
+  async () => {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file });
+    await store.append("a", [newEvent()]);
+    const held = locksOn(file);
+    await using _beside = await openSqliteStore({ file });
+    expect(locksOn(file)).toEqual(held);
+  },
+);
+
+/** The kernel's list of locks, as far as they are on this file (https://man7.org/linux/man-pages/man5/proc_locks.5.html). */
+function locksOn(file: string): string[] {
+  const { ino } = statSync(file);
+  const lines = readFileSync("/proc/locks", "utf8").split("\n");
+  return lines.filter((line) => line.includes(`:${ino} `)).map((line) => line.replace(/^\d+: /, ""));
+}
+
+test("a backup is not put where another database has left its write-ahead log", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file });
+  await store.append("a", [newEvent()]);
+  const copy = newLogPath();
+  writeFileSync(`${copy}-wal`, "left");
+  expect(await refusalOf(store.backup(copy))).toMatchObject({ name: "TargetTaken" });
+  expect(readdirSync(dirname(copy))).toEqual(["log.sqlite-wal"]);
+  rmSync(`${copy}-wal`);
+  expect(await store.backup(copy)).toMatchObject({ head: { position: 1 } });
+});

@@ -1,0 +1,182 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { newEvent, refusalOf } from "../src/contract/events.ts";
+import { RANGE_EVENTS } from "../src/verify/crew.ts";
+import { chainAnew, tamper } from "./tampering.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+/** More than two threads get work, and the last part is a short one. */
+const EVENTS = 3 * RANGE_EVENTS + 10;
+const APPEND_EVENTS = 10_000;
+/** Not a divisor of anything, so that the streams go over the borders of the ranges in all ways. */
+const STREAMS = 7;
+
+/** As the schema sets it for a new log. */
+const PAGE_BYTES = 8_192;
+
+/** A busy machine needs longer than the runner's five seconds. */
+const TIMEOUT_MS = 60_000;
+
+const template = newLogPath();
+
+beforeAll(async () => {
+  await using store = await openSqliteStore({ file: template });
+  const appends: Promise<unknown>[] = [];
+  for (let made = 0; made < EVENTS; made += APPEND_EVENTS) {
+    const count = Math.min(APPEND_EVENTS, EVENTS - made);
+    for (let stream = 0; stream < STREAMS; stream += 1) {
+      const share = Math.floor((count + stream) / STREAMS);
+      const events = Array.from({ length: share }, (_, index) => newEvent("T", made + index));
+      appends.push(store.append(`s${stream}`, events));
+    }
+    await Promise.all(appends);
+  }
+}, TIMEOUT_MS);
+
+/** A copy of the large log after `change`. */
+async function openAfter(change: (file: string) => void): Promise<EventStore> {
+  const file = newLogPath();
+  copyFileSync(template, file);
+  change(file);
+  return openSqliteStore({ file });
+}
+
+describe("a log that is checked in several threads", () => {
+  test(
+    "is found whole; every event is counted once, and counts only grow",
+    async () => {
+      await using store = await openAfter(() => {});
+      const progress: number[] = [];
+      const verification = await store.verify({ onProgress: (checked) => progress.push(checked) });
+      expect(verification).toEqual({ ok: true, checked: EVENTS, head: await store.head() });
+      expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+      expect(progress.at(-1)).toBe(EVENTS);
+      // Not only at the end of each range.
+      expect(progress.length).toBeGreaterThan(EVENTS / RANGE_EVENTS + 1);
+    },
+    TIMEOUT_MS,
+  );
+
+  const first = RANGE_EVENTS + 1;
+  const places = { "the last event of a range": RANGE_EVENTS, "the first of the next": first, "the very last": EVENTS };
+  for (const [place, position] of Object.entries(places)) {
+    test(
+      `${place}, altered, is named`,
+      async () => {
+        await using store = await openAfter((file) =>
+          tamper(file, `UPDATE events SET data = '0' WHERE position = ${position}`),
+        );
+        const fault = { position, reason: expect.stringContaining("hash") };
+        expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      `${place}: a wrong hash stored there is named, and not the event after it`,
+      async () => {
+        await using store = await openAfter((file) =>
+          tamper(file, `UPDATE events SET hash = zeroblob(32) WHERE position = ${position}`),
+        );
+        expect(await store.verify()).toMatchObject({ ok: false, fault: { position } });
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      `${place}: a gap in a stream's versions is named although the chain was made anew`,
+      async () => {
+        await using store = await openAfter((file) => {
+          tamper(file, `UPDATE events SET version = 1000000 WHERE position = ${position}`);
+          chainAnew(file);
+        });
+        const fault = { position, reason: expect.stringContaining("version") };
+        expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
+      },
+      TIMEOUT_MS,
+    );
+  }
+
+  test(
+    "of several faults the first is named",
+    async () => {
+      await using store = await openAfter((file) =>
+        // The later ones are at the start of their ranges, so that they are met with sooner.
+        tamper(
+          file,
+          `UPDATE events SET data = '0' WHERE position IN (${2 * RANGE_EVENTS - 1}, ${2 * RANGE_EVENTS + 1}, ${3 * RANGE_EVENTS + 1})`,
+        ),
+      );
+      const position = 2 * RANGE_EVENTS - 1;
+      expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault: { position } });
+      expect(await store.verify({ from: 2, to: position - 1 })).toMatchObject({ ok: true, checked: position - 2 });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is checked up to its head at the start while appends go on",
+    async () => {
+      await using store = await openAfter(() => {});
+      const verifying = store.verify();
+      await store.append("s0", [newEvent()]);
+      expect(await verifying).toMatchObject({ ok: true, checked: EVENTS, head: { position: EVENTS } });
+      expect((await store.head()).position).toBe(EVENTS + 1);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "can be closed meanwhile, and nothing is left open",
+    async () => {
+      const file = newLogPath();
+      copyFileSync(template, file);
+      const store = await openSqliteStore({ file });
+      await store.append("s0", [newEvent()]);
+      const verifying = refusalOf(store.verify());
+      await store[Symbol.asyncDispose]();
+      expect(await verifying).toBeInstanceOf(StoreClosed);
+      expect(existsSync(`${file}-wal`)).toBe(false);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("an event that cannot be read is named, and is no failure of the check", () => {
+  test("a time that is no number of ours", async () => {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file });
+    await store.append(
+      "a",
+      Array.from({ length: 300 }, () => newEvent()),
+    );
+    tamper(file, "UPDATE events SET time = 9223372036854775807 WHERE position = 200");
+    const fault = { position: 200, reason: expect.stringContaining("cannot be read") };
+    expect(await store.verify()).toMatchObject({ ok: false, checked: 199, fault });
+  });
+
+  test("a page of the file that was overwritten", async () => {
+    const file = newLogPath();
+    {
+      await using store = await openSqliteStore({ file });
+      await store.append(
+        "a",
+        Array.from({ length: 500 }, (_, index) => newEvent("T", `event ${index + 1}`)),
+      );
+    }
+    const bytes = readFileSync(file);
+    const page = Math.floor(bytes.indexOf('"event 250"') / PAGE_BYTES);
+    writeFileSync(file, bytes.fill(0xff, page * PAGE_BYTES, (page + 1) * PAGE_BYTES));
+
+    await using store = await openSqliteStore({ file });
+    const { ok, fault } = await store.verify();
+    expect(ok).toBe(false);
+    expect(fault!.reason).toContain("cannot be read");
+    // The page begins with an event before the one that was looked for, and everything before it is whole.
+    expect(fault!.position).toBeWithin(150, 251);
+    expect(await store.verify({ to: fault!.position - 1 })).toMatchObject({ ok: true, checked: fault!.position - 1 });
+  });
+});

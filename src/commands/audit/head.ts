@@ -1,0 +1,54 @@
+import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { formatPublicKey, loadSigningKey } from "eventstore-lite";
+import { findLoss } from "../../checkpoint/find-loss.ts";
+import { signHead } from "../../checkpoint/sign-head.ts";
+import { systemClock } from "../../clock.ts";
+import { logFiles } from "../../log-files.ts";
+import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { openExistingLog } from "../log-session.ts";
+import type { AuditAction } from "./action.ts";
+
+export const head: AuditAction = {
+  usage: "head [--out FILE] | head --public-key",
+  help: `head     signs the log's position and hash as they are now, in the form of a
+         C2SP checkpoint: keep it where whoever can write the log cannot write,
+         and verify --head proves later that the log still holds all of it.
+         Exits with 1 when the log does not hold what its last checkpoint knew.
+         With --public-key it prints the key that auditors check it with: the
+         key itself is reachlog.signing.pem beside the log, made when needed
+`,
+  async run(args, terminal) {
+    const options = { out: { type: "string" }, "public-key": { type: "boolean", default: false } } as const;
+    const { values, positionals } = parse(args, options);
+    if (positionals.length > 0) throw new UsageError("head takes no argument; --out names a file");
+    const config = configOf(terminal);
+    await using store = await openExistingLog(config);
+    const files = logFiles(config.log.file);
+    const key = loadSigningKey(files.signingKey);
+    if (values["public-key"]) {
+      terminal.out(`${formatPublicKey(key.publicKey)}\n`);
+      return EXIT.ok;
+    }
+    // A key that signed two histories of one log would prove neither.
+    const loss = await findLoss(store, files.checkpoint, key);
+    if (loss !== undefined) {
+      terminal.err(`${loss.sentence}; nothing was signed\n`);
+      return EXIT.fault;
+    }
+    const note = signHead(store, await store.head(), key, systemClock);
+    if (values.out === undefined) terminal.out(note);
+    else writeNew(values.out, note);
+    return EXIT.ok;
+  },
+};
+
+/** Existing files are not overwritten: an older head proves something that a newer one cannot. */
+function writeNew(file: string, text: string): void {
+  const descriptor = openSync(file, "wx", 0o600);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

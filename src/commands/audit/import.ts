@@ -1,0 +1,101 @@
+import { createReadStream, statSync } from "node:fs";
+import { importSqliteLog, ImportRefused } from "eventstore-lite";
+import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { FORMATS, isFormat, type Format } from "../export-formats.ts";
+import { LineFault, type StoredEvent } from "../export-formats/format.ts";
+import { startProgress } from "../progress.ts";
+import type { AuditAction } from "./action.ts";
+import { FileFault } from "./file-fault.ts";
+import { readLines } from "./lines.ts";
+
+export const importAction: AuditAction = {
+  usage: "import FILE [--format jsonl|csv|cloudevents] [--json]",
+  help: `import   makes the log of DATABASE_URL, which must not exist or be empty, of a
+         file that export wrote (- for stdin), with the same positions, times
+         and hashes. Every event is checked, and nothing is imported unless all
+         of them fit. Compare the head that it tells with that of the log
+         exported: a file that was cut off between two lines is whole in itself.
+         The vault and its key are not in an export: bring them along.
+         Idempotency keys are not in it either: see the README.
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, {
+      format: { type: "string", default: "jsonl" },
+      json: { type: "boolean", default: false },
+    });
+    const [path, ...more] = positionals;
+    if (path === undefined || more.length > 0) throw new UsageError("import wants one FILE, or - for stdin");
+    if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
+    const { position, hash } = await importFile(configOf(terminal).log.file, path, values.format, terminal);
+    terminal.out(
+      values.json
+        ? `${JSON.stringify({ position, hash })}\n`
+        : `${position} events imported; head ${position} ${hash}\n`,
+    );
+    return EXIT.ok;
+  },
+};
+
+const STDIN = "-";
+const KIB = 1024;
+
+/** Bytes read from a file at once. */
+const CHUNK_BYTES = 256 * KIB;
+
+/** Where the reading is, for those who have to tell of a fault. */
+interface Place {
+  line: number;
+}
+
+async function importFile(log: string, path: string, format: Format, terminal: Terminal) {
+  const place: Place = { line: 1 };
+  const bytes = path === STDIN ? undefined : statSync(path).size;
+  // Nobody knows how much comes from a pipe.
+  const progress = bytes === undefined ? undefined : startProgress(terminal, "importing KiB", bytes / KIB);
+  const chunks = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const counted = count(chunks, (read) => progress?.update(read / KIB));
+  try {
+    return await importSqliteLog({ file: log, events: readEvents(counted, format, place, terminal.signal) });
+  } catch (fault) {
+    throw fault instanceof ImportRefused ? new FileFault(place.line, fault.message) : fault;
+  } finally {
+    progress?.end();
+  }
+}
+
+async function* count(chunks: AsyncIterable<Uint8Array>, onRead: (bytes: number) => void) {
+  let read = 0;
+  for await (const chunk of chunks) {
+    read += chunk.length;
+    onRead(read);
+    yield chunk;
+  }
+}
+
+async function* readEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  format: Format,
+  place: Place,
+  signal: AbortSignal,
+): AsyncGenerator<StoredEvent, void, void> {
+  const read = FORMATS[format].createReader();
+  let isEmpty = true;
+  for await (const { first, lines } of readLines(chunks)) {
+    if (signal.aborted) throw new FileFault(first, "interrupted");
+    for (const [index, event] of atLine(first, () => read(lines)).entries()) {
+      if (event === undefined) continue;
+      isEmpty = false;
+      place.line = first + index;
+      yield event;
+    }
+  }
+  if (isEmpty) throw new FileFault(1, "the file holds no events");
+}
+
+function atLine<Result>(first: number, read: () => Result): Result {
+  try {
+    return read();
+  } catch (fault) {
+    throw fault instanceof LineFault ? new FileFault(first + fault.index, fault.message) : fault;
+  }
+}

@@ -1,0 +1,81 @@
+import type { KeyObject } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import {
+  CheckpointRefused,
+  loadSigningKey,
+  openCheckpoint,
+  parsePublicKey,
+  readCheckpointFile,
+  SigningKeyRefused,
+  type Checkpoint,
+  type EventStore,
+} from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import { contradict } from "../../checkpoint/contradict.ts";
+import type { LogFiles } from "../../log-files.ts";
+import { UsageError } from "../command.ts";
+
+/** A checkpoint that the log is compared with, as its file held it. */
+export interface KnownHead {
+  /** How it is called in a sentence. */
+  readonly what: string;
+  /** Undefined when there is no such file. */
+  readonly note: string | undefined;
+}
+
+/** What came of comparing the log with one head. `fault` is a sentence; without one, the log extends `checkpoint`. */
+export type Compared =
+  | { readonly what: string; readonly checkpoint: Checkpoint; readonly fault?: undefined }
+  | { readonly what: string; readonly fault: string };
+
+/**
+ * Reads the checkpoint beside the log, where there is one, and that of `headFile`. To be called before the log is read:
+ * a service that runs meanwhile writes newer ones.
+ */
+export async function readKnownHeads(files: LogFiles, headFile: string | undefined): Promise<KnownHead[]> {
+  const heads: KnownHead[] = [];
+  if (existsSync(files.checkpoint)) heads.push(await read(`the checkpoint ${files.checkpoint}`, files.checkpoint));
+  if (headFile !== undefined) heads.push(await read(`the head ${headFile}`, headFile));
+  return heads;
+}
+
+async function read(what: string, file: string): Promise<KnownHead> {
+  try {
+    return { what, note: await readCheckpointFile(file) };
+  } catch (fault) {
+    // It is no text, and thus no checkpoint: as any other file that is none, it is told with the rest.
+    if (fault instanceof CheckpointRefused) return { what, note: "" };
+    throw fault;
+  }
+}
+
+/** The key given, as text or as a file of it; else that of the log's own, undefined when it has none. */
+export function publicKeyOf(given: string | undefined, files: LogFiles): KeyObject | undefined {
+  if (given === undefined) {
+    return existsSync(files.signingKey) ? loadSigningKey(files.signingKey).publicKey : undefined;
+  }
+  try {
+    return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
+  } catch (fault) {
+    throw fault instanceof SigningKeyRefused ? new UsageError(`--public-key: ${fault.message}`) : fault;
+  }
+}
+
+/** Whether the log is the one of that head, and holds its position with its hash. */
+export async function compare(
+  store: EventStore<Event>,
+  { what, note }: KnownHead,
+  publicKey: KeyObject | undefined,
+): Promise<Compared> {
+  if (note === undefined) return { what, fault: `${what} is not there` };
+  if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };
+  let checkpoint: Checkpoint;
+  try {
+    checkpoint = openCheckpoint(note, publicKey);
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return { what, fault: `${what} proves nothing: ${fault.message}` };
+    throw fault;
+  }
+  const loss = await contradict(store, checkpoint, what);
+  return loss === undefined ? { what, checkpoint } : { what, fault: loss.sentence };
+}

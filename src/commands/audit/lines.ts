@@ -1,0 +1,69 @@
+import { FileFault } from "./file-fault.ts";
+
+/**
+ * Longest line taken. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of its bytes
+ * may take six. A file without line breaks must not fill the memory.
+ */
+const LINE_BYTES_MAX = 2 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+const BYTE_ORDER_MARK = "\ufeff";
+
+/** Lines that follow on each other, without their line breaks (LF or CRLF). */
+export interface LineBatch {
+  /** Number of the first, counted from 1. */
+  readonly first: number;
+  readonly lines: readonly string[];
+}
+
+/** The lines of a UTF-8 text, as many at a time as a chunk holds. Throws {@link FileFault}. */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch, void, void> {
+  let rest: Uint8Array = new Uint8Array();
+  let first = 1;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(LINE_FEED);
+    if (end !== -1) {
+      const lines = split(Buffer.concat([rest, chunk.subarray(0, end)]), first);
+      yield { first, lines };
+      first += lines.length;
+      rest = new Uint8Array();
+    }
+    rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
+    if (rest.length > LINE_BYTES_MAX) throw new FileFault(first, `it is longer than ${LINE_BYTES_MAX} bytes`);
+  }
+  // The last line break may be missing.
+  if (rest.length > 0) yield { first, lines: split(rest, first) };
+}
+
+function split(bytes: Uint8Array, first: number): string[] {
+  const text = decode(bytes, first);
+  const unmarked = first === 1 && text.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
+  return unmarked.split(/\r?\n/).map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+}
+
+function decode(bytes: Uint8Array, first: number): string {
+  try {
+    return toText(bytes);
+  } catch {
+    throw new FileFault(first + linesBeforeFault(bytes), "it is not valid UTF-8");
+  }
+}
+
+/** A line feed is never a part of a longer character, so that each line can be tried alone. */
+function linesBeforeFault(bytes: Uint8Array): number {
+  let count = 0;
+  for (let start = 0; ; count += 1) {
+    const end = bytes.indexOf(LINE_FEED, start);
+    if (end === -1) return count;
+    try {
+      toText(bytes.subarray(start, end));
+    } catch {
+      return count;
+    }
+    start = end + 1;
+  }
+}
+
+function toText(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+}

@@ -1,0 +1,70 @@
+import type { Recorded } from "../../../../events/catalog.ts";
+import { owedChannels } from "../../../../projections/deliveries.ts";
+import { printable } from "../../table.ts";
+import { findDispatches, isOutcome } from "./dispatches.ts";
+import { findEvent, positionBefore } from "./find-event.ts";
+import { eventsAt, inOrder, type History, type Reading } from "./history.ts";
+import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
+
+/**
+ * One event, and everything that caused it or that it caused: the same request, the same message or run, the
+ * dispatches that are owed by it. Undefined: the log has no such event.
+ */
+export async function historyOfEvent(reading: Reading, id: string): Promise<History | undefined> {
+  const asked = await findEvent(reading, id);
+  if (asked === undefined) return undefined;
+  // A run's request caused all of its messages: whoever asks for one of them does not ask for the others.
+  const roots = isOfOnePerson(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
+  const positions = inOrder([
+    ...roots.map(({ position }) => position),
+    ...(await positionsOfRuns(reading, roots)),
+    ...(await positionsOfDispatches(reading, roots)),
+  ]);
+  return { positions, summary: `${printable(originOf(asked))}\n` };
+}
+
+function originOf({ position, id, stream, meta }: Recorded): string {
+  const by = meta.caller === undefined ? "" : `, by ${meta.caller}`;
+  const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
+  return `position ${position} is event ${id} of the stream ${stream}${by}${request}`;
+}
+
+/** A request is answered within 5 minutes (`Prefer: wait=300`); what it appends lies within twice that of each other. */
+const REQUEST_MS = 10 * 60_000;
+
+/** What the same request appended, or another one of the same trace at that time; of a run, its first minutes. */
+async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
+  const { request_id, traceparent } = meta;
+  if (request_id === undefined && traceparent === undefined) return [];
+  const { store, to, onProgress } = reading;
+  const ms = Date.parse(time);
+  const from = (await positionBefore(reading, ms - REQUEST_MS)) + 1;
+  const found: Recorded[] = [];
+  for await (const event of store.read({ from, to, until: new Date(ms + REQUEST_MS) })) {
+    onProgress(event.position);
+    const isSame = request_id !== undefined && event.meta.request_id === request_id;
+    if (isSame || (traceparent !== undefined && event.meta.traceparent === traceparent)) found.push(event);
+  }
+  return found;
+}
+
+/** The dispatches that the roots owe or tell of: what owes them, and all that became of them. */
+async function positionsOfDispatches(reading: Reading, roots: readonly Recorded[]): Promise<readonly number[]> {
+  const sources = await Promise.all(roots.map((root) => sourceOf(reading, root)));
+  const owed = new Map(sources.flatMap((source) => (source ? [[source.position, owedChannels(source)]] : [])));
+  const positions = [...owed.keys()];
+  await findDispatches(reading, owed, ({ position }) => void positions.push(position));
+  return positions;
+}
+
+/** The event whose dispatch is told of, beyond any retry. */
+async function sourceOf(reading: Reading, event: Recorded): Promise<Recorded | undefined> {
+  if (event.type === "ChannelDispatchRetryRequested") return eventAt(reading, event.data.source);
+  if (isOutcome(event)) return sourceOf(reading, await eventAt(reading, event.data.owed));
+  return owedChannels(event).length > 0 ? event : undefined;
+}
+
+async function eventAt(reading: Reading, position: number): Promise<Recorded> {
+  for await (const event of eventsAt(reading, [position])) return event;
+  throw new Error(`the log has no event at position ${position}`);
+}

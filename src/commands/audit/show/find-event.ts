@@ -1,0 +1,42 @@
+import type { Recorded } from "../../../../events/catalog.ts";
+import type { Reading } from "./history.ts";
+
+/**
+ * The event with this id, or the start of the run with this id. Ids of events hold the time at which they were made
+ * (RFC 9562, UUIDv7), so the search starts there; only an id that is not in the log costs a reading of all of it.
+ */
+export async function findEvent(reading: Reading, id: string): Promise<Recorded | undefined> {
+  const { store, to } = reading;
+  for await (const event of store.read({ types: ["RunStarted"], to })) {
+    if (event.type === "RunStarted" && event.data.run_id === id) return event;
+  }
+  const before = await positionBefore(reading, timeOf(id));
+  return (await search(reading, id, before + 1, to)) ?? search(reading, id, 1, before);
+}
+
+async function search(
+  { store, onProgress }: Reading,
+  id: string,
+  from: number,
+  to: number,
+): Promise<Recorded | undefined> {
+  for await (const event of store.read({ from, to })) {
+    if (event.id === id) return event;
+    onProgress(event.position);
+  }
+  return undefined;
+}
+
+/** The last position recorded before this moment. An event is recorded after its id was made. */
+export async function positionBefore({ store, to }: Reading, ms: number): Promise<number> {
+  for await (const { position } of store.read({ until: new Date(ms - 1), to, backwards: true, limit: 1 }))
+    return position;
+  return 0;
+}
+
+const TIME_DIGITS = 12;
+
+/** The first 48 bits of a UUIDv7 are ms since 1970. Another id gives any moment, from which all is searched. */
+function timeOf(id: string): number {
+  return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);
+}

@@ -1,0 +1,62 @@
+import type { EventType, Folded } from "../../../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../../../events/channel.ts";
+import { table } from "../../table.ts";
+import { isOutcome, type Outcome } from "./dispatches.ts";
+
+/** Counts the clicks of a link, and what became of their dispatches on each channel. */
+export function createTally() {
+  const counts = new Map<string, number>();
+  const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));
+  const countOf = (what: string): number => counts.get(what) ?? 0;
+  const add = (what: string): void => void counts.set(what, countOf(what) + 1);
+
+  /** As the projection does: the first final outcome counts, and any other is one told again. */
+  const takeOutcome = ({ type, data: { channel, owed } }: Outcome): void => {
+    if (type === "ChannelDispatchFailed") return add(`${channel} ${type}`);
+    const isAgain = settled.get(channel)?.has(owed) ?? false;
+    add(isAgain ? `${channel} again` : `${channel} ${type}`);
+    settled.get(channel)?.add(owed);
+  };
+
+  const row = (channel: ChannelName): (string | number)[] => {
+    const of = (type: EventType): number => countOf(`${channel} ${type}`);
+    const retried = of("ChannelDispatchRetryRequested");
+    const dead = of("ChannelDispatchAbandoned");
+    const [delivered, skipped] = [of("ChannelDispatched"), of("ChannelDispatchSkipped")];
+    const doubted = of("ChannelDispatchInDoubt");
+    // A dead letter that was taken up again is owed a second time.
+    const pending = countOf(`${channel} owed`) - delivered - skipped - doubted - dead;
+    const last = [retried, of("ChannelDispatchFailed"), countOf(`${channel} again`)];
+    return [channel, pending, delivered, skipped, doubted, dead - retried, ...last];
+  };
+
+  return {
+    /** In the order of the log, as far as a channel goes. */
+    take(event: Folded): void {
+      if (event.type === "LinkClicked") {
+        add(event.data.bot ? "bots" : "people");
+        for (const channel of event.data.channels) add(`${channel} owed`);
+      } else if (event.type === "ChannelDispatchRetryRequested") {
+        add(`${event.data.channel} owed`);
+        add(`${event.data.channel} ${event.type}`);
+      } else if (isOutcome(event)) takeOutcome(event);
+    },
+    summary(): string {
+      const clicks = `clicks of people ${countOf("people")}, of bots ${countOf("bots")}\n`;
+      const rows = CHANNELS.filter((channel) => countOf(`${channel} owed`) > 0).map(row);
+      return rows.length === 0 ? clicks : `${clicks}${table(HEAD, rows)}`;
+    },
+  };
+}
+
+const HEAD = [
+  "channel",
+  "pending",
+  "delivered",
+  "skipped",
+  "in doubt",
+  "dead",
+  "taken up again",
+  "failed attempts",
+  "told twice",
+];

@@ -1,0 +1,34 @@
+import type { DataOf, EventType, Folded } from "../../../events/catalog.ts";
+import { ACCOUNT_WORDS } from "./words/account.ts";
+import { DELIVERY_WORDS } from "./words/delivery.ts";
+import { OUTREACH_WORDS } from "./words/outreach.ts";
+import { plain } from "./words/phrases.ts";
+import { RUN_WORDS } from "./words/run.ts";
+
+/** Says in a sentence what an event tells. An event of the catalog without words does not compile. */
+const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
+  ...OUTREACH_WORDS,
+  ...RUN_WORDS,
+  ...DELIVERY_WORDS,
+  ...ACCOUNT_WORDS,
+  RequestAnswered: ({ status }) => `a request with an idempotency key was answered with status ${status}`,
+  LogLossAccepted: ({ reason, expected_position, found_position }) => {
+    const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
+    return `a loss of the log was accepted, ${plain(reason)}: it ended at position ${found_position}${known}`;
+  },
+  ProjectionRebuilt: ({ projection, version, position, differences }) => {
+    const found =
+      differences === undefined
+        ? "there was no stored state to compare with"
+        : differences === 0
+          ? "no difference to the stored state"
+          : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, mended`;
+    return `the projection ${projection} (version ${version}) was rebuilt up to position ${position}: ${found}`;
+  },
+};
+
+/** The sentence for an event. It quotes what people wrote, so it is to be made printable. */
+export function wordsOf<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): string {
+  const say = WORDS[type] as (data: unknown) => string;
+  return say(data);
+}

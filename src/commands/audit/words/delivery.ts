@@ -1,0 +1,43 @@
+import type { DataOf } from "../../../../events/catalog.ts";
+import type { ChannelName } from "../../../../events/channel.ts";
+import { because, plain, quoted } from "./phrases.ts";
+
+/** What is told of clicks, of what is asked for, and of what became of it on the channels. */
+export const DELIVERY_WORDS = {
+  LinkClicked: ({ event, domain, short_code, original_url, bot, channels }: DataOf<"LinkClicked">) =>
+    `a ${bot ? "bot" : "person"} clicked ${domain}/${short_code} (${quoted(event)}), which leads to ` +
+    `${quoted(original_url)}; ${owedTo(channels)}`,
+  NotificationRequested: ({ service, level, message }: DataOf<"NotificationRequested">) =>
+    `a notification of level ${level} was requested for ${quoted(service)}: ${quoted(message)}; ${owedTo(["chat"])}`,
+  MessageRequested: ({ text }: DataOf<"MessageRequested">) =>
+    `a message was requested: ${quoted(text)}; ${owedTo(["messaging"])}`,
+  ChannelTestRequested: ({ channels }: DataOf<"ChannelTestRequested">) =>
+    `a test of the channels was requested; ${owedTo(channels)}`,
+  ChannelDispatchRetryRequested: ({ event_id, source, channel }: DataOf<"ChannelDispatchRetryRequested">) =>
+    `the dead letter of position ${source} (event ${event_id}) was taken up again; ${owedTo([channel])}`,
+  ChannelDispatched: ({ owed, channel, attempt, status, latency_ms, network_id }: DataOf<"ChannelDispatched">) => {
+    const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
+    return `${channel} took what position ${owed} owed${as}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}`;
+  },
+  ChannelDispatchFailed: ({ owed, channel, attempt, status, detail, retry_at }: DataOf<"ChannelDispatchFailed">) =>
+    `${channel} did not take what position ${owed} owed, at attempt ${attempt}${answer(status)}${because(detail)}; ` +
+    `next attempt at ${retry_at}`,
+  ChannelDispatchSkipped: ({ owed, channel, reason }: DataOf<"ChannelDispatchSkipped">) =>
+    `what position ${owed} owed to ${channel} was not sent, ${plain(reason)}`,
+  ChannelDispatchInDoubt: ({ owed, channel, attempt, status, detail }: DataOf<"ChannelDispatchInDoubt">) =>
+    `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(status)}` +
+    `${because(detail)}; it is not sent again by itself`,
+  ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
+    const { owed, channel, attempt, status, detail, refused } = data;
+    const why = refused ? "refused for good" : "out of attempts";
+    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${because(detail)}`;
+  },
+};
+
+function owedTo(channels: readonly ChannelName[]): string {
+  return channels.length === 0 ? "owed to no channel" : `owed to ${channels.join(", ")}`;
+}
+
+function answer(status: number | undefined): string {
+  return status === undefined ? "" : ` (status ${status})`;
+}

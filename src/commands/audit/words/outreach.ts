@@ -1,0 +1,50 @@
+import type { DataOf } from "../../../../events/catalog.ts";
+import type { Basis, SkipReason } from "../../../../events/outreach.ts";
+import { because, nameOf, plain, quoted } from "./phrases.ts";
+
+const BASES: Readonly<Record<Basis, string>> = {
+  dm_first: "they wrote first",
+  opt_in: "they opted in",
+  none: "none",
+};
+
+const SKIPS: Readonly<Record<SkipReason, string>> = {
+  already_contacted: "who was written to before",
+  suppressed: "who is suppressed",
+  no_consent: "of whom no consent is recorded",
+  cannot_receive_dm: "who cannot receive messages from us",
+  protected: "whose account is protected",
+  self: "who is the account itself",
+  invalid_recipient: "whom the network does not know",
+  missing_field: "for whom a field of the message is missing",
+};
+
+/** What is told of one person. */
+export const OUTREACH_WORDS = {
+  RecipientAdded: ({ recipient, name, basis, fields, source }: DataOf<"RecipientAdded">) => {
+    const called = name === undefined ? "" : ` with the name ${quoted(name)}`;
+    const more = Object.entries(fields).map(([field, value]) => `, ${field} ${quoted(value)}`);
+    return `${nameOf(recipient)} was imported from the ${source}${called}${more.join("")}; basis for writing: ${BASES[basis]}`;
+  },
+  RecipientSuppressed: ({ recipient, reason }: DataOf<"RecipientSuppressed">) => {
+    const why = reason === "by_hand" ? "by hand" : "because they opted out";
+    return `${nameOf(recipient)} was suppressed ${why}, never to be written to`;
+  },
+  RecipientRetryAllowed: ({ recipient }: DataOf<"RecipientRetryAllowed">) =>
+    `one more message to ${nameOf(recipient)} was allowed by hand`,
+  DirectMessageAttempted: ({ run_id, recipient, text, variant, day }: DataOf<"DirectMessageAttempted">) =>
+    `run ${run_id} set out to write to ${nameOf(recipient)}, counted for ${day}, variant ${variant}: ${quoted(text)}`,
+  DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) =>
+    settled_by === "answer"
+      ? `the message to ${nameOf(recipient)} was sent: the network took it as message ${message_id}`
+      : `the message to ${nameOf(recipient)} was sent: it was found in the conversation as message ${message_id}`,
+  DirectMessageSkipped: ({ run_id, recipient, reason, detail }: DataOf<"DirectMessageSkipped">) =>
+    `run ${run_id} skipped ${nameOf(recipient)}, ${SKIPS[reason]}${because(detail)}`,
+  DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }: DataOf<"DirectMessageFailed">) => {
+    const place = frees_quota ? "its place in the day's quota is free again" : "it keeps its place in the day's quota";
+    const next = retry ? "a later run may try again" : "it is not tried again unless allowed by hand";
+    return `the message to ${nameOf(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
+  },
+  DirectMessageInDoubt: ({ recipient, detail }: DataOf<"DirectMessageInDoubt">) =>
+    `it is in doubt whether the message to ${nameOf(recipient)} was sent${because(detail)}`,
+};

@@ -1,0 +1,44 @@
+import { configOf, EXIT, parse, UsageError, type Command } from "./command.ts";
+import { logFiles } from "../log-files.ts";
+import { openExistingLog } from "./log-session.ts";
+import { startProgress } from "./progress.ts";
+
+export const backup: Command = {
+  summary: "copy the log beside a running service, and check the copy",
+  help: `reachlog backup FILE [--json]
+
+Writes a copy of the log as it is at one moment, beside a running service, then
+reads all of it: SQLite's integrity check and the hash chain. FILE has its name
+only once it is found whole; it is readable by its owner only, and an existing
+file is never overwritten. Prints the copy's position, head hash and size. Keep
+the first two elsewhere: whoever can write the file can rewrite it.
+
+Not in it, and never copied silently:
+  the vault   reachlog.vault.sqlite beside the log: the account's tokens, sealed
+  the key     reachlog.key beside the log, or REACHLOG_KEY: without it the vault
+              cannot be opened. Keep it apart from the vault's copy.
+
+To restore: stop the service, move the log and its -wal and -shm files away, and
+copy FILE to the log's place. Consumers that saw more than the copy holds are
+refused from then on. A FILE.*.partial is left of a backup that was killed, and
+may be deleted.
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
+    const [file, ...more] = positionals;
+    if (file === undefined || more.length > 0) throw new UsageError("backup wants one FILE");
+    const config = configOf(terminal);
+    await using store = await openExistingLog(config);
+    const progress = startProgress(terminal, "verifying", (await store.head()).position);
+    const { head, bytes } = await store.backup(file, { onProgress: progress.update });
+    progress.end();
+    const { position, hash } = head;
+    if (values.json) terminal.out(`${JSON.stringify({ file, position, hash, bytes })}\n`);
+    else {
+      terminal.out(`${file}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
+      const { vault, key } = logFiles(config.log.file);
+      terminal.err(`not in it: ${vault} and ${config.key === undefined ? key : "REACHLOG_KEY"}\n`);
+    }
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,57 @@
+import type { Contact } from "../../projections/contacts.ts";
+import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import { openExistingLog } from "./log-session.ts";
+import { AS_OF_HELP, asOf, foldAsOf, parseMoment } from "./moment.ts";
+import { findPerson } from "./person.ts";
+import { printable, table } from "./table.ts";
+
+export const contacts: Command = {
+  summary: "show everybody known or one person, also of an earlier moment",
+  help: `reachlog contacts [RECIPIENT] [--as-of TIME|POSITION] [--json]
+
+Everybody known and how far we got with them; or one person, given by id, handle or
+@handle. Exit code 1 when that person is not known.
+
+${AS_OF_HELP}  --json      one JSON object for each person
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, {
+      "as-of": { type: "string" },
+      json: { type: "boolean", default: false },
+    });
+    return showContacts(terminal, { wanted: positionals[0], asOf: values["as-of"], json: values.json });
+  },
+};
+
+export interface ShowContacts {
+  /** Undefined: everybody. */
+  readonly wanted?: string | undefined;
+  readonly asOf?: string | undefined;
+  readonly json: boolean;
+}
+
+export async function showContacts(terminal: Terminal, { wanted, json, ...options }: ShowContacts): Promise<number> {
+  const config = configOf(terminal);
+  const moment = parseMoment(options.asOf, config.outreach.timezone);
+  await using store = await openExistingLog(config);
+  const folded = await foldAsOf(terminal, store, ["contacts"], moment);
+  const state = folded.states.contacts;
+  const one = wanted === undefined ? undefined : findPerson(state, wanted);
+  if (wanted !== undefined && one === undefined) {
+    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(folded)})\n`);
+    return EXIT.fault;
+  }
+  const people = one === undefined ? [...state.people.values()] : [one];
+  if (json) for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
+  else terminal.out(`${tableOf(people)}(${asOf(folded)})\n`);
+  return EXIT.ok;
+}
+
+/** People, a line each. */
+export function tableOf(people: readonly Contact[]): string {
+  return table(["username", "id", "basis", "status", "told skips"], people.map(row));
+}
+
+function row({ username, id, basis, status, suppressed, skipped }: Contact): string[] {
+  return [username ?? "", id ?? "", basis, suppressed ? "suppressed" : status, skipped.join(", ")];
+}

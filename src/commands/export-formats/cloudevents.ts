@@ -1,0 +1,76 @@
+import { readJsonLines, type ExportFormat, type StoredEvent } from "./format.ts";
+
+const SPEC_VERSION = "1.0";
+const SOURCE = "reachlog";
+const TYPE_PREFIX = "reachlog.";
+
+/** What attributes may not hold, and JSON.stringify leaves as it is (CloudEvents 1.0, 3.1: String). */
+const NOT_IN_ATTRIBUTES = /[\u007f-\u009f]|\p{Noncharacter_Code_Point}/gu;
+
+/** Largest value of a CloudEvents Integer. */
+const INTEGER_MAX = 2 ** 31 - 1;
+
+/**
+ * CloudEvents 1.0 in its JSON format. What it has no attribute for is in extension attributes, whose names are of
+ * lower-case letters and digits only; `meta` is JSON text, since attributes have no structure.
+ */
+export const cloudevents: ExportFormat = {
+  head: "",
+  line: (event) => `${JSON.stringify(toCloudEvent(event))}\n`,
+  createReader: () => readJsonLines(fromCloudEvent),
+};
+
+function toCloudEvent({ position, id, stream, version, type, time, data, meta, hash }: StoredEvent) {
+  return {
+    specversion: SPEC_VERSION,
+    id,
+    source: SOURCE,
+    type: TYPE_PREFIX + type,
+    subject: stream,
+    time,
+    datacontenttype: "application/json",
+    sequence: String(position),
+    streamversion: version,
+    ...told(meta),
+    meta: JSON.stringify(meta).replace(NOT_IN_ATTRIBUTES, escaped),
+    hash,
+    data,
+  };
+}
+
+/** What others may want of `meta` without taking it apart: only told, never read back. */
+function told(meta: unknown) {
+  const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
+  const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;
+  return {
+    ...(isInteger ? { schemaversion: schema } : {}),
+    ...(typeof traceparent === "string" && /^[\da-f-]+$/.test(traceparent) ? { traceparent } : {}),
+  };
+}
+
+function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
+  const { specversion, id, source, type, subject, time, sequence, streamversion, meta, hash, data } = line;
+  if (specversion !== SPEC_VERSION || source !== SOURCE) throw new Error("not a CloudEvent 1.0 of reachlog");
+  if (typeof type !== "string" || !type.startsWith(TYPE_PREFIX)) throw new Error("its type is not one of reachlog");
+  if (typeof sequence !== "string" || !/^[1-9]\d*$/.test(sequence)) throw new Error("its sequence is not a position");
+  if (typeof meta !== "string") throw new Error("its meta is missing: the export is of a version that did not tell it");
+  return {
+    position: Number(sequence),
+    id,
+    stream: subject,
+    version: streamversion,
+    type: type.slice(TYPE_PREFIX.length),
+    time,
+    data,
+    meta: JSON.parse(meta),
+    hash,
+  } as StoredEvent;
+}
+
+/** As JSON writes it, unit by unit. */
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
+  ).join("");
+}

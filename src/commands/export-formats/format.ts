@@ -1,0 +1,55 @@
+import type { NewEvent, Recorded } from "eventstore-lite";
+
+/** An event as the log holds it, neither upcast nor checked. */
+export type StoredEvent = Recorded<NewEvent>;
+
+/**
+ * How a log is written to a file and read again: one event a line, and no field of an event is lost or changed. What a
+ * line holds beside them is left alone.
+ */
+export interface ExportFormat {
+  /** What comes before the first event. */
+  readonly head: string;
+  /** One event, its line break included. */
+  line(event: StoredEvent): string;
+  /** Makes the function that reads the lines of one file, batch by batch. */
+  createReader(): ReadLines;
+}
+
+/**
+ * The event of each line; undefined for a line that has none. Throws {@link LineFault}. Nothing but the shape is looked
+ * at: whether the events make a log, the log finds out.
+ */
+export type ReadLines = (lines: readonly string[]) => readonly (StoredEvent | undefined)[];
+
+/** A line that holds no event of this format; `index` counts from the first line of the batch. */
+export class LineFault extends Error {
+  override readonly name = "LineFault";
+  readonly index: number;
+  constructor(index: number, message: string) {
+    super(message);
+    this.index = index;
+  }
+}
+
+/** Reads formats of which each line is a JSON object. */
+export function readJsonLines(toEvent: (line: Readonly<Record<string, unknown>>) => StoredEvent): ReadLines {
+  const read = (line: string): StoredEvent | undefined => {
+    if (line === "") return undefined;
+    const value: unknown = JSON.parse(line);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("not a JSON object");
+    return toEvent(value as Record<string, unknown>);
+  };
+  return (lines) => lines.map((line, index) => attempt(index, () => read(line)));
+}
+
+/** Names the line of what `read` throws. The line itself is not repeated: it is full of personal data. */
+export function attempt<Result>(index: number, read: () => Result): Result {
+  try {
+    return read();
+  } catch (fault) {
+    if (fault instanceof SyntaxError)
+      throw new LineFault(index, "not JSON: it is damaged, or the file was cut off here");
+    throw new LineFault(index, (fault as Error).message);
+  }
+}

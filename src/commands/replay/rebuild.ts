@@ -1,0 +1,147 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
+import { encodeState } from "../../../projections/snapshot.ts";
+import { createStates, type FoldedStates } from "../../../projections/states.ts";
+import { makeId } from "../../clock.ts";
+import { createJournal, STREAMS, type Fact } from "../../journal.ts";
+import { catchUp, type Positions } from "../../projector/catch-up.ts";
+import { rebuiltName } from "../../projector/rebuilt.ts";
+import { COMMAND_CAUSE } from "../log-session.ts";
+import { createComparison, type Comparison } from "./comparison.ts";
+import { dropPartial, loadPartial, savePartial } from "./partial.ts";
+
+/** Positions between two savings of the work: about a second's, of which saving is a few hundredths. */
+const SAVE_EVERY_POSITIONS = 1_000_000;
+
+/** What a running service has to fold by itself when it takes a rebuilt state over: some milliseconds' work. */
+const GAP_POSITIONS_MAX = 5_000;
+
+export interface RebuildOptions {
+  /** Begins at the start of the log, whatever an interrupted rebuild has kept. */
+  readonly restart: boolean;
+  /** Interrupts the work; it is kept. */
+  readonly signal: AbortSignal;
+  /** Where the work begins, if not at the start, and where it ends for now. */
+  readonly onBegin: (from: number, to: number) => void;
+  readonly onProgress: (position: number) => void;
+  /** Default: a million. */
+  readonly saveEveryPositions?: number;
+}
+
+export interface Rebuilt {
+  readonly projection: ProjectionName;
+  /** Events folded, with those of an interrupted rebuild that this one went on with. */
+  readonly events: number;
+  readonly position: number;
+  /** Where the snapshot and the log disagree; null: there was no snapshot to compare with. */
+  readonly differences: readonly string[] | null;
+}
+
+/**
+ * Folds the log anew from its start, in one pass for all `names`, beside whatever serves it; then keeps the states and
+ * tells of them in the log. Answers undefined when it was interrupted.
+ */
+export async function rebuild(
+  store: EventStore<Event>,
+  names: readonly ProjectionName[],
+  options: RebuildOptions,
+): Promise<readonly Rebuilt[] | undefined> {
+  const work = await begin(store, names, options.restart);
+  let to = work.head;
+  options.onBegin(Math.min(...work.positions.values()), to);
+  // Folding is many times faster than what anybody appends meanwhile: the gap shrinks with each round.
+  for (;;) {
+    await advance(work, to, options);
+    if (options.signal.aborted) {
+      await keep(work);
+      return undefined;
+    }
+    const head = await store.head();
+    if (head.position - to <= GAP_POSITIONS_MAX) break;
+    to = head.position;
+  }
+  const rebuilt = names.map((name) => reportOf(work, name, to));
+  await publish(work, rebuilt);
+  return rebuilt;
+}
+
+interface Work {
+  readonly store: EventStore<Event>;
+  readonly names: readonly ProjectionName[];
+  readonly states: FoldedStates;
+  readonly positions: Positions;
+  /** Events that an interrupted rebuild folded. */
+  readonly foldedBefore: ReadonlyMap<ProjectionName, number>;
+  readonly comparisons: ReadonlyMap<ProjectionName, Comparison>;
+  readonly head: number;
+}
+
+async function begin(store: EventStore<Event>, names: readonly ProjectionName[], restart: boolean): Promise<Work> {
+  const from = new Map<ProjectionName, unknown>();
+  const positions: Positions = new Map();
+  const foldedBefore = new Map<ProjectionName, number>();
+  const comparisons = new Map<ProjectionName, Comparison>();
+  for (const name of names) {
+    const partial = restart ? undefined : await loadPartial(store, name);
+    if (partial !== undefined) from.set(name, partial.state);
+    positions.set(name, partial?.position ?? 0);
+    foldedBefore.set(name, partial?.events ?? 0);
+    comparisons.set(name, await createComparison(store, name, partial?.differences ?? null));
+  }
+  // Asked for after the snapshots, which a running service may save in between.
+  const { position: head } = await store.head();
+  return { store, names, states: createStates(names, from), positions, foldedBefore, comparisons, head };
+}
+
+async function advance(work: Work, to: number, options: RebuildOptions): Promise<void> {
+  const { signal, onProgress, saveEveryPositions = SAVE_EVERY_POSITIONS } = options;
+  let savedAt = Math.min(...work.positions.values());
+  const stops = new Set([...work.comparisons.values()].flatMap(({ at }) => at ?? []));
+  for (let stop = savedAt + saveEveryPositions; stop < to; stop += saveEveryPositions) stops.add(stop);
+  const onStop = async (position: number): Promise<void> => {
+    compareAt(work);
+    if (position - savedAt < saveEveryPositions) return;
+    savedAt = position;
+    await keep(work);
+  };
+  compareAt(work);
+  await catchUp(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
+}
+
+/** Compares those that stand where their snapshot was taken. */
+function compareAt({ comparisons, positions, states }: Work): void {
+  for (const [name, comparison] of comparisons) {
+    if (comparison.at === positions.get(name)) comparison.compare(states.get(name));
+  }
+}
+
+/** Keeps the work so far. */
+async function keep(work: Work): Promise<void> {
+  for (const name of work.names) {
+    const { events, differences, position } = reportOf(work, name, work.positions.get(name) ?? 0);
+    await savePartial(work.store, name, { position, events, differences, state: work.states.get(name) });
+  }
+}
+
+function reportOf({ states, foldedBefore, comparisons }: Work, projection: ProjectionName, position: number): Rebuilt {
+  const events = (foldedBefore.get(projection) ?? 0) + states.foldedBy(projection);
+  return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
+}
+
+/** Keeps the states before the log tells of them; whoever finds the event can rely on them. */
+async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
+  for (const { projection, position } of rebuilt) {
+    const { version } = projectionOf(projection);
+    const snapshot = { version, position, state: encodeState(states.get(projection)) };
+    await store.snapshots.save(rebuiltName(projection), snapshot);
+    await store.snapshots.save(projection, snapshot);
+  }
+  const facts = rebuilt.map(({ projection, position, differences }): Fact => {
+    const { version } = projectionOf(projection);
+    const compared = differences === null ? {} : { differences: differences.length };
+    return { type: "ProjectionRebuilt", data: { projection, version, position, ...compared } };
+  });
+  await createJournal(store, makeId).append(STREAMS.projections, facts, COMMAND_CAUSE);
+  for (const name of names) await dropPartial(store, name);
+}

@@ -1,0 +1,73 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import type { FoldedStates } from "../../projections/states.ts";
+import type { Positions } from "./catch-up.ts";
+
+/** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
+const SNAPSHOT_EVERY_POSITIONS = 20_000;
+
+/** The projections take turns, so that no turn encodes more than one state. */
+const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
+
+/** A state that nothing changed is saved this rarely: past it, the next start would read on for long to see just that. */
+const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
+
+/**
+ * Keeps snapshots of the states. They only shorten the next start, so that one which cannot be saved (a full disk)
+ * stops nothing.
+ */
+export interface Keeper {
+  /** Position at which `turn` is to be called next. */
+  readonly dueAt: number;
+  /** Saves one projection, if it is its time. All stand at `position`. Encodes at once, writes in the background. */
+  turn(position: number): void;
+  /** Saves every projection that came a long way since its last snapshot. */
+  saveLong(positions: Positions): Promise<void>;
+  /** Saves all, for the next start to begin right there. */
+  saveAll(position: number): Promise<void>;
+}
+
+/** `positions`: where the snapshots are that the states were made from. */
+export function createKeeper(store: EventStore<Event>, states: FoldedStates, positions: Positions): Keeper {
+  const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
+  const savedOf = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
+  let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
+  let next = 0;
+  const writing = new Map<ProjectionName, Promise<void>>();
+
+  const save = (name: ProjectionName, position: number): Promise<void> => {
+    saved.set(name, { position, folded: states.foldedBy(name) });
+    const { version } = projectionOf(name);
+    return store.snapshots.save(name, { version, position, state: encodeState(states.get(name)) }).catch(() => {});
+  };
+
+  return {
+    get dueAt() {
+      return dueAt;
+    },
+    turn(position) {
+      dueAt = position + TURN_POSITIONS;
+      const name = PROJECTION_NAMES[next];
+      next = (next + 1) % PROJECTION_NAMES.length;
+      // A slow disk is not given a second one to write.
+      if (name === undefined || writing.has(name)) return;
+      const { position: at, folded } = savedOf(name);
+      if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;
+      writing.set(
+        name,
+        save(name, position).finally(() => writing.delete(name)),
+      );
+    },
+    async saveLong(reached) {
+      for (const [name, position] of reached) {
+        if (position - savedOf(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
+      }
+    },
+    async saveAll(position) {
+      await Promise.all(writing.values());
+      for (const name of PROJECTION_NAMES) if (savedOf(name).position < position) await save(name, position);
+    },
+  };
+}

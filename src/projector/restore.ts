@@ -1,0 +1,86 @@
+import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { decodeState } from "../../projections/snapshot.ts";
+import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { catchUp, type Positions } from "./catch-up.ts";
+import { createKeeper, type Keeper } from "./keeper.ts";
+import { loadRebuilt } from "./rebuilt.ts";
+
+/** Positions after which a long catch-up is kept, so that a start that is killed does not begin anew. */
+const STRETCH_POSITIONS = 500_000;
+
+/** A snapshot tells of events that the log has lost. */
+export class ProjectionAhead extends Error {
+  override readonly name = "ProjectionAhead";
+  constructor(cause: SnapshotAhead) {
+    super(
+      `${cause.message}. Restore the whole log; or, to go on with what is left of it, run reachlog replay, which ` +
+        "rebuilds the projections",
+      { cause },
+    );
+  }
+}
+
+export interface Restored {
+  readonly states: FoldedStates;
+  readonly keeper: Keeper;
+  /** All states are folded up to here. */
+  readonly position: number;
+  readonly time: string | undefined;
+}
+
+/** Loads the snapshots and folds what came after each. Throws {@link ProjectionAhead}. */
+export async function restore(store: EventStore<Event>): Promise<Restored> {
+  const from = new Map<ProjectionName, unknown>();
+  const positions: Positions = new Map(PROJECTION_NAMES.map((name) => [name, 0]));
+  for (const name of PROJECTION_NAMES) {
+    const snapshot = await loadSnapshot(store, name);
+    if (snapshot?.version !== projectionOf(name).version) continue;
+    from.set(name, decodeState(snapshot.state));
+    positions.set(name, snapshot.position);
+  }
+  // Asked for after the snapshots: another process may append and save in between.
+  const head = await store.head();
+  await preferRebuilt(store, from, positions, head.position);
+  const states = createStates(PROJECTION_NAMES, from);
+  const keeper = createKeeper(store, states, positions);
+  const stops = stretches(Math.min(...positions.values()), head.position);
+  const onStop = (): Promise<void> => keeper.saveLong(positions);
+  await catchUp(store, states, positions, { to: head.position, stops, onStop });
+  return { states, keeper, position: head.position, time: head.time };
+}
+
+async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Promise<Snapshot | undefined> {
+  try {
+    return await store.snapshots.load(name);
+  } catch (fault) {
+    throw fault instanceof SnapshotAhead ? new ProjectionAhead(fault) : fault;
+  }
+}
+
+/** A snapshot from before a rebuild may hold what the rebuild has mended. */
+async function preferRebuilt(
+  store: EventStore<Event>,
+  states: Map<ProjectionName, unknown>,
+  positions: Positions,
+  to: number,
+): Promise<void> {
+  const rebuilds = new Map<string, Recorded<"ProjectionRebuilt">>();
+  const from = Math.min(...positions.values()) + 1;
+  for await (const event of store.read({ types: ["ProjectionRebuilt"], from, to })) {
+    if (event.type === "ProjectionRebuilt") rebuilds.set(event.data.projection, event);
+  }
+  for (const [name, position] of positions) {
+    const event = rebuilds.get(name);
+    if (event === undefined || event.position <= position) continue;
+    const rebuilt = await loadRebuilt(store, name, event);
+    if (rebuilt === undefined) continue;
+    states.set(name, rebuilt.state);
+    positions.set(name, rebuilt.position);
+  }
+}
+
+function* stretches(from: number, to: number): Generator<number> {
+  for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
+}

@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import type { NewEvent } from "eventstore-lite";
+
+// What a name cannot hold. Lone halves of surrogate pairs are what the class matches with the u flag.
+// oxlint-disable-next-line no-control-regex
+const NOT_IN_NAMES = /[\u0000-\u001f\u007f\ud800-\udfff]/gu;
+
+/** Names of streams, types and events, and among them those that a spreadsheet or a parser would take for something. */
+export const name: fc.Arbitrary<string> = fc
+  .tuple(
+    fc.constantFrom("", "=", "+", "-", "@", "'", "''", '"', ",", ";", "\ufeff", "{", "1e5", "\u2028", "reachlog."),
+    fc.string({ unit: "binary", maxLength: 12 }),
+  )
+  .map(([first, rest]) => (first + rest).replace(NOT_IN_NAMES, "") || "x");
+
+/** Any JSON value, with NUL, halves of surrogate pairs and noncharacters in its texts. */
+const json = fc.jsonValue({ maxDepth: 3, stringUnit: "binary" });
+
+const meta = fc.oneof(
+  fc.record({ schema: fc.oneof(fc.nat(), fc.constant(2 ** 40)), traceparent: fc.constantFrom("00-ab-cd-01", "é") }),
+  json,
+);
+
+/** As another codec, or an older one, may have written it. */
+export const newEvent: fc.Arbitrary<NewEvent> = fc.record({ id: name, type: name, data: json, meta });

@@ -1,0 +1,179 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { openSqliteStore, type NewEvent } from "eventstore-lite";
+import fc from "fast-check";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exportAction } from "../../src/commands/audit/export.ts";
+import { importAction } from "../../src/commands/audit/import.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+import { FORMATS, type Format } from "../../src/commands/export-formats.ts";
+import { name, newEvent } from "./events.ts";
+
+/** Each run makes four logs; formats.test.ts has a thousand runs for what a line may hold. */
+const RUNS = 25;
+const TIMEOUT_MS = 120_000;
+
+const NAMES = Object.keys(FORMATS) as Format[];
+
+const root = mkdtempSync(join(tmpdir(), "reachlog-audit-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+interface Place {
+  readonly directory: string;
+  readonly log: string;
+  file(name: string): string;
+  /** Runs `audit export` or `audit import`; answers what it prints. */
+  run(action: "export" | "import", ...args: string[]): Promise<string>;
+}
+
+function newPlace(): Place {
+  const directory = mkdtempSync(join(root, "place-"));
+  const log = join(directory, "log.sqlite");
+  const env = { DATABASE_URL: `sqlite:${log}`, API_TOKENS: "tester:round-trip-token-0123456789" };
+  return {
+    directory,
+    log,
+    file: (name) => join(directory, name),
+    async run(action, ...args) {
+      let out = "";
+      const terminal: Terminal = {
+        env,
+        out: (text) => (out += text),
+        err: () => {},
+        interactive: false,
+        signal: new AbortController().signal,
+      };
+      await (action === "export" ? exportAction : importAction).run(args, terminal);
+      return out;
+    },
+  };
+}
+
+interface Append {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+}
+
+const appends: fc.Arbitrary<readonly Append[]> = fc.array(
+  fc.record({ stream: fc.oneof(fc.constant("a"), name), events: fc.array(newEvent, { minLength: 1, maxLength: 4 }) }),
+  { minLength: 1, maxLength: 8 },
+);
+
+/** A log with `history`; the clock goes a second on with each append. */
+async function write(log: string, history: readonly Append[]) {
+  let now = 0;
+  await using store = await openSqliteStore({ file: log, clock: () => (now += 1_000) });
+  for (const { stream, events } of history) await store.append(stream, events);
+  return await store.head();
+}
+
+test(
+  "an export imported is the same log, and exports to the same bytes, in every format",
+  async () => {
+    const roundTrip = fc.asyncProperty(appends, async (history) => {
+      const source = newPlace();
+      const head = await write(source.log, history);
+      for (const format of NAMES) {
+        const target = newPlace();
+        const first = source.file(format);
+        const second = target.file(format);
+        await source.run("export", "--format", format, "--out", first);
+        const told = JSON.parse(await target.run("import", first, "--format", format, "--json")) as unknown;
+        expect(told).toEqual({ position: head.position, hash: head.hash });
+        await target.run("export", "--format", format, "--out", second);
+        expect(readFileSync(second).equals(readFileSync(first))).toBe(true);
+        await using store = await openSqliteStore({ file: target.log });
+        expect(await store.verify()).toEqual({ ok: true, checked: head.position, head });
+      }
+    });
+    await fc.assert(roundTrip, { numRuns: RUNS });
+  },
+  TIMEOUT_MS,
+);
+
+/** Four events, as they would be in a file of this format. */
+async function exportedIn(format: Format): Promise<{ place: Place; file: string; text: string }> {
+  const place = newPlace();
+  const events = [1, 2].map((n) => ({ id: `e${n}`, type: "T", data: { n, text: "é" }, meta: { schema: 1 } }));
+  await write(place.log, [
+    { stream: "a", events },
+    { stream: "b", events },
+  ]);
+  const file = place.file("export");
+  await place.run("export", "--format", format, "--out", file);
+  return { place, file, text: readFileSync(file, "utf8") };
+}
+
+/** What becomes of an export on its way, and what the import says; lines are counted without the header of a CSV. */
+const spoiled: Record<
+  string,
+  readonly [spoil: (lines: string[]) => string | Uint8Array, line: number, reason: string]
+> = {
+  "cut off in a line": [(lines) => lines.join("\n").slice(0, -9), 4, "cut off"],
+  shuffled: [
+    ([a, b, c, d]) => [a, c, b, d].join("\n"),
+    2,
+    "position 2: it is missing: the event here is of position 3",
+  ],
+  doubled: [([a, b, c, d]) => [a, b, b, c, d].join("\n"), 3, "position 3: the event here is of position 2"],
+  "short of a line": [([a, _b, c, d]) => [a, c, d].join("\n"), 2, "position 2: it is missing"],
+  "short of its beginning": [([_a, b, c, d]) => [b, c, d].join("\n"), 1, "position 1: it is missing"],
+  altered: [(lines) => lines.join("\n").replace("é", "e"), 1, "position 1: the hash does not follow"],
+  "of another encoding": [(lines) => Buffer.from(lines.join("\n"), "latin1"), 1, "not valid UTF-8"],
+  "without an end": [(lines) => lines.join("\n") + "x".repeat(3_000_000), 4, "longer than 2097152 bytes"],
+};
+
+for (const format of NAMES) {
+  describe(`an import of ${format}`, () => {
+    for (const [what, [spoil, line, reason]] of Object.entries(spoiled)) {
+      test(`that is ${what} names the line, and imports nothing`, async () => {
+        const { text } = await exportedIn(format);
+        const { head } = FORMATS[format];
+        const body = spoil(text.slice(head.length).trimEnd().split(/\r?\n/));
+        const target = newPlace();
+        const file = target.file("spoiled");
+        writeFileSync(file, Buffer.concat([Buffer.from(head), Buffer.from(body)]));
+        const told = await target.run("import", file, "--format", format).catch((fault: Error) => fault.message);
+        const at = head === "" ? line : line + 1;
+        expect(told).toMatch(new RegExp(`^line ${at}: .*${reason}.*; nothing was imported$`));
+        expect(readdirSync(target.directory).sort()).toEqual(["log.sqlite.lock", "spoiled"]);
+      });
+    }
+
+    test("takes a byte order mark, either line break and a missing last one", async () => {
+      const { text } = await exportedIn(format);
+      for (const lineBreak of ["\n", "\r\n"]) {
+        const target = newPlace();
+        const file = target.file("edited");
+        writeFileSync(file, `\ufeff${text.trimEnd().replace(/\r?\n/g, lineBreak)}`);
+        expect(await target.run("import", file, "--format", format)).toStartWith("4 events imported; head 4 ");
+      }
+    });
+
+    test("without events is refused", async () => {
+      const target = newPlace();
+      const file = target.file("empty");
+      for (const content of ["", FORMATS[format].head]) {
+        writeFileSync(file, content);
+        const told = await target.run("import", file, "--format", format).catch((fault: Error) => fault.message);
+        expect(told).toContain("holds no events");
+        expect(existsSync(target.log)).toBe(false);
+      }
+    });
+  });
+}
+
+describe("an export to a file", () => {
+  test("is its owner's alone, and overwrites nothing", async () => {
+    const { place, file, text } = await exportedIn("jsonl");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await place.run("export", "--out", file).catch((fault: Error) => fault.message)).toContain("EEXIST");
+    expect(readFileSync(file, "utf8")).toBe(text);
+  });
+
+  test("tells of events that this version of the program does not know", async () => {
+    const { text } = await exportedIn("jsonl");
+    expect(JSON.parse(text.split("\n")[0] ?? "")).toMatchObject({ type: "T", data: { n: 1, text: "é" } });
+  });
+});

@@ -1,0 +1,21 @@
+/** Folds a log into all projections, and prints what an event took and how large the process became. Argument: FILE. */
+import { openSqliteStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { foldLog } from "../../src/fold.ts";
+
+/** Folded first and not counted: a short log would be measured before it is compiled. */
+const WARM_UP_EVENTS = 10_000;
+const WARM_UPS = 5;
+
+const [file = ""] = process.argv.slice(2);
+await using store = await openSqliteStore<Event>({ file, codec });
+for (let count = 0; count < WARM_UPS; count++) await foldLog(store, PROJECTION_NAMES, { to: WARM_UP_EVENTS });
+Bun.gc(true);
+
+const start = performance.now();
+const { events } = await foldLog(store, PROJECTION_NAMES);
+const tookMs = performance.now() - start;
+// In KiB (getrusage).
+const rssMib = process.resourceUsage().maxRSS / 1024;
+console.log(JSON.stringify({ microsecondsPerEvent: (tookMs * 1000) / events, rssMib }));

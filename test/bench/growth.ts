@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { outputOf } from "eventstore-lite/bench/child";
+import { atMost, atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { mixedLog } from "./mixed-logs.ts";
+
+const SIZES = [100_000, 1_000_000, 10_000_000] as const;
+const SIZES_QUICK = [10_000, 100_000] as const;
+
+interface Fold {
+  readonly microsecondsPerEvent: number;
+  readonly rssMib: number;
+}
+
+/** Whether a replay gets slower or larger as the log grows. */
+export const growth: Bench = async (options) => {
+  const sizes = options.quick ? SIZES_QUICK : SIZES;
+  const files = new Map<string, string>();
+  for (const events of sizes) files.set(events.toLocaleString("en"), await mixedLog(options.directory, events));
+  const contenders = Object.fromEntries([...files].map(([size, file]) => [size, () => foldIn(file)]));
+  const folds = await interleave(roundsOf(options), contenders);
+  const [least = "", ...larger] = files.keys();
+  const values = (size: string, value: (fold: Fold) => number) => (folds[size] ?? []).map(value);
+  return larger.flatMap((size) => {
+    const row = (what: string, unit: string, value: (fold: Fold) => number, bar: ReturnType<typeof atMost>) =>
+      compare(`growth, ${what} at ${size}; at ${least}`, unit, values(size, value), values(least, value), bar);
+    return [
+      row("an event replayed", "µs", ({ microsecondsPerEvent }) => microsecondsPerEvent, atMost(1.2)),
+      row("largest memory", "MiB", ({ rssMib }) => rssMib, atMostMore(64, "MiB")),
+    ];
+  });
+};
+
+/** In a process of its own, whose largest memory is that of this fold. */
+async function foldIn(file: string): Promise<Fold> {
+  const program = join(import.meta.dirname, "fold-process.ts");
+  return JSON.parse(await outputOf([process.execPath, program, file])) as Fold;
+}

@@ -1,0 +1,97 @@
+import { openSqliteStore } from "eventstore-lite";
+import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import type { Fact } from "../../src/journal.ts";
+import { clicksPart } from "./mixed-clicks.ts";
+import { outreachPart } from "./mixed-outreach.ts";
+import { restPart } from "./mixed-rest.ts";
+
+/** Events handed to the store before it is waited for. */
+const BATCH_EVENTS = 1_000;
+
+/** A moment in UUIDv7's first 48 bits; any will do. */
+const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
+
+/** Writes what happens next, and answers the position of its first event. */
+export type Emit = (stream: string, facts: readonly Fact[]) => number;
+
+/** One kind of life in the log; each round is some fifty events of all kinds together. */
+export type Part = (emit: Emit, random: Random) => void;
+
+/** The next number in [0, 1). */
+export type Random = () => number;
+
+export interface MixedLogOptions {
+  /** The same seed gives the same events; only their times differ. */
+  readonly seed?: number;
+  readonly onProgress?: (events: number) => void;
+}
+
+/**
+ * Appends `events` events as a busy year would leave them: mostly clicks with three dispatches each, some retries and
+ * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
+ */
+export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
+  const { seed = 1, onProgress } = options;
+  await using store = await openSqliteStore<Event>({ file, codec });
+  if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
+  const random = createRandom(seed);
+  const parts = [clicksPart(), outreachPart(), restPart()];
+  let batch: Promise<unknown>[] = [];
+  const end = { position: 0 };
+
+  const emit: Emit = (stream, facts) => {
+    const first = end.position + 1;
+    const made = facts.slice(0, events - end.position).map(({ type, data }) => {
+      end.position++;
+      return makeEvent(type, idOf(end.position, random), data, { caller: "mixed-log" });
+    });
+    if (made.length > 0)
+      batch.push(store.append(stream, made).then((appended) => expectPosition(appended.first, first)));
+    return first;
+  };
+
+  let written = 0;
+  while (end.position < events) {
+    for (const part of parts) part(emit, random);
+    if (end.position - written < BATCH_EVENTS && end.position < events) continue;
+    await Promise.all(batch);
+    batch = [];
+    written = end.position;
+    onProgress?.(written);
+  }
+}
+
+/** Outcomes name positions, so what the store gave must be what was foreseen. */
+function expectPosition(actual: number, foreseen: number): void {
+  if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
+}
+
+/** A UUIDv7 of its own for each position. */
+function idOf(position: number, random: Random): string {
+  const time = (FIRST_ID_MS + position).toString(16).padStart(12, "0");
+  const hex = (digits: number) =>
+    Math.floor(random() * 16 ** digits)
+      .toString(16)
+      .padStart(digits, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
+}
+
+/** Mulberry32: small, and the same everywhere. */
+function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+if (import.meta.main) {
+  const [file, events] = process.argv.slice(2);
+  if (file === undefined || !(Number(events) > 0)) {
+    console.error("usage: mixed-log.ts FILE EVENTS");
+    process.exit(2);
+  }
+  await writeMixedLog(file, Number(events), { onProgress: (done) => process.stderr.write(`\r${done} `) });
+}

@@ -1,0 +1,77 @@
+import type { KnownRecipient } from "../../events/outreach.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import type { Part, Random } from "./mixed-log.ts";
+
+/** People ever met: as many as a hundred messages a day reach in fifty days. */
+const PEOPLE_MAX = 5_000;
+/** About one person in 200 events, and a run in 10,000. */
+const ROUNDS_A_PERSON = 4;
+const ROUNDS_A_RUN = 200;
+/** Early, so that a short log has one too. */
+const FIRST_RUN_ROUND = 20;
+const RUN_MESSAGES = 20;
+/** Then the next day's quota is used. */
+const RUNS_A_DAY = 5;
+
+/** Imports, and runs that write to those who were imported. */
+export function outreachPart(): Part {
+  let rounds = 0;
+  let people = 0;
+  let written = 0;
+  let runs = 0;
+  return (emit, random) => {
+    rounds++;
+    if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX) emit(STREAMS.outreach, [importOf(people++, random)]);
+    if (rounds % ROUNDS_A_RUN !== FIRST_RUN_ROUND) return;
+    const run_id = `run-${++runs}`;
+    const day = new Date(Date.UTC(2026, 10, 20 + Math.floor(runs / RUNS_A_DAY))).toISOString().slice(0, 10);
+    const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+    const facts: Fact[] = [{ type: "RunStarted", data: { run_id, dry_run: false } }];
+    for (let count = 0; count < RUN_MESSAGES && written < people; count++) {
+      facts.push(...message(written++, run_id, day, counts, random));
+    }
+    facts.push({ type: "RunFinished", data: { run_id, reason: "completed", ...counts } });
+    emit(STREAMS.outreach, facts);
+  };
+}
+
+function personOf(number: number): KnownRecipient {
+  return { id: String(1_000_000_000 + number), username: `person_${number}` };
+}
+
+function importOf(number: number, random: Random): Fact {
+  const fields = { first_name: `Name${number}`, company: `Company ${Math.floor(random() * 500)}` };
+  const { username } = personOf(number);
+  const data = {
+    recipient: { username },
+    name: `Name${number} Surname`,
+    basis: "opt_in",
+    fields,
+    source: "list",
+  } as const;
+  return { type: "RecipientAdded", data };
+}
+
+type Counts = Record<"sent" | "skipped" | "failed" | "in_doubt", number>;
+
+/** A person's turn in a run: mostly intent and outcome. */
+function message(number: number, run_id: string, day: string, counts: Counts, random: Random): readonly Fact[] {
+  const recipient = personOf(number);
+  const chance = random();
+  if (chance < 0.2) {
+    counts.skipped++;
+    return [{ type: "DirectMessageSkipped", data: { run_id, recipient, reason: "cannot_receive_dm" } }];
+  }
+  const outcome = { attempt_id: `attempt-${number}`, run_id, recipient };
+  const text = `Hi Name${number}, our spring list is out: https://go.example/spring`;
+  const facts: Fact[] = [{ type: "DirectMessageAttempted", data: { ...outcome, text, variant: "A", day } }];
+  if (chance < 0.25) {
+    counts.failed++;
+    const failure = { reason: "recipient_closed", detail: "403", frees_quota: true, retry: false } as const;
+    return [...facts, { type: "DirectMessageFailed", data: { ...outcome, ...failure } }];
+  }
+  if (chance < 0.26) facts.push({ type: "DirectMessageInDoubt", data: { ...outcome, detail: "no answer" } });
+  counts.sent++;
+  const settled = { message_id: `9${number}`, settled_by: chance < 0.26 ? "lookup" : "answer" } as const;
+  return [...facts, { type: "DirectMessageSent", data: { ...outcome, ...settled } }];
+}

@@ -1,0 +1,39 @@
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import type { Emit, Part } from "./mixed-log.ts";
+
+/** Of some fifty events each. */
+const ROUNDS_A_NOTIFICATION = 10;
+const ROUNDS_A_REFRESH = 40;
+
+const USER = { id: "9001", username: "acme", name: "Acme" };
+const EXPIRES_AT = "2026-11-20T12:00:00.000Z";
+
+/** Notifications with their deliveries, answers to keyed requests, and the account's tokens. */
+export function restPart(): Part {
+  let rounds = 0;
+  return (emit) => {
+    if (rounds++ === 0) {
+      const data = { user: USER, scopes: ["dm.write", "users.read"], expires_at: EXPIRES_AT };
+      emit(STREAMS.account, [{ type: "AccountAuthorized", data }]);
+    }
+    emit(STREAMS.answer("tester"), [answer(rounds)]);
+    if (rounds % ROUNDS_A_NOTIFICATION === 0) notify(emit, rounds);
+    if (rounds % ROUNDS_A_REFRESH === 0) {
+      emit(STREAMS.account, [{ type: "TokenRefreshed", data: { user_id: USER.id, expires_at: EXPIRES_AT } }]);
+    }
+  };
+}
+
+function answer(number: number): Fact {
+  const digest = number.toString(16).padStart(64, "0");
+  const headers = { "content-type": "application/json" };
+  return { type: "RequestAnswered", data: { digest, status: 202, headers, body: `{"id":"${number}"}` } };
+}
+
+function notify(emit: Emit, number: number): void {
+  const request = { message: `order ${number} paid`, service: "shop", level: "info" } as const;
+  const owed = emit(STREAMS.requests, [{ type: "NotificationRequested", data: request }]);
+  const event_id = `019a9f00-0000-7000-8000-${String(owed).padStart(12, "0")}`;
+  const dispatch = { event_id, owed, channel: "chat", lane: "direct", attempt: 1, settled_below: owed + 1 } as const;
+  emit(STREAMS.delivery("chat"), [{ type: "ChannelDispatched", data: { ...dispatch, status: 200, latency_ms: 120 } }]);
+}

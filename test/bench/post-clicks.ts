@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { outputOf } from "eventstore-lite/bench/child";
+import { CLICK, CLICK_PATH } from "./click.ts";
+
+export const CONNECTIONS = 128;
+
+/** What a client saw. */
+export interface Load {
+  /** Answered with 202. */
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/**
+ * The client of the intake. A client in JavaScript costs as much processor time as what it measures, so wrk is taken
+ * where it is installed.
+ */
+export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
+
+/** Posts clicks as fast as the answers come. */
+export function postClicks(server: string, seconds: number): Promise<Load> {
+  const url = server + CLICK_PATH;
+  if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
+  const script = join(import.meta.dirname, "click.lua");
+  const bounds = ["--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`, "--latency"];
+  return run(["wrk", ...bounds, "--script", script, url, "--", CLICK]);
+}
+
+/** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
+export function postSteadily(server: string, seconds: number, rate: number): Promise<Load> {
+  const program = join(import.meta.dirname, "load.ts");
+  const args = [server + CLICK_PATH, CONNECTIONS, seconds, CLICK, rate].map(String);
+  return run([process.execPath, program, ...args]);
+}
+
+/** A client's last line is JSON. */
+async function run(command: readonly string[]): Promise<Load> {
+  const lines = (await outputOf(command)).trim().split("\n");
+  const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as Load & { failures: number };
+  if (failures > 0) throw new Error(`${failures} of ${load.requests} requests were not answered with 202`);
+  return load;
+}

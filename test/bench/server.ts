@@ -1,0 +1,56 @@
+import { dirname, join } from "node:path";
+import { startChild } from "eventstore-lite/bench/child";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** A server in a process of its own. Disposing it stops it in order and waits for its end. */
+export interface Server extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Starts `reachlog serve` on a log, without networks: nothing is dispatched. */
+export function startService(log: string): Promise<Server> {
+  return startServer(join(ROOT, "src/main.ts"), ["serve"], dirname(log), { DATABASE_URL: `sqlite:${log}` });
+}
+
+/** The same route without storage; any folder will do. */
+export function startBareRoute(directory: string): Promise<Server> {
+  return startServer(join(import.meta.dirname, "bare-route.ts"), [], directory, {});
+}
+
+/** In a folder that holds no .env, and without the settings of whoever runs this. */
+async function startServer(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  settings: Record<string, string>,
+): Promise<Server> {
+  const env = { PATH: process.env["PATH"] ?? "", PORT: "0", ...settings };
+  const child = startChild([process.execPath, program, ...args], { cwd, env });
+  const stop = async (): Promise<void> => {
+    child.kill();
+    await child.exited;
+  };
+  try {
+    return { url: await urlOf(child), [Symbol.asyncDispose]: stop };
+  } catch (fault) {
+    await stop();
+    throw fault;
+  }
+}
+
+/** Both servers say on stderr where they listen, as one JSON line with a `url`. */
+async function urlOf(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
+  let seen = "";
+  const listening = Promise.withResolvers<string>();
+  // Read to its end, or a server with much to say would wait for a reader.
+  void (async () => {
+    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+      if (seen.length < 10_000) seen += chunk;
+      const url = /"url":"([^"]+)"/.exec(seen)?.[1];
+      if (url !== undefined) listening.resolve(url);
+    }
+    listening.reject(new Error(`a server did not start: ${seen}`));
+  })();
+  return listening.promise;
+}

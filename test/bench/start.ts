@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { mixedLog } from "./mixed-logs.ts";
+import { startService } from "./server.ts";
+
+/** From the start of the process to the first answer, with a long log and with an empty one. */
+export const start: Bench = async (options) => {
+  const events = options.quick ? 100_000 : 10_000_000;
+  const long = await mixedLog(options.directory, events);
+  const empty = join(options.directory, "start-empty.sqlite");
+  const firstEmpty = await startMs(empty);
+  const firstLong = await startMs(long);
+  const { ours, limit } = await interleave(roundsOf(options), {
+    ours: () => startMs(long),
+    limit: () => startMs(empty),
+  });
+  const size = `${events.toLocaleString("en")} events`;
+  return [
+    compare(`start with ${size}; limit: an empty log`, "ms", ours, limit, atMost(2)),
+    compare(`the first start with ${size}, no snapshot yet (once); an empty log`, "ms", [firstLong], [firstEmpty]),
+  ];
+};
+
+/** The service is stopped in order behind it, so that its snapshots are there at the next start. */
+async function startMs(log: string): Promise<number> {
+  const start = performance.now();
+  await using service = await startService(log);
+  const answer = await fetch(`${service.url}/api/health`);
+  await answer.arrayBuffer();
+  const took = performance.now() - start;
+  if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
+  return took;
+}

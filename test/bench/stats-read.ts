@@ -1,0 +1,92 @@
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { outputOf } from "eventstore-lite/bench/child";
+import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { mixedLog } from "./mixed-logs.ts";
+import { postSteadily } from "./post-clicks.ts";
+import { startService, type Server } from "./server.ts";
+
+const SMALL_EVENTS = 1_000;
+const READS_PER_SECOND = 500;
+const READS = 5_000;
+const READS_QUICK = 500;
+/** Compilation and the first connections of the intake. */
+const READS_UNCOUNTED = 500;
+/** Long enough to find out what the intake can take. */
+const PROBE_SECONDS = 3;
+/** A rate that is not reached was no rate: the machine was too busy. */
+const RATE_SHARE_MIN = 0.9;
+
+interface Latency {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** How long `GET /social/stats` takes while clicks come in at half of what the intake can take. */
+export const statsRead: Bench = async (options) => {
+  const events = options.quick ? 100_000 : 10_000_000;
+  const reads = options.quick ? READS_QUICK : READS;
+  const small = await mixedLog(options.directory, SMALL_EVENTS);
+  const large = await mixedLog(options.directory, events);
+  const rate = Math.round((await onCopy(small, maximumOf)) / 2);
+  let reached = Infinity;
+  const measure = async (service: Server): Promise<Latency> => {
+    const { latency, share } = await readUnderIntake(service, reads, rate);
+    reached = Math.min(reached, share);
+    return latency;
+  };
+  const rounds = await interleave(roundsOf(options), {
+    // The clicks of a round would make a small log a large one, so each round has a new copy.
+    small: () => onCopy(small, measure),
+    large: async () => {
+      await using service = await startService(large);
+      return await measure(service);
+    },
+  });
+  options.note(`the intake ran at ${rate.toLocaleString("en")} clicks a second, half of what load.ts got from it`);
+  if (reached < RATE_SHARE_MIN) options.note(`but in one round only ${Math.round(reached * 100)} % of that came`);
+  const row = (what: string, value: (latency: Latency) => number, bar?: ReturnType<typeof atMost>) =>
+    compare(what, "µs", rounds.large.map(value), rounds.small.map(value), bar);
+  const what = `with ${events.toLocaleString("en")} events; with ${SMALL_EVENTS.toLocaleString("en")}`;
+  return [
+    row(`stats-read, p50 ${what}`, ({ p50Ms }) => p50Ms * 1000),
+    row(`stats-read, p99 ${what}`, ({ p99Ms }) => p99Ms * 1000, atMost(1.2)),
+  ];
+};
+
+async function maximumOf(service: Server): Promise<number> {
+  return (await postSteadily(service.url, PROBE_SECONDS, 0)).perSecond;
+}
+
+async function readUnderIntake(
+  service: Server,
+  reads: number,
+  rate: number,
+): Promise<{ latency: Latency; share: number }> {
+  // A second longer than the reading, which begins as soon as the other client does.
+  const seconds = (READS_UNCOUNTED + reads) / READS_PER_SECOND + 1;
+  const [load, latency] = await Promise.all([
+    postSteadily(service.url, seconds, rate),
+    readSteadily(`${service.url}/social/stats`, reads),
+  ]);
+  return { latency, share: load.perSecond / rate };
+}
+
+async function readSteadily(url: string, reads: number): Promise<Latency> {
+  const args = [url, READS_PER_SECOND, READS_UNCOUNTED, reads].map(String);
+  const program = join(import.meta.dirname, "steady-reads.ts");
+  return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
+}
+
+/** A service on a copy of a log that nobody has open, which is gone afterwards. */
+async function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(`${log}-copy-`);
+  try {
+    const copy = join(folder, "log.sqlite");
+    copyFileSync(log, copy);
+    await using service = await startService(copy);
+    return await work(service);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

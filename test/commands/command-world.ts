@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import type { Command } from "../../src/commands/command.ts";
+import { createJournal, type Cause, type Fact } from "../../src/journal.ts";
+
+const START = Date.parse("2025-11-20T10:00:00.000Z");
+
+/** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
+export interface CommandWorld extends AsyncDisposable {
+  readonly store: EventStore<Event>;
+  readonly env: Record<string, string>;
+  append(stream: string, facts: readonly Fact[], cause?: Cause): Promise<void>;
+  run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+}
+
+export async function openCommandWorld(): Promise<CommandWorld> {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-commands-"));
+  const file = join(directory, "log.sqlite");
+  let next = 1;
+  const store = await openSqliteStore<Event>({ file, codec, clock: () => START + next * 60_000 });
+  const journal = createJournal(store, () => idAt(next));
+  const env = { DATABASE_URL: `sqlite:${file}` };
+  return {
+    store,
+    env,
+    async append(stream, facts, cause = { caller: "tests" }) {
+      // One append has one time: an event each, so that each has its own.
+      for (const fact of facts) {
+        await journal.append(stream, [fact], cause);
+        next++;
+      }
+    },
+    async run(command, ...args) {
+      let [out, err] = ["", ""];
+      const { signal } = new AbortController();
+      const code = await command.run(args, {
+        env,
+        out: (text) => void (out += text),
+        err: (text) => void (err += text),
+        interactive: false,
+        signal,
+      });
+      return { code, out, err };
+    },
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** When the event at this position is recorded. */
+export function timeAt(position: number): string {
+  return new Date(START + position * 60_000).toISOString();
+}
+
+/** The id of the event at this position: a UUIDv7 of that time. */
+export function idAt(position: number): string {
+  const ms = (START + position * 60_000).toString(16).padStart(12, "0");
+  return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8000-${String(position).padStart(12, "0")}`;
+}

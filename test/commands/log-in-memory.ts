@@ -1,0 +1,38 @@
+import type { EventStore, Query } from "eventstore-lite";
+import type { Event, Folded, Recorded } from "../../events/catalog.ts";
+import { STREAMS } from "../../src/journal.ts";
+
+/** Reads a history that never was on disk: thousands of them are tried. Only the readings of a store are there. */
+export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
+  const events = history.map((event) => ({ ...event, stream: streamOf(event) }));
+  const select = ({ stream, types, from = 1, to = Infinity, until, backwards = false, limit }: Query): Recorded[] => {
+    const found = events.filter(
+      (event) =>
+        (stream === undefined || event.stream === stream) &&
+        (types === undefined || types.includes(event.type)) &&
+        event.position >= from &&
+        event.position <= to &&
+        (until === undefined || Date.parse(event.time) <= until.getTime()),
+    );
+    return (backwards ? found.toReversed() : found).slice(0, limit);
+  };
+  const readings = {
+    async *read(query: Query = {}): AsyncGenerator<Recorded> {
+      yield* select(query);
+    },
+    async *readFolded(query: Query = {}): AsyncGenerator<readonly Folded[]> {
+      const found = select(query);
+      // Batches of two, so that what happens between them is tried too.
+      for (let at = 0; at < found.length; at += 2) yield found.slice(at, at + 2);
+    },
+    head: async () => ({ position: events.length, hash: "", time: events.at(-1)?.time }),
+  };
+  return readings as unknown as EventStore<Event>;
+}
+
+/** The streams that the service appends to. */
+function streamOf(event: Recorded): string {
+  if (event.type === "LinkClicked") return STREAMS.link(event.data.domain, event.data.short_code);
+  if (event.type === "ChannelDispatchRetryRequested") return STREAMS.requests;
+  return event.stream;
+}

@@ -1,0 +1,21 @@
+// Rebuilds the projections of the log named by the argument; past the second keeping of its work it says so and waits
+// to be killed.
+import { openSqliteStore } from "eventstore-lite";
+import { codec, type Event } from "../../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../../projections/all.ts";
+import { rebuild } from "../../../src/commands/replay/rebuild.ts";
+
+const KEEP_EVERY = 1_000;
+
+const store = await openSqliteStore<Event>({ file: process.argv[2] ?? "", codec });
+await rebuild(store, PROJECTION_NAMES, {
+  restart: false,
+  signal: new AbortController().signal,
+  saveEveryPositions: KEEP_EVERY,
+  onBegin() {},
+  onProgress(position) {
+    if (position <= 2 * KEEP_EVERY) return;
+    process.stdout.write(`${position}\n`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  },
+});

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+import type { EventStore, Snapshot } from "eventstore-lite";
+import { makeEvent, type Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { makeId } from "../../src/clock.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+import { replay } from "../../src/commands/replay.ts";
+import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
+import { open, rebuildAll, servedLog, snapshotOf, spoil, truth } from "../projector/rebuilding.ts";
+
+/** Aborts once `position` is folded. */
+function interruptedAt(position: number) {
+  const abort = new AbortController();
+  const onProgress = (reached: number): void => {
+    if (reached >= position) abort.abort();
+  };
+  return { signal: abort.signal, onProgress };
+}
+
+/** Where a rebuild began. */
+async function begunAt(store: EventStore<Event>, restart = false): Promise<number> {
+  let begun = -1;
+  await rebuildAll(store, { restart, onBegin: (from) => (begun = from) });
+  return begun;
+}
+
+async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
+  const snapshots = new Map<string, Snapshot | undefined>();
+  for (const name of PROJECTION_NAMES) snapshots.set(name, await store.snapshots.load(name));
+  return Object.fromEntries([...snapshots].map(([name, snapshot]) => [name, snapshot?.state ?? ""]));
+}
+
+function differencesOf(rebuilt: readonly Rebuilt[] | undefined): Record<string, number | null> {
+  return Object.fromEntries((rebuilt ?? []).map((one) => [one.projection, one.differences?.length ?? null]));
+}
+
+const NO_DIFFERENCE = Object.fromEntries(PROJECTION_NAMES.map((name) => [name, 0]));
+
+describe("a rebuild", () => {
+  test("finds no difference where there is none, and tells so in the log", async () => {
+    await using store = await open(await servedLog());
+    const { position } = await store.head();
+    const rebuilt = await rebuildAll(store);
+    expect(differencesOf(rebuilt)).toEqual(NO_DIFFERENCE);
+    expect(rebuilt?.find(({ projection }) => projection === "deliveries")?.position).toBe(position);
+    const told = await Array.fromAsync(store.read({ types: ["ProjectionRebuilt"] }));
+    expect(told.map(({ data }) => data)).toEqual(
+      PROJECTION_NAMES.map((projection) => {
+        const { version } = projectionOf(projection);
+        return { projection, version, position, differences: 0 };
+      }) as never,
+    );
+    expect(await storedTexts(store)).toEqual(await truth(store));
+  });
+
+  test("compares each snapshot at the snapshot's own position, and mends it", async () => {
+    await using store = await open(await servedLog());
+    await spoil(store, "quota", ({ days }) => days.set("2001-01-01", 3));
+    const skipped = { run_id: "r", recipient: { id: "1" }, reason: "self" } as const;
+    await store.append("outreach", [makeEvent("DirectMessageSkipped", makeId(), skipped, {})]);
+    expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, quota: 1 });
+    expect(await storedTexts(store)).toEqual(await truth(store));
+    expect(differencesOf(await rebuildAll(store))).toEqual(NO_DIFFERENCE);
+  });
+
+  test("has nothing to compare with where there is no snapshot, or one of another version", async () => {
+    await using store = await open(await servedLog());
+    const { position } = await store.head();
+    await store.snapshots.save("stats", snapshotOf("stats", position, {}, 99));
+    expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, stats: null });
+  });
+
+  test("replaces a snapshot that is ahead of the log, which the service refuses", async () => {
+    await using store = await open(await servedLog());
+    const { position } = await store.head();
+    await store.snapshots.save("stats", snapshotOf("stats", position + 50, { sent: 1, skipped: 1, failed: 1 }));
+    const [stats] = (await rebuildAll(store, {}, ["stats"])) ?? [];
+    expect(stats?.differences).toEqual([expect.stringContaining(`position ${position + 50}`)]);
+    expect((await store.snapshots.load("stats"))?.position).toBe(position);
+  });
+
+  test("catches up with a log that grows under it", async () => {
+    await using store = await open(await servedLog());
+    const { position } = await store.head();
+    const MORE = 6_000;
+    let grown: Promise<unknown> | undefined;
+    // In the way of the fold, so that the log has grown before it is done.
+    const growing: EventStore<Event> = {
+      ...store,
+      async *readFolded(query) {
+        const skipped = { run_id: "r", recipient: { id: "1" }, reason: "self" } as const;
+        const skips = () => makeEvent("DirectMessageSkipped", makeId(), skipped, {});
+        await (grown ??= store.append("outreach", Array.from({ length: MORE }, skips)));
+        yield* store.readFolded(query);
+      },
+    };
+    const rebuilt = await rebuildAll(growing);
+    expect(rebuilt?.map((one) => one.position)).toEqual(PROJECTION_NAMES.map(() => position + MORE));
+    expect(await storedTexts(store)).toEqual(await truth(store));
+  });
+});
+
+describe("an interrupted rebuild", () => {
+  test("is gone on with, and comes to the same end", async () => {
+    await using store = await open(await servedLog());
+    expect(await rebuildAll(store, interruptedAt(1_000))).toBeUndefined();
+    let begun = 0;
+    const rebuilt = await rebuildAll(store, { onBegin: (from) => (begun = from) });
+    expect(begun).toBeGreaterThanOrEqual(1_000);
+    expect(begun).toBeLessThan(2_000);
+    expect(differencesOf(rebuilt)).toEqual(NO_DIFFERENCE);
+    expect(await storedTexts(store)).toEqual(await truth(store));
+    const uninterrupted = await rebuildAll(store);
+    expect(rebuilt?.map(({ events }) => events)).toEqual(uninterrupted?.map(({ events }) => events));
+  });
+
+  test("still tells what it found before", async () => {
+    const file = await servedLog();
+    await using store = await open(file);
+    const texts = await truth(store, 100);
+    const stats = JSON.parse(texts["stats"] ?? "") as { sent: number };
+    await store.snapshots.save("stats", snapshotOf("stats", 100, { ...stats, sent: 9 }));
+    expect(await rebuildAll(store, interruptedAt(1_000))).toBeUndefined();
+    expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, stats: 1 });
+  });
+
+  test("is not gone on with once it was finished, nor when told to restart", async () => {
+    await using store = await open(await servedLog());
+    await rebuildAll(store, interruptedAt(500));
+    expect(await begunAt(store)).toBeGreaterThan(0);
+    expect(await begunAt(store)).toBe(0);
+    await rebuildAll(store, interruptedAt(500));
+    expect(await begunAt(store, true)).toBe(0);
+  });
+
+  test.each(["of another version of the projection", "of another log", "ahead of the log"])(
+    "is dropped when what it kept is %s",
+    async (which) => {
+      await using store = await open(await servedLog());
+      await rebuildAll(store, interruptedAt(500));
+      const kept = await store.snapshots.load("rebuild/stats");
+      if (kept === undefined) throw new Error("nothing was kept");
+      const changed = {
+        "of another version of the projection": { ...kept, version: 99 },
+        "of another log": { ...kept, position: kept.position - 1 },
+        "ahead of the log": { ...kept, position: 1_000_000 },
+      }[which];
+      await store.snapshots.save("rebuild/stats", changed ?? kept);
+      let begun = -1;
+      const rebuilt = await rebuildAll(store, { onBegin: (from) => (begun = from) }, ["stats"]);
+      expect([begun, differencesOf(rebuilt)]).toEqual([0, { stats: 0 }]);
+    },
+  );
+
+  test("was killed: the next one goes on from what was kept last", async () => {
+    const file = await servedLog(4_000);
+    const program = fileURLToPath(import.meta.resolve("./programs/rebuild-until-killed.ts"));
+    const child = Bun.spawn([process.execPath, program, file], { stdio: ["ignore", "pipe", "inherit"] });
+    const { value } = await child.stdout.getReader().read();
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(Number(new TextDecoder().decode(value))).toBeGreaterThan(2_000);
+    await using store = await open(file);
+    let begun = 0;
+    const rebuilt = await rebuildAll(store, { onBegin: (from) => (begun = from) });
+    expect(begun).toBe(2_000);
+    expect(differencesOf(rebuilt)).toEqual(NO_DIFFERENCE);
+    expect(await storedTexts(store)).toEqual(await truth(store));
+  });
+});
+
+describe("the command", () => {
+  /** A terminal that nobody sits at. */
+  function terminalOf(file: string, signal: AbortSignal, interactive = false) {
+    const written = { out: "", err: "" };
+    const terminal: Terminal = {
+      env: { DATABASE_URL: `sqlite:${file}` },
+      out: (text) => void (written.out += text),
+      err: (text) => void (written.err += text),
+      interactive,
+      signal,
+    };
+    return { terminal, written };
+  }
+
+  test("says that it was interrupted, goes on from there and says so", async () => {
+    const file = await servedLog();
+    const first = terminalOf(file, AbortSignal.abort());
+    expect(await replay.run([], first.terminal)).toBe(75);
+    expect(first.written).toEqual({ out: "", err: expect.stringContaining("interrupted") });
+    const second = terminalOf(file, new AbortController().signal);
+    expect(await replay.run([], second.terminal)).toBe(0);
+    expect(second.written.err).toMatch(/^going on from position [1-9]\d*, .*\n$/);
+    expect(second.written.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
+  });
+
+  test("is silent beside its report for a script, and draws for a person", async () => {
+    const file = await servedLog();
+    const script = terminalOf(file, new AbortController().signal);
+    expect(await replay.run(["--projection", "clicks", "--json"], script.terminal)).toBe(0);
+    expect(script.written.err).toBe("");
+    expect(JSON.parse(script.written.out)).toMatchObject({ projection: "clicks", differences: [] });
+    const person = terminalOf(file, new AbortController().signal, true);
+    await replay.run(["--projection", "clicks"], person.terminal);
+    expect(person.written.err).toMatch(/\rclicks █+.* 100 % · .*\/s /);
+    expect(person.written.err).toEndWith("\r\u001B[K");
+    expect(person.written.out).toContain("clicks: ");
+  });
+
+  test("exits 1 when something differed, and 2 for a projection that is none", async () => {
+    const file = await servedLog();
+    {
+      await using store = await open(file);
+      await spoil(store, "clicks", (state) => (state.total += 1));
+    }
+    const { terminal, written } = terminalOf(file, new AbortController().signal);
+    expect(await replay.run([], terminal)).toBe(1);
+    expect(written.out).toContain("clicks: ");
+    expect(written.out).toContain("1 differences, mended:\n  total: stored ");
+    expect(await replay.run(["--projection", "weather"], terminal).catch((fault: Error) => fault.name)).toBe(
+      "UsageError",
+    );
+  });
+});

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { UsageError } from "../../src/commands/command.ts";
+import { show } from "../../src/commands/audit/show.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const LINK = STREAMS.link("go.example", "x");
+const run_id = "0193a000-0000-7000-8000-0000000000aa";
+const REQUEST = { caller: "ann", request_id: "req-1", traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-00` };
+
+const added = (recipient: { id?: string; username?: string }, name: string): Fact => ({
+  type: "RecipientAdded",
+  data: { recipient, name, basis: "opt_in", fields: {}, source: "list" },
+});
+
+const dispatch = { event_id: idAt(15), owed: 15, lane: "clicks", attempt: 1, settled_below: 15 } as const;
+
+/** Two people who hand on a handle, a message in doubt, and a click that a channel refused at first. */
+async function tell(world: CommandWorld): Promise<void> {
+  const bob = { attempt_id: "a1", run_id, recipient: { id: "101", username: "bob" } };
+  const outreach: Fact[] = [
+    added({ username: "bob" }, "Bob"),
+    added({ username: "eve" }, "\u001b[2JEve\u202e"),
+    { type: "RunStarted", data: { run_id, dry_run: false } },
+    { type: "DirectMessageAttempted", data: { ...bob, text: "Hi\nBob", variant: "A", day: "2025-11-20" } },
+    { type: "DirectMessageInDoubt", data: { ...bob, detail: "time-out" } },
+    { type: "DirectMessageSkipped", data: { run_id, recipient: { username: "eve" }, reason: "protected" } },
+    { type: "DirectMessageSent", data: { ...bob, message_id: "m1", settled_by: "lookup" } },
+    { type: "RunFinished", data: { run_id, reason: "completed", sent: 1, skipped: 1, failed: 0, in_doubt: 0 } },
+  ];
+  await world.append(STREAMS.outreach, outreach, { ...REQUEST, request_id: "req-0", traceparent: "t0" });
+  await world.append(STREAMS.outreach, [
+    // 101 is called robert now, and 102 took the handle over.
+    added({ id: "101", username: "robert" }, "Robert"),
+    added({ id: "102", username: "bob" }, "Bob the second"),
+    { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "opt_out" } },
+    { type: "RecipientSuppressed", data: { recipient: { username: "ROBERT" }, reason: "by_hand" } },
+  ]);
+  await world.append(STREAMS.link("go.example", "other"), [click("other", ["ads"])]);
+  await world.append(STREAMS.delivery("ads"), [
+    { type: "ChannelDispatched", data: { ...dispatch, event_id: idAt(13), owed: 13, channel: "ads", latency_ms: 1 } },
+  ]);
+  await world.append(LINK, [click("x", ["ads", "chat"])], REQUEST);
+  await world.append(
+    STREAMS.answer("ann"),
+    [{ type: "RequestAnswered", data: { digest: "d", status: 202, headers: {}, body: "" } }],
+    REQUEST,
+  );
+  await world.append(STREAMS.delivery("ads"), [
+    {
+      type: "ChannelDispatchFailed",
+      data: { ...dispatch, channel: "ads", status: 503, detail: "busy", retry_at: timeAt(19) },
+    },
+  ]);
+  await world.append(STREAMS.delivery("chat"), [
+    { type: "ChannelDispatchAbandoned", data: { ...dispatch, channel: "chat", detail: "gone", refused: true } },
+  ]);
+  await world.append(STREAMS.delivery("ads"), [
+    { type: "ChannelDispatched", data: { ...dispatch, channel: "ads", attempt: 2, status: 200, latency_ms: 4 } },
+  ]);
+  await world.append(STREAMS.requests, [
+    { type: "ChannelDispatchRetryRequested", data: { event_id: idAt(15), source: 15, channel: "chat" } },
+  ]);
+  await world.append(STREAMS.delivery("chat"), [
+    { type: "ChannelDispatched", data: { ...dispatch, owed: 20, lane: "direct", channel: "chat", latency_ms: 9 } },
+  ]);
+}
+
+function click(short_code: string, channels: ("ads" | "chat")[]): Fact {
+  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
+  return { type: "LinkClicked", data: { event: "click", ...link, bot: false, channels } };
+}
+
+const LINES: Readonly<Record<number, string>> = {
+  1: '@bob was imported from the list with the name "Bob"; basis for writing: they opted in',
+  2: '@eve was imported from the list with the name "\\u001b[2JEve\ufffd"; basis for writing: they opted in',
+  3: `run ${run_id} started`,
+  4: `run ${run_id} set out to write to @bob (101), counted for 2025-11-20, variant A: "Hi\\nBob"`,
+  5: 'it is in doubt whether the message to @bob (101) was sent: "time-out"',
+  6: `run ${run_id} skipped @eve, whose account is protected`,
+  7: "the message to @bob (101) was sent: it was found in the conversation as message m1",
+  8: `run ${run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt`,
+  9: '@robert (101) was imported from the list with the name "Robert"; basis for writing: they opted in',
+  10: '@bob (102) was imported from the list with the name "Bob the second"; basis for writing: they opted in',
+  11: "@bob was suppressed because they opted out, never to be written to",
+  12: "@ROBERT was suppressed by hand, never to be written to",
+  15: 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; owed to ads, chat',
+  16: "a request with an idempotency key was answered with status 202",
+  17: `ads did not take what position 15 owed, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(19)}`,
+  18: 'what position 15 owed to chat became a dead letter, refused for good at attempt 1: "gone"',
+  19: "ads took what position 15 owed, at attempt 2 in 4 ms (status 200)",
+  20: `the dead letter of position 15 (event ${idAt(15)}) was taken up again; owed to chat`,
+  21: "chat took what position 20 owed, at attempt 1 in 9 ms",
+};
+
+const lines = (...positions: number[]): string =>
+  positions.map((position) => `${position} ${timeAt(position)} ${LINES[position]}\n`).join("");
+
+describe("audit show", () => {
+  let world: CommandWorld;
+  beforeAll(async () => {
+    world = await openCommandWorld();
+    await tell(world);
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  const shown = (...args: string[]): Promise<{ code: number; out: string; err: string }> => world.run(show, ...args);
+
+  test.each(["101", "robert", "@Robert", "https://x.com/robert"])(
+    "%s: the whole history, also under the former handle; not what befell who has that now",
+    async (name) => {
+      expect(await shown(name)).toEqual({
+        code: 0,
+        err: "",
+        out: `${lines(1, 4, 5, 7, 9, 12)}
+username  id   basis   status      told skips
+ROBERT    101  opt_in  suppressed
+(as of position 21, ${timeAt(21)})
+`,
+      });
+    },
+  );
+
+  test("the handle leads to whom it belonged at that moment", async () => {
+    expect((await shown("bob")).out).toStartWith(`${lines(10, 11)}\n`);
+    expect((await shown("bob", "--as-of", "9")).out).toStartWith(`${lines(1, 4, 5, 7, 9)}\n`);
+  });
+
+  test.each([1, 4, 5, 7, 9, 12])("--as-of: position %d is in the history from its own moment on", async (position) => {
+    const own = [1, 4, 5, 7, 9, 12];
+    const until = lines(...own.filter((at) => at <= position));
+    const before = lines(...own.filter((at) => at < position));
+    const who = position <= 9 ? "bob" : "101";
+    expect((await shown(who, "--as-of", timeAt(position))).out).toStartWith(`${until}\n`);
+    const justBefore = new Date(Date.parse(timeAt(position)) - 1).toISOString();
+    const earlier = await shown(who, "--as-of", justBefore);
+    if (before === "") {
+      expect(earlier).toEqual({
+        code: 1,
+        out: "",
+        err: "the log knows no person called bob (as of position 0, before the first event)\n",
+      });
+    } else expect(earlier.out).toStartWith(`${before}\n`);
+  });
+
+  test("a hostile name is escaped, and writes nothing to the terminal", async () => {
+    const { out } = await shown("eve");
+    expect(out).toStartWith(lines(2, 6));
+    expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
+  });
+
+  test("a link: its clicks, and what became of them on each channel", async () => {
+    expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
+clicks of people 1, of bots 0
+channel  pending  delivered  skipped  in doubt  dead  taken up again  failed attempts  told twice
+ads      0        1          0        0         0     0               1                0
+chat     0        1          0        0         0     1               0                0
+(as of position 21, ${timeAt(21)})
+`);
+    expect((await shown("go.example/x", "--as-of", "18")).out).toBe(`${lines(15, 17, 18)}
+clicks of people 1, of bots 0
+channel  pending  delivered  skipped  in doubt  dead  taken up again  failed attempts  told twice
+ads      1        0          0        0         0     0               1                0
+chat     0        0          0        0         1     0               0                0
+(as of position 18, ${timeAt(18)})
+`);
+    expect((await shown("go.example/x", "--as-of", "20")).out).toContain("\nchat     1        0  ");
+    expect(await shown("go.example/x", "--as-of", "14")).toEqual({
+      code: 1,
+      out: "",
+      err: `the log knows no click of go.example/x (as of position 14, ${timeAt(14)})\n`,
+    });
+  });
+
+  test.each([15, 16])("the event at %d: the request and its dispatches", async (position) => {
+    const stream = position === 15 ? LINK : STREAMS.answer("ann");
+    expect((await shown(idAt(position))).out).toBe(`${lines(15, 16, 17, 18, 19, 20, 21)}
+position ${position} is event ${idAt(position)} of the stream ${stream}, by ann, request req-1
+(as of position 21, ${timeAt(21)})
+`);
+  });
+
+  test("an outcome: the dispatch, and not the answer to the request; in either case of its letters", async () => {
+    expect((await shown(idAt(21).toUpperCase())).out).toStartWith(`${lines(15, 17, 18, 19, 20, 21)}\nposition 21 is `);
+  });
+
+  test("an event of a message: the message and its run; a run's id: all of it", async () => {
+    expect((await shown(idAt(7))).out).toStartWith(`${lines(3, 4, 5, 7, 8)}\n`);
+    // What was imported by the same request as the run was started belongs to it too.
+    expect((await shown(run_id)).out).toStartWith(`${lines(1, 2, 3, 4, 5, 6, 7, 8)}\nposition 3 is `);
+  });
+
+  test("--json: each event as it is exported, and its words", async () => {
+    const { out } = await shown("102", "--json");
+    const events = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const stored = (await Array.fromAsync(world.store.read({ from: 10, to: 11 }))) as unknown[];
+    expect(events).toEqual(stored.map((event, at) => ({ ...(event as object), words: LINES[10 + at] })));
+  });
+
+  test.each([
+    [idAt(22), `the log knows no event or run ${idAt(22)}`],
+    ["00000000-0000-0000-0000-000000000000", "the log knows no event or run 00000000-0000-0000-0000-000000000000"],
+    ["nobody", "the log knows no person called nobody"],
+    ["go.example/", undefined],
+    ["no handle at all", undefined],
+  ])("%s, which is not in the log", async (wanted, sentence) => {
+    const refused = await shown(wanted).catch((fault: unknown) => fault);
+    if (sentence === undefined) expect(refused).toBeInstanceOf(UsageError);
+    else expect(refused).toEqual({ code: 1, out: "", err: `${sentence} (as of position 21, ${timeAt(21)})\n` });
+  });
+});
+
+test("of many events the first and the last are told, with --all all of them", async () => {
+  await using world = await openCommandWorld();
+  const clicks = Array.from({ length: 41 }, () => click("x", []));
+  await world.append(LINK, clicks.slice(0, 40));
+  const numbers = (out: string): string[] => out.split("\n").map((line) => line.split(" ")[0] ?? "");
+  const all = Array.from({ length: 41 }, (_, at) => String(at + 1));
+  const rest = ["", "clicks", "(as", ""];
+  expect(numbers((await world.run(show, "go.example/x")).out)).toEqual([...all.slice(0, 40), ...rest]);
+  await world.append(LINK, clicks.slice(40));
+  const cut = (await world.run(show, "go.example/x")).out;
+  expect(numbers(cut)).toEqual([...all.slice(0, 20), "…", ...all.slice(21), ...rest]);
+  expect(cut).toContain("… 1 more, which --all tells …\n");
+  expect(cut).toContain("clicks of people 41, of bots 0\n");
+  expect(numbers((await world.run(show, "go.example/x", "--all")).out)).toEqual([...all, ...rest]);
+});
+
+test("an outcome that is told twice shows as such", async () => {
+  await using world = await openCommandWorld();
+  await world.append(LINK, [click("x", ["ads"])]);
+  const data = { ...dispatch, event_id: idAt(1), owed: 1, channel: "ads", latency_ms: 1 } as const;
+  await world.append(STREAMS.delivery("ads"), [
+    { type: "ChannelDispatched", data },
+    { type: "ChannelDispatched", data },
+  ]);
+  expect((await world.run(show, "go.example/x")).out).toMatch(/\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {16}1\n/);
+});
+
+test("an event whose id holds another time than the log's is found all the same", async () => {
+  await using world = await openCommandWorld();
+  await world.append(LINK, [click("x", [])]);
+  const id = "ffffffff-ffff-7fff-8fff-ffffffffffff";
+  const event = await Array.fromAsync(world.store.read());
+  const [{ type, data, meta }] = event as [(typeof event)[number]];
+  await world.store.append(LINK, [{ id, type, data, meta } as never]);
+  await world.append(LINK, [click("x", [])]);
+  expect((await world.run(show, id)).out).toStartWith("2 ");
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { Recorded } from "../../events/catalog.ts";
+import { contacts } from "../../projections/contacts.ts";
+import { fold } from "../../projections/projection.ts";
+import { createStates } from "../../projections/states.ts";
+import { historyOfEvent } from "../../src/commands/audit/show/event.ts";
+import type { Reading } from "../../src/commands/audit/show/history.ts";
+import { historyOfLink } from "../../src/commands/audit/show/link.ts";
+import { historyOfPerson } from "../../src/commands/audit/show/person.ts";
+import { foldAsOf } from "../../src/commands/moment.ts";
+import { histories } from "../projections/history.ts";
+import { logInMemory } from "./log-in-memory.ts";
+
+const CASES = { numRuns: 1_000 };
+const TIMEOUT_MS = 120_000;
+
+function readingOf(events: readonly Recorded[], to = events.length): Reading {
+  return { store: logInMemory(events), to, onProgress() {} };
+}
+
+const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>
+  positions.map((position) => events[position - 1] as Recorded);
+
+describe("the history of a person, of any log that could have been written", () => {
+  test(
+    "each event about a person is in the history of exactly one, and no other event is",
+    async () => {
+      const seen = { people: 0, events: 0 };
+      await fc.assert(
+        fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
+          const to = Math.min(cut, events.length);
+          const state = fold(contacts, contacts.initial(), events.slice(0, to));
+          const told: number[] = [];
+          for (const { id, username } of state.people.values()) {
+            const history = await historyOfPerson(readingOf(events, to), id ?? username ?? "");
+            told.push(...(history?.positions ?? []));
+          }
+          const about = events.slice(0, to).filter(({ data }) => "recipient" in data);
+          expect(told.sort((a, b) => a - b)).toEqual(about.map(({ position }) => position));
+          seen.people += state.people.size;
+          seen.events += told.length;
+        }),
+        CASES,
+      );
+      expect(seen.people).toBeGreaterThan(1_000);
+      expect(seen.events).toBeGreaterThan(5_000);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "it is all that makes the person what they are: folding it alone gives the same contact",
+    async () => {
+      let renamed = 0;
+      await fc.assert(
+        fc.asyncProperty(histories(), async ({ events }) => {
+          const state = fold(contacts, contacts.initial(), events);
+          for (const person of state.people.values()) {
+            const { positions = [] } =
+              (await historyOfPerson(readingOf(events), person.id ?? person.username ?? "")) ?? {};
+            const own = at(events, positions);
+            const alone = fold(contacts, contacts.initial(), own);
+            expect([...alone.people.values()]).toEqual([person]);
+            const ids = new Set(own.flatMap(({ data }) => ("recipient" in data ? (data.recipient.id ?? []) : [])));
+            expect([...ids]).toEqual(person.id === undefined ? [] : [person.id]);
+            if (alone.handles.size > 1) renamed++;
+          }
+        }),
+        CASES,
+      );
+      // People who changed their handle were among them.
+      expect(renamed).toBeGreaterThan(100);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "the history of a link is its clicks and all that became of them, and nothing else",
+  async () => {
+    let outcomes = 0;
+    await fc.assert(
+      fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
+        const to = Math.min(cut, events.length);
+        for (const code of ["a", "b", "c"]) {
+          const history = await historyOfLink(readingOf(events, to), `go.example/${code}`);
+          const expected = ofLink(events.slice(0, to), code);
+          expect(history?.positions ?? []).toEqual(expected);
+          outcomes += expected.length;
+        }
+      }),
+      CASES,
+    );
+    expect(outcomes).toBeGreaterThan(3_000);
+  },
+  TIMEOUT_MS,
+);
+
+/** By the id of the click, which every outcome and every retry names; the service's commands go by positions. */
+function ofLink(events: readonly Recorded[], code: string): number[] {
+  const clicks = events.filter((event) => event.type === "LinkClicked" && event.data.short_code === code);
+  const ids = new Set(clicks.map(({ id }) => id));
+  return events
+    .filter(({ id, data }) => ids.has(id) || ("event_id" in data && ids.has(data.event_id)))
+    .map(({ position }) => position);
+}
+
+test(
+  "whichever event of a dispatch is asked for, the same belongs to it",
+  async () => {
+    let families = 0;
+    await fc.assert(
+      fc.asyncProperty(histories(60), async ({ events }) => {
+        const reading = readingOf(events);
+        for (const asked of events) {
+          const subject = "event_id" in asked.data ? asked.data.event_id : asked.id;
+          const family = events.filter(
+            ({ id, data }) => id === subject || ("event_id" in data && data.event_id === subject),
+          );
+          if ("run_id" in asked.data || family.length < 2) continue;
+          expect((await historyOfEvent(reading, asked.id))?.positions).toEqual(family.map(({ position }) => position));
+          families++;
+        }
+      }),
+      CASES,
+    );
+    expect(families).toBeGreaterThan(1_000);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an event of a message brings its message and its run's start and end; one of a run brings all",
+  async () => {
+    let messages = 0;
+    await fc.assert(
+      fc.asyncProperty(histories(60), async ({ events }) => {
+        for (const asked of events) {
+          if (!("run_id" in asked.data)) continue;
+          const { run_id } = asked.data;
+          const attempt = "attempt_id" in asked.data ? asked.data.attempt_id : undefined;
+          const isOfPerson = "recipient" in asked.data;
+          const belongs = ({ position, data }: Recorded): boolean =>
+            "run_id" in data &&
+            data.run_id === run_id &&
+            (!isOfPerson ||
+              !("recipient" in data) ||
+              position === asked.position ||
+              ("attempt_id" in data && data.attempt_id === attempt));
+          const family = events.filter(belongs).map(({ position }) => position);
+          expect((await historyOfEvent(readingOf(events), asked.id))?.positions).toEqual(family);
+          if (attempt !== undefined) messages++;
+        }
+      }),
+      CASES,
+    );
+    expect(messages).toBeGreaterThan(300);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the counts as of a position or a time are those of the events up to then",
+  async () => {
+    const terminal = { env: {}, out() {}, err() {}, interactive: false, signal: new AbortController().signal };
+    let sent = 0;
+    await fc.assert(
+      fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
+        const to = Math.min(cut, events.length);
+        const names = ["stats", "quota", "contacts", "clicks"] as const;
+        const expected = createStates(names);
+        for (const event of events.slice(0, to)) expected.evolve(event);
+        const last = events[to - 1];
+        const moments = [{ to }, { until: new Date(last === undefined ? 0 : Date.parse(last.time) + 999) }];
+        for (const moment of moments) {
+          const folded = await foldAsOf(terminal, logInMemory(events), names, moment);
+          expect(folded.states).toEqual(expected.all());
+          expect([folded.position, folded.time]).toEqual([to, last?.time]);
+        }
+        sent += expected.get("stats").sent;
+      }),
+      CASES,
+    );
+    expect(sent).toBeGreaterThan(100);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,207 @@
+import { expect, test } from "bun:test";
+import { LINKS_MAX } from "../../projections/clicks.ts";
+import { makeId } from "../../src/clock.ts";
+import { clicks } from "../../src/commands/clicks.ts";
+import { UsageError, type Command } from "../../src/commands/command.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { quota } from "../../src/commands/quota.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { stats } from "../../src/commands/stats.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { dayIn } from "../../src/outreach/day.ts";
+import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const person = (username: string): Fact => ({
+  type: "RecipientAdded",
+  data: { recipient: { username }, basis: "opt_in", fields: {}, source: "list" },
+});
+
+function message(attempt_id: string, id: string, day: string, frees_quota?: boolean): Fact[] {
+  const of = { attempt_id, run_id: "r", recipient: { id, username: `u${id}` } };
+  const attempted: Fact = { type: "DirectMessageAttempted", data: { ...of, text: "Hi", variant: "A", day } };
+  if (frees_quota === undefined) {
+    return [attempted, { type: "DirectMessageSent", data: { ...of, message_id: "m", settled_by: "answer" } }];
+  }
+  const failed = { ...of, reason: "rejected", detail: "", frees_quota, retry: false } as const;
+  return [attempted, { type: "DirectMessageFailed", data: failed }];
+}
+
+function click(short_code: string, bot = false): Fact {
+  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
+  return { type: "LinkClicked", data: { event: "click", ...link, bot, channels: [] } };
+}
+
+async function refusal(world: CommandWorld, command: Command, ...args: string[]): Promise<string> {
+  try {
+    await world.run(command, ...args);
+  } catch (fault) {
+    if (fault instanceof UsageError) return fault.message;
+    throw fault;
+  }
+  throw new Error("it was accepted");
+}
+
+test("stats: by position, by time, before the first event and in time to come", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [...message("a", "1", "2025-11-20"), ...message("b", "2", "2025-11-20", true)]);
+  const shown = async (...args: string[]): Promise<string> => (await world.run(stats, ...args)).out;
+  const now = `sent 1, skipped 0, failed 1 (as of position 4, ${timeAt(4)})\n`;
+  expect(await shown()).toBe(now);
+  expect(await shown("--as-of", "2999-01-01")).toBe(now);
+  expect(await shown("--as-of", "4")).toBe(now);
+  expect(await shown("--as-of", timeAt(4))).toBe(now);
+  const before = `sent 1, skipped 0, failed 0 (as of position 3, ${timeAt(3)})\n`;
+  expect(await shown("--as-of", new Date(Date.parse(timeAt(4)) - 1).toISOString())).toBe(before);
+  expect(await shown("--as-of", "1")).toBe(`sent 0, skipped 0, failed 0 (as of position 1, ${timeAt(1)})\n`);
+  const nothing = "sent 0, skipped 0, failed 0 (as of position 0, before the first event)\n";
+  expect(await shown("--as-of", "0")).toBe(nothing);
+  expect(await shown("--as-of", "2025-11-19")).toBe(nothing);
+  expect(await shown("--as-of", "0", "--json")).toBe(
+    '{"sent":0,"skipped":0,"failed":0,"as_of":{"position":0,"time":null}}\n',
+  );
+});
+
+test("each command refuses a position that is not there yet, and what is no moment", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [person("ann")]);
+  for (const command of [stats, quota, contacts, clicks]) {
+    expect(await refusal(world, command, "--as-of", "2")).toBe(
+      "the log ends at position 1: it has no position 2 (a day is written 2026-11-21)",
+    );
+    expect(await refusal(world, command, "--as-of", "soon")).toContain('not "soon"');
+    expect((await world.run(command, "--as-of", "1")).code).toBe(0);
+  }
+  expect(await refusal(world, clicks, "go.example/x", "--as-of", "2")).toContain("ends at position 1");
+});
+
+test("quota: the day of the moment in the zone, and its limit of today", async () => {
+  await using world = await openCommandWorld();
+  // Recorded on 20 November from 10:01 UTC on, which is 21 November in Kiritimati (UTC+14).
+  Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
+  const day = "2025-11-21";
+  await world.append(STREAMS.outreach, [
+    ...message("a", "1", "2025-11-20"),
+    ...message("b", "2", day, true),
+    ...message("c", "3", day, false),
+    ...message("d", "4", day),
+    ...message("e", "5", day),
+  ]);
+  const shown = async (...args: string[]): Promise<string> => (await world.run(quota, ...args)).out;
+  const told = (used: number, left: number, position: number): string =>
+    `${day} (Pacific/Kiritimati): ${used} of 2 used, ${left} left, ends at 2025-11-21T10:00:00.000Z ` +
+    `(as of position ${position}, ${timeAt(position)})\nthe limit is the one configured now\n`;
+  expect(await shown("--as-of", "2")).toBe(told(0, 2, 2));
+  expect(await shown("--as-of", "3")).toBe(told(1, 1, 3));
+  expect(await shown("--as-of", timeAt(4))).toBe(told(0, 2, 4));
+  expect(await shown("--as-of", "7")).toBe(told(2, 0, 7));
+  expect(await shown("--as-of", "10")).toBe(told(3, 0, 10));
+  // A day that is given alone is that day of the zone, whatever the log had last.
+  expect(await shown("--as-of", day)).toBe(told(3, 0, 10));
+  expect(JSON.parse(await shown("--as-of", "2025-11-22", "--json"))).toEqual({
+    day: "2025-11-22",
+    timezone: "Pacific/Kiritimati",
+    used: 0,
+    limit: 2,
+    left: 2,
+    resets_at: "2025-11-22T10:00:00.000Z",
+    as_of: { position: 10, time: timeAt(10) },
+  });
+  expect(await shown("--as-of", "0")).toBe(
+    "before the first day: 0 of 2 used, 2 left (as of position 0, before the first event)\n" +
+      "the limit is the one configured now\n",
+  );
+});
+
+test("quota: without a moment it is today, and never a day before the newest event", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, message("a", "1", "2025-11-20"));
+  const today = dayIn("UTC", Math.max(Date.now(), Date.parse(timeAt(2))));
+  const { out } = await world.run(quota);
+  expect(out).toStartWith(`${today} (UTC): ${today === "2025-11-20" ? 1 : 0} of 100 used, `);
+  expect(out).not.toContain("the limit is");
+  // 999 years from now is not a day whose quota anybody could have used.
+  expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
+});
+
+test("contacts: everybody or one, with how far we got with them at the moment", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [
+    person("ann"),
+    person("u42"),
+    ...message("a", "42", "2025-11-20", false),
+    { type: "RecipientRetryAllowed", data: { recipient: { id: "42" } } },
+    { type: "RecipientSuppressed", data: { recipient: { username: "ANN" }, reason: "by_hand" } },
+  ]);
+  const status = async (at: number): Promise<string> => {
+    const { out } = await world.run(contacts, "@u42", "--as-of", String(at), "--json");
+    return (JSON.parse(out) as { status: string }).status;
+  };
+  expect(await Promise.all([2, 3, 4, 5, 6].map(status))).toEqual(["open", "attempted", "failed", "open", "open"]);
+  expect((await world.run(contacts, "--as-of", "4")).out).toBe(
+    "username  id  basis   status  told skips\n" +
+      "ann           opt_in  open\n" +
+      "u42       42  opt_in  failed\n" +
+      `(as of position 4, ${timeAt(4)})\n`,
+  );
+  expect((await world.run(contacts, "42", "--as-of", timeAt(3))).out).toContain("u42       42  opt_in  attempted\n");
+  expect(await world.run(contacts, "u42", "--as-of", "1")).toEqual({
+    code: 1,
+    out: "",
+    err: `nobody is known as u42 (as of position 1, ${timeAt(1)})\n`,
+  });
+  expect((await world.run(contacts, "--json")).out).toBe((await world.run(recipients, "list", "--json")).out);
+  expect((await world.run(contacts)).out).toBe((await world.run(recipients, "list")).out);
+});
+
+test("clicks: of each link, people and bots apart, the most clicked first", async () => {
+  await using world = await openCommandWorld();
+  for (const fact of [click("a"), click("b"), click("b", true), click("b"), click("\u202ec")]) {
+    const { short_code } = (fact as Extract<Fact, { type: "LinkClicked" }>).data;
+    await world.append(STREAMS.link("go.example", short_code), [fact]);
+  }
+  const head = "link           people  bots  first                     last\n";
+  const [one, two, four, five] = [1, 2, 4, 5].map(timeAt);
+  expect((await world.run(clicks)).out).toBe(
+    `${head}go.example/b   2       1     ${two}  ${four}
+go.example/\ufffdc  1       0     ${five}  ${five}
+go.example/a   1       0     ${one}  ${one}
+total          4       1
+(as of position 5, ${five})
+`,
+  );
+  const link = async (name: string, at: number): Promise<unknown> => {
+    const { out } = await world.run(clicks, name, "--as-of", String(at), "--json");
+    return JSON.parse(out);
+  };
+  const of = { link: "go.example/b", first: two, clicks: 1 };
+  expect(await link("go.example/b", 2)).toEqual({ ...of, bots: 0, last: two, as_of: { position: 2, time: two } });
+  const three = timeAt(3);
+  expect(await link("https://go.example/b", 3)).toEqual({
+    ...of,
+    bots: 1,
+    last: three,
+    as_of: { position: 3, time: three },
+  });
+  expect(await world.run(clicks, "go.example/b", "--as-of", "1")).toEqual({
+    code: 1,
+    out: "",
+    err: `no click of go.example/b is in the log (as of position 1, ${one})\n`,
+  });
+  expect((await world.run(clicks, "--as-of", "1", "--json")).out).toBe(
+    `{"clicks":1,"bots":0,"links":[{"link":"go.example/a","clicks":1,"bots":0,"first":"${one}","last":"${one}"}],` +
+      `"others":{"clicks":0,"bots":0},"as_of":{"position":1,"time":"${one}"}}\n`,
+  );
+});
+
+test("clicks: links no longer told apart are in the totals, and are counted when asked for", async () => {
+  await using world = await openCommandWorld();
+  const journal = createJournal(world.store, makeId);
+  const post = (code: string): Promise<unknown> =>
+    journal.append(STREAMS.link("go.example", code), [click(code)], { caller: "tests" });
+  await post("first");
+  await Promise.all(Array.from({ length: LINKS_MAX }, (_, at) => post(`c${at}`)));
+  const { out } = await world.run(clicks);
+  expect(out).not.toContain("go.example/first");
+  expect(out).toMatch(/\n\(links no longer told apart\) {2}1 {7}0\ntotal {25}10001 {3}0\n/);
+  expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
+}, 60_000);

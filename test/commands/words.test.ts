@@ -1,0 +1,254 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { DataOf, EventType } from "../../events/catalog.ts";
+import { told } from "../../src/commands/audit/show/lines.ts";
+import { wordsOf } from "../../src/commands/audit/words.ts";
+import { anyEvent } from "../events/from-schema.ts";
+
+const ada = { id: "1001", username: "ada_builds" };
+const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
+const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
+const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
+const dispatch = { event_id: "e1", owed: 15, channel: "ads", lane: "clicks", attempt: 2, settled_below: 9 } as const;
+const person = { basis: "none", fields: {}, source: "list" } as const;
+const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
+
+/** Each type of event, and what is said of it. */
+const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, string])[] } = {
+  RecipientAdded: [
+    [
+      {
+        recipient: { username: "ada_builds" },
+        name: "Ada",
+        basis: "opt_in",
+        fields: { company: "Acme" },
+        source: "list",
+      },
+      '@ada_builds was imported from the list with the name "Ada", company "Acme"; basis for writing: they opted in',
+    ],
+    [{ ...person, recipient: { id: "1001" } }, "1001 was imported from the list; basis for writing: none"],
+    [
+      { ...person, recipient: ada, basis: "dm_first" },
+      "@ada_builds (1001) was imported from the list; basis for writing: they wrote first",
+    ],
+    [{ ...person, recipient: {} }, "somebody was imported from the list; basis for writing: none"],
+  ],
+  RecipientSuppressed: [
+    [{ recipient: ada, reason: "by_hand" }, "@ada_builds (1001) was suppressed by hand, never to be written to"],
+    [
+      { recipient: ada, reason: "opt_out" },
+      "@ada_builds (1001) was suppressed because they opted out, never to be written to",
+    ],
+  ],
+  RecipientRetryAllowed: [[{ recipient: ada }, "one more message to @ada_builds (1001) was allowed by hand"]],
+  RunStarted: [
+    [{ run_id: "r1", dry_run: false }, "run r1 started"],
+    [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
+  ],
+  DirectMessageAttempted: [
+    [
+      { ...message, text: 'Hi "Ada",\nall well?', variant: "B", day: "2026-11-20" },
+      'run r1 set out to write to @ada_builds (1001), counted for 2026-11-20, variant B: "Hi \\"Ada\\",\\nall well?"',
+    ],
+  ],
+  DirectMessageSent: [
+    [
+      { ...message, message_id: "77", settled_by: "answer" },
+      "the message to @ada_builds (1001) was sent: the network took it as message 77",
+    ],
+    [
+      { ...message, message_id: "77", settled_by: "lookup" },
+      "the message to @ada_builds (1001) was sent: it was found in the conversation as message 77",
+    ],
+  ],
+  DirectMessageSkipped: [
+    [
+      { run_id: "r1", recipient: ada, reason: "no_consent" },
+      "run r1 skipped @ada_builds (1001), of whom no consent is recorded",
+    ],
+    [
+      { run_id: "r1", recipient: ada, reason: "missing_field", detail: "company" },
+      'run r1 skipped @ada_builds (1001), for whom a field of the message is missing: "company"',
+    ],
+  ],
+  DirectMessageFailed: [
+    [
+      failure,
+      "the message to @ada_builds (1001) failed, recipient closed; its place in the day's quota is free again, " +
+        "and it is not tried again unless allowed by hand",
+    ],
+    [
+      { ...failure, reason: "not_delivered", detail: "absent", frees_quota: false, retry: true },
+      'the message to @ada_builds (1001) failed, not delivered: "absent"; it keeps its place in the day\'s quota, ' +
+        "and a later run may try again",
+    ],
+  ],
+  DirectMessageInDoubt: [
+    [
+      { ...message, detail: "time-out" },
+      'it is in doubt whether the message to @ada_builds (1001) was sent: "time-out"',
+    ],
+  ],
+  RunFinished: [
+    [
+      { run_id: "r1", reason: "daily_limit_reached", ...counts },
+      "run r1 ended, daily limit reached: 2 sent, 1 skipped, 0 failed, 1 in doubt",
+    ],
+  ],
+  RunAbandoned: [
+    [
+      { run_id: "r1", ...counts },
+      "run r1, whose process had died, was closed: 2 sent, 1 skipped, 0 failed, 1 in doubt",
+    ],
+  ],
+  RunRefused: [
+    [
+      { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
+      "a run was refused, daily limit reached: 100 used on 2026-11-20",
+    ],
+  ],
+  DryRunFinished: [
+    [
+      { run_id: "r1", reason: "completed", would_send: 3, would_skip: 2 },
+      "dry run r1 ended, completed: it would send to 3 and skip 2",
+    ],
+  ],
+  LinkClicked: [
+    [
+      { ...click, bot: false, channels: ["ads", "chat"] },
+      'a person clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; owed to ads, chat',
+    ],
+    [
+      { ...click, bot: true, channels: [] },
+      'a bot clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; owed to no channel',
+    ],
+  ],
+  NotificationRequested: [
+    [
+      { message: "disk full", service: "db", level: "error" },
+      'a notification of level error was requested for "db": "disk full"; owed to chat',
+    ],
+  ],
+  MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; owed to messaging']],
+  ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; owed to ads"]],
+  ChannelDispatchRetryRequested: [
+    [
+      { event_id: "e1", source: 15, channel: "chat" },
+      "the dead letter of position 15 (event e1) was taken up again; owed to chat",
+    ],
+  ],
+  ChannelDispatched: [
+    [
+      { ...dispatch, status: 200, latency_ms: 8, network_id: "T1" },
+      'ads took what position 15 owed as "T1", at attempt 2 in 8 ms (status 200)',
+    ],
+    [{ ...dispatch, latency_ms: 8 }, "ads took what position 15 owed, at attempt 2 in 8 ms"],
+  ],
+  ChannelDispatchFailed: [
+    [
+      { ...dispatch, status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" },
+      'ads did not take what position 15 owed, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
+    ],
+  ],
+  ChannelDispatchSkipped: [
+    [{ ...dispatch, reason: "no_user_agent" }, "what position 15 owed to ads was not sent, no user agent"],
+  ],
+  ChannelDispatchInDoubt: [
+    [
+      { ...dispatch, detail: "reset" },
+      'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
+    ],
+  ],
+  ChannelDispatchAbandoned: [
+    [
+      { ...dispatch, status: 410, detail: "gone", refused: true },
+      'what position 15 owed to ads became a dead letter, refused for good at attempt 2 (status 410): "gone"',
+    ],
+    [
+      { ...dispatch, detail: "", refused: false },
+      "what position 15 owed to ads became a dead letter, out of attempts at attempt 2",
+    ],
+  ],
+  RequestAnswered: [
+    [
+      { digest: "d", status: 202, headers: {}, body: "{}" },
+      "a request with an idempotency key was answered with status 202",
+    ],
+  ],
+  LogLossAccepted: [
+    [
+      { reason: "lost_tail", expected_position: 12, found_position: 9, found_hash: "h" },
+      "a loss of the log was accepted, lost tail: it ended at position 9; the checkpoint knew 12 events",
+    ],
+    [
+      { reason: "lost_tail", found_position: 9, found_hash: "h" },
+      "a loss of the log was accepted, lost tail: it ended at position 9",
+    ],
+  ],
+  ProjectionRebuilt: [
+    [
+      { projection: "stats", version: 1, position: 9 },
+      "the projection stats (version 1) was rebuilt up to position 9: there was no stored state to compare with",
+    ],
+    [
+      { projection: "stats", version: 1, position: 9, differences: 0 },
+      "the projection stats (version 1) was rebuilt up to position 9: no difference to the stored state",
+    ],
+    [
+      { projection: "stats", version: 1, position: 9, differences: 1 },
+      "the projection stats (version 1) was rebuilt up to position 9: 1 difference to the stored state, mended",
+    ],
+    [
+      { projection: "stats", version: 1, position: 9, differences: 2 },
+      "the projection stats (version 1) was rebuilt up to position 9: 2 differences to the stored state, mended",
+    ],
+  ],
+  AccountAuthorized: [
+    [
+      { user: { id: "9001", username: "acme", name: "Acme" }, scopes: ["dm.read", "dm.write"], expires_at: "soon" },
+      "the account @acme (9001) was linked with the scopes dm.read dm.write; its access token lasts until soon",
+    ],
+  ],
+  TokenRefreshed: [
+    [{ user_id: "9001", expires_at: "soon" }, "the access token of account 9001 was renewed and lasts until soon"],
+  ],
+  TokenRefreshFailed: [
+    [{ user_id: "9001", reason: "busy", dead: false }, 'the access token of account 9001 could not be renewed: "busy"'],
+    [
+      { user_id: "9001", reason: "invalid_grant", dead: true },
+      'the access token of account 9001 could not be renewed: "invalid_grant"; the grant is dead, and a person has to ' +
+        "authorize again",
+    ],
+  ],
+  AccountUnlinked: [
+    [{ user_id: "9001", revoked: true }, "the account 9001 was unlinked; the network revoked its tokens"],
+    [
+      { user_id: "9001", revoked: false },
+      "the account 9001 was unlinked; the network did not confirm that its tokens are revoked",
+    ],
+  ],
+};
+
+describe.each(Object.entries(SENTENCES))("%s", (type, cases) => {
+  test.each(cases as [never, string][])("%j", (data, sentence) => {
+    expect(wordsOf({ type: type as EventType, data } as never)).toBe(sentence);
+  });
+});
+
+test("whatever an event holds, it is one line that steers no terminal", () => {
+  const steering = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+  let hostile = 0;
+  fc.assert(
+    fc.property(anyEvent, (event) => {
+      const recorded = { ...event, position: 1, stream: "s", version: 1, time: "2026-11-20T10:00:00.000Z", hash: "" };
+      if (steering.test(wordsOf(event))) hostile++;
+      const line = told(recorded);
+      expect(line).toEndWith("\n");
+      expect(line.slice(0, -1)).not.toMatch(steering);
+      expect(line).not.toMatch(/undefined|\[object/);
+    }),
+    { numRuns: 2_000 },
+  );
+  // The events tried did hold such characters.
+  expect(hostile).toBeGreaterThan(10);
+});

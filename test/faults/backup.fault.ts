@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { BEARER, openWorld, until, type World } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { click, startLoad } from "./load.ts";
+import { expectWhole, lossesOf } from "./whole.ts";
+
+const BACKUPS = 10;
+
+test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with all that was acknowledged before`, async () => {
+  await using world = await openWorld();
+  const service = await world.serve();
+  using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });
+  const backups: { readonly file: string; readonly acknowledged: ReadonlySet<string> }[] = [];
+  for (let number = 1; number <= BACKUPS; number++) {
+    const before = load.acknowledged.size;
+    await until(
+      () => Promise.resolve(load.acknowledged.size),
+      (size) => size > before + 100,
+    );
+    const acknowledged = new Set(load.acknowledged);
+    const file = join(world.directory, `backup-${number}.sqlite`);
+    expect(await world.command("backup", file)).toMatchObject({ code: 0 });
+    backups.push({ file, acknowledged });
+  }
+  await load.stop();
+  expect([...load.answers.keys()]).toEqual([202]);
+  expect(await stop(service)).toBe(0);
+
+  const restored = [];
+  for (const { file, acknowledged } of backups) restored.push(await restore(world, file, acknowledged));
+  const lost = restored.flatMap((drill) => drill.lost);
+  const slowestMs = Math.max(...restored.map(({ servingMs }) => servingMs));
+  console.log(
+    `${BACKUPS} backups under load: acknowledged before them ${backups.at(-1)?.acknowledged.size}, ` +
+      `lost ${lost.length}, slowest start from a copy ${slowestMs.toFixed(0)} ms`,
+  );
+  expect(lost).toEqual([]);
+}, 240_000);
+
+/** The drill: another machine gets the log's copy, the key and the vault, and serves. */
+async function restore(
+  from: World,
+  file: string,
+  acknowledged: ReadonlySet<string>,
+): Promise<{ lost: readonly string[]; servingMs: number }> {
+  await using place = await openWorld();
+  copyFileSync(file, join(place.directory, "reachlog.sqlite"));
+  for (const name of readdirSync(from.directory)) {
+    if (/^reachlog\.(key|vault\.sqlite)$/.test(name))
+      copyFileSync(join(from.directory, name), join(place.directory, name));
+  }
+  expect(await place.command("audit", "verify")).toMatchObject({ code: 0 });
+  const startedAt = performance.now();
+  const service = await place.serve();
+  const servingMs = performance.now() - startedAt;
+  expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
+  expect(await stop(service)).toBe(0);
+  await expectWhole(place);
+  return { lost: (await lossesOf(place, acknowledged)).lost, servingMs };
+}

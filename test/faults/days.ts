@@ -1,0 +1,42 @@
+import { expect } from "bun:test";
+import { exported, until, type Running, type World } from "../process/service.ts";
+import { arrivals } from "./people.ts";
+
+/** Intents by the day that the log gives them. */
+export type PerDay = Readonly<Record<string, number>>;
+
+export async function idle(service: Running): Promise<void> {
+  await until(
+    async () => (await (await service.get("/social/health")).json()) as { running: boolean },
+    ({ running }) => !running,
+  );
+}
+
+/**
+ * What must hold whatever the clock did: at most `limit` intents a day, days and times that never go back, one run at
+ * a time, nobody written to twice. Answers the intents of each day.
+ */
+export async function expectDaysKept(world: World, limit: number): Promise<PerDay> {
+  const perDay: Record<string, number> = {};
+  let [day, time] = ["", ""];
+  let running: unknown;
+  for (const event of await exported(world)) {
+    const { type, data } = event;
+    const recorded = (event as unknown as { time: string }).time;
+    expect(recorded >= time).toBe(true);
+    time = recorded;
+    if (type === "RunStarted") {
+      expect(running).toBeUndefined();
+      running = data["run_id"];
+    }
+    if (type === "RunFinished" || type === "RunAbandoned") running = undefined;
+    if (type !== "DirectMessageAttempted") continue;
+    const next = String(data["day"]);
+    expect(next >= day).toBe(true);
+    day = next;
+    perDay[day] = (perDay[day] ?? 0) + 1;
+  }
+  expect(Math.max(0, ...Object.values(perDay))).toBeLessThanOrEqual(limit);
+  expect(arrivals(world).mostToOne).toBeLessThanOrEqual(1);
+  return perDay;
+}

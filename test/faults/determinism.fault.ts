@@ -1,0 +1,133 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openSqliteStore, type Snapshot } from "eventstore-lite";
+import { codec, type Recorded } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { authorize, BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { click } from "./load.ts";
+import { addPeople } from "./people.ts";
+
+test("a service's whole history folds to the same bytes, twice from the start and from every snapshot on", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });
+  await liveThrough(world);
+  const { events, snapshots } = await readLog(world);
+  let bytes = 0;
+  for (const name of PROJECTION_NAMES) {
+    const whole = encodeState(foldFrom(name, events));
+    expect(encodeState(foldFrom(name, events))).toBe(whole);
+    // What the service itself stored when it stopped, having folded it live.
+    const stored = snapshots.get(name);
+    expect(stored?.state).toBe(encodeState(foldFrom(name, events.slice(0, stored?.position))));
+    for (let at = 0; at <= events.length; at++) {
+      const snapshot = encodeState(foldFrom(name, events.slice(0, at)));
+      const resumed = encodeState(foldFrom(name, events.slice(at), decodeState(snapshot)));
+      if (resumed !== whole) throw new Error(`${name}: another state from the snapshot at ${at} on`);
+    }
+    bytes += whole.length;
+  }
+  const types = new Set(events.map(({ type }) => type));
+  console.log(
+    `determinism: ${events.length} events of ${types.size} types, ${PROJECTION_NAMES.length} projections, ` +
+      `${bytes} bytes, equal from all ${events.length + 1} snapshot positions`,
+  );
+  // The history has what makes folds hard.
+  for (const type of HARD) expect(types).toContain(type);
+}, 240_000);
+
+const HARD = [
+  "LinkClicked",
+  "NotificationRequested",
+  "ChannelDispatchFailed",
+  "ChannelDispatchInDoubt",
+  "ChannelDispatchRetryRequested",
+  "DirectMessageInDoubt",
+  "DirectMessageFailed",
+  "DirectMessageSkipped",
+  "RecipientSuppressed",
+  "RunAbandoned",
+  "RunFinished",
+  "DryRunFinished",
+  "RequestAnswered",
+] as const;
+
+/** Everything that a bad week brings: refusals, silence, doubts, retries, a kill, and an operator's commands. */
+async function liveThrough(world: World): Promise<void> {
+  const { faults, slack } = world.sandbox;
+  await addPeople(world, 16);
+  await world.command("recipients", "suppress", "person_3");
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  for (let number = 0; number < 12; number++) {
+    await service.post("/api/tracking/event", click(number), { ...BEARER, "idempotency-key": `k${number % 8}` });
+  }
+  faults.add({ network: "meta", kind: "500", count: 3 });
+  faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
+  faults.add({ network: "telegram", kind: "429", retryAfter: 1, count: 1 });
+  for (const message of ["one", "two"]) await service.post("/api/notify", { message });
+  await service.post("/api/messaging", { text: "hello" }, BEARER);
+  await service.post("/social/run", { dry_run: true });
+
+  faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
+  await service.post("/social/run");
+  await until(
+    () => Promise.resolve(world.sandbox.x.accepted.size),
+    (size) => size >= 1,
+  );
+  service.process.kill("SIGKILL");
+  await service.process.exited;
+  service = await world.serve();
+  await idle(service);
+  faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
+  await service.post("/social/run", undefined, { prefer: "wait=60" });
+
+  faults.add({ network: "slack", kind: "channel_archived", count: 1 });
+  await service.post("/api/notify", { message: "refused" });
+  await settled(service);
+  const arrived = slack.messages.total;
+  await world.command("deliveries", "retry", "--all");
+  await until(
+    () => Promise.resolve(slack.messages.total),
+    (total) => total > arrived,
+  );
+  await settled(service);
+  expect(await stop(service)).toBe(0);
+}
+
+async function idle(service: Running): Promise<void> {
+  await until(
+    async () => (await (await service.get("/social/health")).json()) as { running: boolean },
+    ({ running }) => !running,
+  );
+}
+
+async function settled(service: Running): Promise<void> {
+  await idle(service);
+  await until(
+    async () => (await (await service.get("/api/health")).json()) as { channels: Record<string, { pending: number }> },
+    ({ channels }) => Object.values(channels).every(({ pending }) => pending === 0),
+  );
+}
+
+async function readLog({
+  directory,
+}: World): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
+  await using store = await openSqliteStore({ file: join(directory, "reachlog.sqlite"), codec });
+  const events: Recorded[] = [];
+  for await (const event of store.read()) events.push(event);
+  const snapshots = new Map<ProjectionName, Snapshot>();
+  for (const name of PROJECTION_NAMES) {
+    const snapshot = await store.snapshots.load(name);
+    if (snapshot !== undefined) snapshots.set(name, snapshot);
+  }
+  return { events, snapshots };
+}
+
+function foldFrom(name: ProjectionName, events: readonly Recorded[], from?: unknown): unknown {
+  const projection = projectionOf(name);
+  const types = new Set<string>(projection.types);
+  let state = from ?? projection.initial();
+  for (const event of events) if (types.has(event.type)) state = projection.evolve(state, event);
+  return state;
+}

@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { BEARER, openWorld, until, type Running } from "../process/service.ts";
+import { exitCodeOf, stop } from "./ending.ts";
+import { click, startLoad } from "./load.ts";
+import { has, isRoot } from "./tools.ts";
+import { expectWhole, lossesOf } from "./whole.ts";
+
+const EXIT_LOG_FAILED = 70;
+
+/** Which fsync after the attack begins is the first to fail; all later ones fail too, as those of a dead disk do. */
+const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
+
+test.skipIf(!has("strace") || !isRoot)(
+  "an fsync that fails: never a 202 for what was in doubt, exit code 70, and the restart has all that was acknowledged",
+  async () => {
+    await using world = await openWorld();
+    const acknowledged = new Set<string>();
+    let refused = 0;
+    let cutOff = 0;
+    for (const nth of FIRST_FAILING) {
+      const service = await world.serve();
+      using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });
+      await until(
+        () => Promise.resolve(load.acknowledged.size),
+        (size) => size > 50,
+      );
+      const strace = failFsyncs(service, nth, join(world.directory, "strace.txt"));
+      expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+      await strace.exited;
+      await load.stop();
+      expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
+      for (const id of load.acknowledged) acknowledged.add(id);
+      refused += load.answers.get(503) ?? 0;
+      cutOff += load.unanswered;
+    }
+    const service = await world.serve();
+    expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
+    expect(await stop(service)).toBe(0);
+
+    const { lost, doubled } = await lossesOf(world, acknowledged);
+    console.log(
+      `failing fsync, ${FIRST_FAILING.length} times: acknowledged ${acknowledged.size}, lost ${lost.length}, ` +
+        `answered 503 ${refused}, cut off by the exit ${cutOff}`,
+    );
+    expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+    await expectWhole(world);
+  },
+  120_000,
+);
+
+/** Attaches to the running service; ends by itself when the service does. */
+function failFsyncs({ process: { pid } }: Running, nth: number, output: string): Bun.Subprocess {
+  return Bun.spawn(
+    [
+      "strace",
+      "-f",
+      "-qq",
+      "-o",
+      output,
+      "-e",
+      "trace=fsync",
+      "-e",
+      `inject=fsync:error=EIO:when=${nth}+`,
+      "-p",
+      `${pid}`,
+    ],
+    { stdio: ["ignore", "ignore", "ignore"] },
+  );
+}

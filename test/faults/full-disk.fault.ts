@@ -1,0 +1,149 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { authorize, BEARER, exported, openWorld, until, type Running } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { click, startLoad } from "./load.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { mountSmallDisk } from "./small-disk.ts";
+import { isRoot } from "./tools.ts";
+import { lossesOf } from "./whole.ts";
+
+const DISK_MIB = 8;
+const NO_CHANNELS = {
+  META_PIXEL_ID: "",
+  META_ACCESS_TOKEN: "",
+  CHAT_WEBHOOK_URL: "",
+  TELEGRAM_BOT_TOKEN: "",
+  TELEGRAM_CHAT_ID: "",
+};
+
+/** The promise: works again this soon after there is room, without a restart. */
+const RECOVERY_MS_MAX = 5_000;
+
+/** Requests to a full disk, and what they may cost in memory: refusing keeps nothing. */
+const REFUSED = 3_000;
+const GROWTH_MIB_MAX = 64;
+
+test.skipIf(!isRoot)(
+  "a full disk refuses with 503 and forgets it once there is room",
+  async () => {
+    await using disk = await mountSmallDisk(DISK_MIB);
+    await using world = await openWorld();
+    Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
+    const service = await world.serve();
+    using load = startLoad({ connections: 8, service: () => Promise.resolve(service), urlChars: 1_000 });
+    await until(
+      () => Promise.resolve(load.acknowledged.size),
+      (size) => size > 200,
+    );
+    await disk.fill();
+    await until(
+      () => Promise.resolve(load.answers.get(503) ?? 0),
+      (refused) => refused > 100,
+    );
+    const refused = await service.post("/api/tracking/event", click(0), BEARER);
+    expect([refused.status, refused.headers.get("content-type")]).toEqual([503, "application/problem+json"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ type: "urn:reachlog:problem:log-unavailable", status: 503 });
+    const health = await service.get("/api/health");
+    expect([health.status, await health.json()]).toMatchObject([503, { status: "degraded" }]);
+    expect((await service.get("/social/stats")).status).toBe(200);
+
+    const before = residentMib(service);
+    const until503s = (load.answers.get(503) ?? 0) + REFUSED;
+    await until(
+      () => Promise.resolve(load.answers.get(503) ?? 0),
+      (count) => count > until503s,
+    );
+    const growth = residentMib(service) - before;
+    await load.stop();
+
+    await disk.free();
+    const freedAt = performance.now();
+    await until(
+      () => service.post("/api/tracking/event", click(1), BEARER),
+      ({ status }) => status === 202,
+      RECOVERY_MS_MAX,
+    );
+    const recoveryMs = performance.now() - freedAt;
+    expect((await service.get("/api/health")).status).toBe(200);
+    expect(await stop(service)).toBe(0);
+    const { lost, doubled } = await lossesOf(world, load.acknowledged);
+    console.log(
+      `full disk: acknowledged ${load.acknowledged.size}, lost ${lost.length}, refused ${load.answers.get(503)}, ` +
+        `memory ${growth.toFixed(0)} MiB more, works again after ${recoveryMs.toFixed(0)} ms`,
+    );
+    expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+    expect([...load.answers.keys()].toSorted((a, b) => a - b)).toEqual([202, 503]);
+    expect(growth).toBeLessThan(GROWTH_MIB_MAX);
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  },
+  120_000,
+);
+
+test.skipIf(!isRoot)(
+  "a disk that fills during a run: no message without its intent, nobody gets two",
+  async () => {
+    const people = 40;
+    await using disk = await mountSmallDisk(DISK_MIB);
+    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 100 } });
+    Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
+    await addPeople(world, people);
+    const service = await world.serve();
+    await authorize(service, world.sandbox);
+    expect((await service.post("/social/run")).status).toBe(202);
+    await until(
+      () => Promise.resolve(world.sandbox.x.accepted.size),
+      (size) => size >= 10,
+    );
+    await disk.fill();
+    await until(
+      () => service.post("/api/tracking/event", click(0), BEARER),
+      ({ status }) => status === 503,
+    );
+    await until(
+      () => Promise.resolve(service.log()),
+      (log) => log.includes("a run failed"),
+    );
+    const reachedWhenFull = arrivals(world).people;
+    await disk.free();
+    // The run is closed by itself once there is room; then the next one reaches everybody else.
+    await settled(service);
+    expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+    await settled(service);
+
+    const intents = new Map<string, string>();
+    for (const { type, data } of await exported(world)) {
+      if (type !== "DirectMessageAttempted") continue;
+      const { id } = data["recipient"] as { id: string };
+      expect(intents.has(id)).toBe(false);
+      intents.set(id, String(data["attempt_id"]));
+    }
+    const { accepted } = world.sandbox.x;
+    const unrecorded = [...accepted.keys()].filter((id) => !intents.has(id));
+    console.log(
+      `full disk in a run: ${reachedWhenFull} reached when it was full, ${accepted.size} in the end, ` +
+        `${unrecorded.length} without an intent, at most ${arrivals(world).mostToOne} to one person`,
+    );
+    expect(unrecorded).toEqual([]);
+    expect(reachedWhenFull).toBeLessThan(people);
+    expect(arrivals(world)).toEqual({ people, mostToOne: 1 });
+    expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: people, failed: 0 });
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  },
+  240_000,
+);
+
+async function settled(service: Running): Promise<void> {
+  await until(
+    async () => (await (await service.get("/social/health")).json()) as { running: boolean },
+    ({ running }) => !running,
+    90_000,
+  );
+}
+
+function residentMib({ process: { pid } }: Running): number {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { openWorld, until, type Running } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { startLoad } from "./load.ts";
+import { expectWhole, lossesOf } from "./whole.ts";
+
+const KILLS = 100;
+const CONNECTIONS = 8;
+
+/** A kill comes this long after the service listens, at random: most within the first batches, some into the thick. */
+const LIFE_MS_MAX = 800;
+
+/** Every so often a service is killed while it starts, and the next one has to do with what that left behind. */
+const KILL_DURING_START_EVERY = 10;
+const START_MS_MAX = 400;
+
+test(`${KILLS} times kill -9 while ingesting: nothing acknowledged is lost, and a replay agrees`, async () => {
+  await using world = await openWorld();
+  // One channel, so that outcomes and retries are written between the clicks.
+  Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
+  let serving = world.serve();
+  using load = startLoad({ connections: CONNECTIONS, service: () => serving });
+
+  for (let number = 1; number <= KILLS; number++) {
+    const service = await serving;
+    await Bun.sleep(Math.random() * LIFE_MS_MAX);
+    const restart = Promise.withResolvers<Running>();
+    serving = restart.promise;
+    await killed(service.process);
+    if (number % KILL_DURING_START_EVERY === 0) {
+      const starting = world.start(["serve"]);
+      await Bun.sleep(Math.random() * START_MS_MAX);
+      await killed(starting);
+    }
+    restart.resolve(world.serve());
+  }
+  const last = await serving;
+  const before = load.acknowledged.size;
+  await until(
+    () => Promise.resolve(load.acknowledged.size),
+    (size) => size > before,
+  );
+  await load.stop();
+  expect(await stop(last)).toBe(0);
+
+  const { lost, doubled } = await lossesOf(world, load.acknowledged);
+  console.log(
+    `kills ${KILLS}: acknowledged ${load.acknowledged.size}, lost ${lost.length}, doubled ${doubled.length}, ` +
+      `requests cut off ${load.unanswered}`,
+  );
+  expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+  expect(load.acknowledged.size).toBeGreaterThan(KILLS);
+  expect([...load.answers.keys()]).toEqual([202]);
+  await expectWhole(world);
+}, 480_000);
+
+async function killed(child: Running["process"]): Promise<void> {
+  child.kill("SIGKILL");
+  await child.exited;
+}

@@ -1,0 +1,75 @@
+import { BEARER, type Running } from "../process/service.ts";
+
+export interface LoadOptions {
+  readonly connections: number;
+  /** Asked before each request, so that the load follows a service that is started anew. */
+  readonly service: () => Promise<Running>;
+  /** Characters of each click's address; more fills a disk sooner. */
+  readonly urlChars?: number;
+}
+
+/** Clicks posted without end, as any number of callers do, and what they were answered. Disposing it ends it at once. */
+export interface Load extends Disposable {
+  /** The id of every 202. */
+  readonly acknowledged: Set<string>;
+  /** Answers by status. */
+  readonly answers: Map<number, number>;
+  /** Requests that got no answer: their connection broke. */
+  readonly unanswered: number;
+  /** Ends it once each request in flight is answered, or has lost its connection. */
+  stop(): Promise<void>;
+}
+
+/** A body that the service accepts: it owes a dispatch to each configured channel. */
+export function click(number: number, urlChars = 40): Record<string, string> {
+  return {
+    event: "click",
+    domain: "go.example",
+    short_code: `c${number % 11}`,
+    original_url: `https://shop.example/${"p".repeat(urlChars)}`,
+    user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+  };
+}
+
+export function startLoad({ connections, service, urlChars }: LoadOptions): Load {
+  const acknowledged = new Set<string>();
+  const answers = new Map<number, number>();
+  let unanswered = 0;
+  const stopping = new AbortController();
+  let next = 0;
+
+  const postOne = async (to: Running): Promise<void> => {
+    // With a token: the limit of anonymous requests is not what is tried here.
+    const answer = await to.post("/api/tracking/event", click(next++, urlChars), BEARER);
+    // An answer that breaks off in its body acknowledges nothing.
+    const body = (await answer.json()) as { id?: string };
+    answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
+    if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
+  };
+  const connection = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const to = await service();
+      await postOne(to).catch(() => {
+        unanswered++;
+      });
+    }
+  };
+  const running = Promise.all(Array.from({ length: connections }, connection));
+  // A service that did not start is told by `stop`, and by the test itself.
+  running.catch(() => {});
+
+  return {
+    acknowledged,
+    answers,
+    get unanswered() {
+      return unanswered;
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+    [Symbol.dispose]() {
+      stopping.abort();
+    },
+  };
+}

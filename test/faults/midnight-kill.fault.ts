@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { authorize, openWorld, until } from "../process/service.ts";
+import { expectDaysKept, idle } from "./days.ts";
+import { fakeClock } from "./fake-clock.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { libfaketime } from "./tools.ts";
+
+const LIMIT = 5;
+const NIGHTS = 6;
+
+/** X shows a message this late, so that a restart that looks too early would miss it. */
+const LATE_COMMIT_MS = 200;
+
+const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
+
+test.skipIf(libfaketime === undefined)(
+  `kill -9 in a run just before midnight, ${NIGHTS} nights: no day gets too many, nobody gets two`,
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS } });
+    const clock = fakeClock(world);
+    // The time passes at X too: what is found there is told by when it was sent.
+    const passTo = (ms: number): void => {
+      world.sandbox.clock.advance(ms - clock.now());
+      clock.set(ms);
+    };
+    world.env["DAILY_LIMIT"] = String(LIMIT);
+    passTo(Date.parse("2027-05-03T12:00:00Z"));
+    await addPeople(world, LIMIT * (NIGHTS + 2));
+    let service = await world.serve();
+    await authorize(service, world.sandbox);
+    for (let night = 0; night < NIGHTS; night++) {
+      const midnight = Date.parse("2027-05-04T00:00:00Z") + night * 24 * 3_600_000;
+      passTo(midnight - 2_000 + Math.random() * 1_500);
+      const before = arrivals(world).people;
+      // Every other night X takes a message whose answer never comes, so that the kill finds one in doubt.
+      if (night % 2 === 0) world.sandbox.faults.add(UNANSWERED);
+      const started = await service.post("/social/run");
+      if (started.status === 202) {
+        await until(
+          () => Promise.resolve(arrivals(world).people),
+          (people) => people > before,
+        );
+      }
+      await Bun.sleep(Math.random() * 20);
+      service.process.kill("SIGKILL");
+      await service.process.exited;
+      world.sandbox.faults.clear();
+      passTo(midnight + Math.random() * 1_000);
+      service = await world.serve();
+      await idle(service);
+      const after = await service.post("/social/run", undefined, { prefer: "wait=60" });
+      expect([200, 429]).toContain(after.status);
+      await idle(service);
+    }
+    const perDay = await expectDaysKept(world, LIMIT);
+    const sent = ((await (await service.get("/social/stats")).json()) as { sent: number }).sent;
+    console.log(
+      `killed before midnight ${NIGHTS} times: limit ${LIMIT}, sent ${JSON.stringify(perDay)}, ` +
+        `at most ${arrivals(world).mostToOne} to one, counted ${sent}, arrived ${arrivals(world).people}`,
+    );
+    expect(sent).toBe(arrivals(world).people);
+    expect(Object.keys(perDay).length).toBeGreaterThanOrEqual(NIGHTS);
+  },
+  240_000,
+);

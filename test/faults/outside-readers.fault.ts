@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openWorld } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { startLoad } from "./load.ts";
+import { has, run } from "./tools.ts";
+import { expectWhole, lossesOf } from "./whole.ts";
+
+/** Each reader comes this often while the load goes on. */
+const READS = 15;
+
+test.skipIf(!has("sqlite3"))(
+  "readers from outside while ingesting: not one request fails",
+  async () => {
+    await using world = await openWorld();
+    const file = join(world.directory, "reachlog.sqlite");
+    const service = await world.serve();
+    using load = startLoad({ connections: 16, service: () => Promise.resolve(service) });
+    const counts: number[] = [];
+    const readers = [
+      async () => counts.push(Number(await run("sqlite3", file, "SELECT count(*) FROM events"))),
+      async () => expect(await world.command("audit", "export")).toMatchObject({ code: 0 }),
+      async () => expect(await world.command("stats")).toMatchObject({ code: 0 }),
+    ];
+    await Promise.all(
+      readers.map(async (read) => {
+        for (let time = 0; time < READS; time++) await read();
+      }),
+    );
+    await load.stop();
+    expect(await stop(service)).toBe(0);
+
+    const { lost } = await lossesOf(world, load.acknowledged);
+    const failed = [...load.answers].filter(([status]) => status >= 500).reduce((sum, [, count]) => sum + count, 0);
+    console.log(
+      `outside readers: ${READS} reads by each of ${readers.length}, acknowledged ${load.acknowledged.size}, ` +
+        `lost ${lost.length}, 5xx ${failed}, cut off ${load.unanswered}`,
+    );
+    expect([failed, load.unanswered, lost]).toEqual([0, 0, []]);
+    // What they see grows and never shrinks.
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+    expect(counts.at(-1)).toBeGreaterThan(counts[0] ?? 0);
+    await expectWhole(world);
+  },
+  180_000,
+);

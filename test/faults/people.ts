@@ -1,0 +1,22 @@
+import { expect } from "bun:test";
+import type { Person } from "../../src/sandbox/x/people.ts";
+import type { World } from "../process/service.ts";
+
+/** Makes people on the sandbox's X who take messages, and imports them with their consent. */
+export async function addPeople(world: World, count: number): Promise<void> {
+  const rows = ["username,basis"];
+  for (let number = 1; number <= count; number++) {
+    const username = `person_${number}`;
+    const person: Person = { id: String(7_000_000_000 + number), username, name: "Person", receives_your_dm: true };
+    world.sandbox.x.people.set(person.id, person);
+    rows.push(`${username},opt_in`);
+  }
+  const imported = await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
+  expect(imported).toMatchObject({ code: 0 });
+}
+
+/** Messages that arrived, and the most that one person got. */
+export function arrivals({ sandbox }: World): { people: number; mostToOne: number } {
+  const { accepted } = sandbox.x;
+  return { people: accepted.size, mostToOne: Math.max(0, ...accepted.values()) };
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { BEARER, openWorld, until } from "../process/service.ts";
+import { exitCodeOf, stop } from "./ending.ts";
+import { click, startLoad } from "./load.ts";
+import { mountFailingDisk } from "./small-disk.ts";
+import { has, isRoot } from "./tools.ts";
+import { lossesOf } from "./whole.ts";
+
+/** "The log failed: start again", as README and `serve --help` document it. */
+const EXIT_LOG_FAILED = 70;
+/** "Something wrong or refused". */
+const EXIT_REFUSED = 1;
+
+test.skipIf(!isRoot || !has("mkfs.ext4"))(
+  "a file system that turns read-only ends the service with 70, and it refuses to start there",
+  async () => {
+    await using disk = await mountFailingDisk();
+    await using world = await openWorld();
+    world.env["DATABASE_URL"] = `sqlite:${join(disk.path, "reachlog.sqlite")}`;
+    const service = await world.serve();
+    using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });
+    await until(
+      () => Promise.resolve(load.acknowledged.size),
+      (size) => size > 100,
+    );
+    await disk.turnReadOnly();
+    expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+    await load.stop();
+    const statuses = [...load.answers.keys()].toSorted((a, b) => a - b);
+    expect(statuses.filter((status) => status !== 202 && status !== 503)).toEqual([]);
+
+    await disk.mountAgain("read-only");
+    const refused = await world.command("serve");
+    const told = refused.err.trim().split("\n").at(-1);
+    console.log(`read-only: serve ends with ${refused.code}: ${told}`);
+    expect(refused.code).toBe(EXIT_REFUSED);
+    // One sentence for the operator, and no stack.
+    expect(told).toContain("read-only file system");
+    expect(refused.err).not.toMatch(/^\s+at /m);
+
+    await disk.mountAgain("writable");
+    const again = await world.serve();
+    expect((await again.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
+    expect(await stop(again)).toBe(0);
+    const { lost, doubled } = await lossesOf(world, load.acknowledged);
+    console.log(
+      `read-only: acknowledged ${load.acknowledged.size}, lost ${lost.length}, ` +
+        `answered 503 ${load.answers.get(503) ?? 0}, cut off ${load.unanswered}`,
+    );
+    expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  },
+  120_000,
+);

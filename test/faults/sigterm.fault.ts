@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { exported, openWorld, until } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { startLoad } from "./load.ts";
+import { expectWhole } from "./whole.ts";
+
+const STOPS = 5;
+const CONNECTIONS = 64;
+const SHUTDOWN_SECONDS = 10;
+
+test(`SIGTERM under ${CONNECTIONS} connections: whatever was recorded is answered, and the exit code is 0`, async () => {
+  await using world = await openWorld();
+  world.env["SHUTDOWN_SECONDS"] = String(SHUTDOWN_SECONDS);
+  const acknowledged = new Set<string>();
+  let slowestMs = 0;
+  for (let time = 0; time < STOPS; time++) {
+    const service = await world.serve();
+    using load = startLoad({ connections: CONNECTIONS, service: () => Promise.resolve(service) });
+    await until(
+      () => Promise.resolve(load.acknowledged.size),
+      (size) => size > 500,
+    );
+    const signalledAt = performance.now();
+    expect(await stop(service)).toBe(0);
+    slowestMs = Math.max(slowestMs, performance.now() - signalledAt);
+    await load.stop();
+    for (const id of load.acknowledged) acknowledged.add(id);
+  }
+  const recorded = new Set(
+    (await exported(world))
+      .filter(({ type }) => type === "LinkClicked")
+      .map((event) => (event as unknown as { id: string }).id),
+  );
+  const unanswered = [...recorded].filter((id) => !acknowledged.has(id));
+  const lost = [...acknowledged].filter((id) => !recorded.has(id));
+  console.log(
+    `SIGTERM ${STOPS} times: acknowledged ${acknowledged.size}, lost ${lost.length}, ` +
+      `recorded but not answered ${unanswered.length}, slowest end ${slowestMs.toFixed(0)} ms`,
+  );
+  expect({ lost, unanswered }).toEqual({ lost: [], unanswered: [] });
+  expect(slowestMs).toBeLessThan(SHUTDOWN_SECONDS * 1000);
+  await expectWhole(world);
+}, 180_000);

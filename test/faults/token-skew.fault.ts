@@ -1,0 +1,107 @@
+import { expect, test } from "bun:test";
+import { authorize, exported, openWorld, type Running, type World } from "../process/service.ts";
+import { fakeClock } from "./fake-clock.ts";
+import { libfaketime } from "./tools.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** X's access tokens live two hours. */
+const PAST_LIFE_MS = 2 * HOUR_MS + MINUTE_MS;
+const EXPIRIES = 4;
+const CALLERS = 8;
+
+const SKEWS: readonly (readonly [what: string, ms: number])[] = [
+  ["ten minutes behind", -10 * MINUTE_MS],
+  ["three hours ahead", 3 * HOUR_MS],
+  ["right", 0],
+];
+
+test.skipIf(libfaketime === undefined).each(SKEWS)(
+  "our clock is %s from the authorization on: one refresh for each expiry, and the grant lives",
+  async (what, skewMs) => {
+    await using world = await openWorld();
+    const clock = fakeClock(world);
+    clock.jump(skewMs);
+    const service = await world.serve();
+    await authorize(service, world.sandbox);
+    for (let expiry = 1; expiry <= EXPIRIES; expiry++) {
+      pass(PAST_LIFE_MS, world, clock);
+      await askAllAtOnce(service);
+      expect(refreshesOf(world)).toBe(expiry);
+    }
+    await expectGrantAlive(world, service, what, EXPIRIES);
+  },
+  60_000,
+);
+
+test.skipIf(libfaketime === undefined)(
+  "a token that our clock takes for good: its 401 brings one refresh and a retry",
+  async () => {
+    await using world = await openWorld();
+    const clock = fakeClock(world);
+    const service = await world.serve();
+    await authorize(service, world.sandbox);
+    for (let expiry = 1; expiry <= EXPIRIES; expiry++) {
+      // Only at X the time passes.
+      world.sandbox.clock.advance(PAST_LIFE_MS);
+      clock.jump(-10 * MINUTE_MS);
+      await askAllAtOnce(service);
+      expect(refreshesOf(world)).toBe(expiry);
+    }
+    expect(world.sandbox.tally.x.answers[401]).toBeGreaterThanOrEqual(EXPIRIES);
+    await expectGrantAlive(world, service, "behind, by surprise", EXPIRIES);
+  },
+  60_000,
+);
+
+test.skipIf(libfaketime === undefined)(
+  "a token that our clock takes for expired: one refresh, and then it is left alone",
+  async () => {
+    await using world = await openWorld();
+    const clock = fakeClock(world);
+    const service = await world.serve();
+    await authorize(service, world.sandbox);
+    clock.jump(3 * HOUR_MS);
+    for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
+    expect(refreshesOf(world)).toBe(1);
+    // Set right again, the new token seems to live longer than it does: X will tell.
+    clock.jump(-3 * HOUR_MS);
+    for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
+    expect(refreshesOf(world)).toBe(1);
+    pass(PAST_LIFE_MS, world, clock);
+    await askAllAtOnce(service);
+    expect(refreshesOf(world)).toBe(2);
+    await expectGrantAlive(world, service, "ahead, and right again", 2);
+  },
+  60_000,
+);
+
+/** Time that passes for us and for X. */
+function pass(ms: number, { sandbox }: World, clock: { jump(ms: number): void }): void {
+  sandbox.clock.advance(ms);
+  clock.jump(ms);
+}
+
+async function askAllAtOnce(service: Running): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: CALLERS }, () => service.get("/social/me")));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+}
+
+function refreshesOf({ sandbox }: World): number {
+  return sandbox.x.grants.kept.filter(({ grant_type }) => grant_type === "refresh_token").length;
+}
+
+async function expectGrantAlive(world: World, service: Running, what: string, expiries: number): Promise<void> {
+  const { refreshUses, revokedFamilies } = world.sandbox.x;
+  const types = (await exported(world)).map(({ type }) => type);
+  console.log(
+    `clock ${what}: ${expiries} expiries, ${refreshesOf(world)} refreshes, a refresh token used at most ` +
+      `${Math.max(...refreshUses.values())} times, lost grants ${revokedFamilies.size}`,
+  );
+  expect(Math.max(...refreshUses.values())).toBe(1);
+  expect(revokedFamilies.size).toBe(0);
+  expect(types.filter((type) => type === "TokenRefreshed")).toHaveLength(expiries);
+  expect(types).not.toContain("TokenRefreshFailed");
+  expect(await (await service.get("/social/health")).json()).toMatchObject({ status: "ok", authorized: true });
+}

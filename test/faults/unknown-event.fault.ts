@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { openSqliteStore, type NewEvent } from "eventstore-lite";
+import { BEARER, openWorld, type World } from "../process/service.ts";
+import { stop } from "./ending.ts";
+import { click } from "./load.ts";
+
+const CLICKS = 5;
+
+/** Written by a reachlog that does not exist yet. */
+const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
+  ["type", { type: "LinkUnfurled", data: {}, meta: { schema: 1, caller: "future" } }],
+  ["version", { type: "LinkClicked", data: {}, meta: { schema: 99, caller: "future" } }],
+];
+
+test.each(FUTURE)(
+  "an event of an unknown %s: serve refuses, and audit shows it",
+  async (_, event) => {
+    await using world = await openWorld();
+    const appended = await append(world, event);
+
+    const refused = await world.command("serve");
+    console.log(`unknown ${event.type}: serve ends with ${refused.code}`);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toContain(event.type);
+
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    // The log as it is, also what this reachlog cannot make sense of.
+    const exported = await world.command("audit", "export");
+    const lines = exported.out.trim().split("\n");
+    expect([exported.code, lines.length]).toEqual([0, appended]);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ position: appended, type: event.type });
+  },
+  60_000,
+);
+
+/** A log with clicks, and after them the event, written past the codec. Answers the event's position. */
+async function append(world: World, event: Omit<NewEvent, "id">): Promise<number> {
+  const service = await world.serve();
+  for (let number = 0; number < CLICKS; number++) {
+    expect((await service.post("/api/tracking/event", click(number), BEARER)).status).toBe(202);
+  }
+  expect(await stop(service)).toBe(0);
+  await using store = await openSqliteStore({ file: join(world.directory, "reachlog.sqlite") });
+  const { last } = await store.append("link-go.example/c0", [{ ...event, id: randomUUID() }]);
+  return last;
+}

@@ -1,0 +1,28 @@
+import { expect } from "bun:test";
+import { exported, type World } from "../process/service.ts";
+
+/** Acknowledged ids that the log does not hold, and holds more than once. */
+export async function lossesOf(
+  world: World,
+  acknowledged: ReadonlySet<string>,
+): Promise<{ lost: string[]; doubled: string[] }> {
+  const seen = new Map<string, number>();
+  for (const event of await exported(world)) {
+    const { id } = event as unknown as { id: string };
+    seen.set(id, (seen.get(id) ?? 0) + 1);
+  }
+  return {
+    lost: [...acknowledged].filter((id) => !seen.has(id)),
+    doubled: [...seen].filter(([, times]) => times > 1).map(([id]) => id),
+  };
+}
+
+/** What every fault must leave behind: a whole chain, and projections that a replay from the start agrees with. */
+export async function expectWhole(world: World): Promise<void> {
+  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  const { code, out } = await world.command("replay", "--json");
+  const reports = out.trim().split("\n");
+  const differences = reports.map((line) => (JSON.parse(line) as { differences: unknown }).differences);
+  // Null would mean that there was nothing to compare with.
+  expect({ code, differences }).toEqual({ code: 0, differences: reports.map(() => []) });
+}

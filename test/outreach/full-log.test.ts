@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { StoreFull, type EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { person } from "./social-network.ts";
+import { openWorld, type World } from "./world.ts";
+
+const CAUSE = { caller: "tests" };
+const PEOPLE = ["10", "11", "12"];
+
+async function worldOfThree(): Promise<World> {
+  const world = await openWorld();
+  for (const id of PEOPLE) world.network.people.set(id, person(id));
+  await world.list(...PEOPLE);
+  return world;
+}
+
+/** From now on the log refuses every write; the answer gives room again. */
+function fill(store: EventStore<Event>): () => void {
+  const { append, leases } = store;
+  const full = (): Promise<never> => Promise.reject(new StoreFull());
+  Object.assign(store, { append: full, leases: { acquire: full, release: full } });
+  return () => Object.assign(store, { append, leases });
+}
+
+test("a run that a full log stopped is closed by itself once there is room, and nobody gets two messages", async () => {
+  await using world = await worldOfThree();
+  const { context, runner, projector, run } = await world.start();
+  let free = (): unknown => undefined;
+  const { sendDm } = world.network;
+  world.network.sendDm = (token, id, text) => {
+    // The second message is taken, and what became of it cannot be recorded.
+    if (id === "11") free = fill(context.journal.store);
+    return sendDm(token, id, text);
+  };
+  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
+  expect(world.network.accepted).toHaveLength(2);
+  free();
+  world.network.sendDm = sendDm;
+  const closed = new AbortController();
+  for await (const event of world.store.subscribe({ from: 1, types: ["RunAbandoned"], signal: closed.signal })) {
+    expect(event.data).toMatchObject({ sent: 2, failed: 0 });
+    closed.abort();
+  }
+  await projector.until((await world.store.head()).position);
+  expect(projector.state("run").current).toBeNull();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(PEOPLE);
+});
+
+test("a trigger that waits for the lease while another run uses up the day is refused, and starts nothing", async () => {
+  await using world = await worldOfThree();
+  const rules = { dailyLimit: 2 };
+  const [one, other] = [await world.start(), await world.start()];
+  for (const { context } of [one, other]) Object.assign(context.rules, rules);
+  const { leases } = other.context.journal.store;
+  const { acquire } = leases;
+  Object.assign(leases, {
+    acquire: async (...args: Parameters<typeof acquire>) => {
+      Object.assign(leases, { acquire });
+      expect(await one.run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
+      return acquire(...args);
+    },
+  });
+  expect(await other.runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+  expect(await world.events("RunStarted")).toHaveLength(1);
+  // The lease is free again: a dry run takes no place of the quota.
+  expect(await other.runner.trigger({ dryRun: true, cause: CAUSE })).toMatchObject({ kind: "started" });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openWorld, until, type World } from "./service.ts";
+
+/** A world whose log has one import and a snapshot of every projection. */
+async function servedWorld(): Promise<World> {
+  const world = await openWorld();
+  await world.command("recipients", "import", world.file("p.csv", "username,basis\nada_builds,opt_in\n"));
+  const service = await world.serve();
+  service.process.kill("SIGTERM");
+  await service.process.exited;
+  return world;
+}
+
+/** Changes a stored snapshot behind everybody's back. */
+function changeSnapshot(world: World, sql: string): void {
+  const db = new DatabaseSync(join(world.directory, "reachlog.sqlite"));
+  db.exec(`UPDATE snapshots SET ${sql}`);
+  db.close();
+}
+
+test("replay mends what a running service shows, without stopping it", async () => {
+  await using world = await servedWorld();
+  changeSnapshot(world, `state = '{"sent":77,"skipped":0,"failed":0}' WHERE name = 'stats'`);
+  const service = await world.serve();
+  const sent = async () => ((await (await service.get("/social/stats")).json()) as { sent: number }).sent;
+  expect(await sent()).toBe(77);
+  const replayed = await world.command("replay");
+  expect(replayed.code).toBe(1);
+  expect(replayed.out).toContain("sent: stored 77, rebuilt 0");
+  await until(sent, (count) => count === 0);
+  expect(service.log()).toContain('"projection":"stats"');
+  service.process.kill("SIGTERM");
+  expect(await service.process.exited).toBe(0);
+  expect(await world.command("replay")).toMatchObject({ code: 0, err: "" });
+});
+
+test("a log that lost its end is refused with a sentence; replay makes do with what is left", async () => {
+  await using world = await servedWorld();
+  changeSnapshot(world, "position = 1000 WHERE name = 'contacts'");
+  const refused = await world.command("serve");
+  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("reachlog replay")]);
+  expect(refused.err).not.toMatch(/^\s+at /m);
+  expect(await world.command("replay")).toMatchObject({ code: 1 });
+  const service = await world.serve();
+  expect((await service.get("/api/health")).status).toBe(200);
+});

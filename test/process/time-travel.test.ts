@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import { authorize, BEARER, exported, openWorld, until } from "./service.ts";
+
+const CLICK = {
+  event: "click",
+  domain: "go.example",
+  short_code: "welcome",
+  original_url: "https://shop.example/?fbclid=abc",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+};
+
+test("beside a running service, the log of its own making is told as it was at any moment", async () => {
+  await using world = await openWorld({ x: { dmLimit: 100 } });
+  await world.command(
+    "recipients",
+    "import",
+    world.file("people.csv", "username,name,basis\nada_builds,Ada,opt_in\nben_noconsent,Ben,none\n"),
+  );
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  const key = { ...BEARER, "idempotency-key": "one" };
+  const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=30" })).json()) as {
+    run_id: string;
+  };
+  const { id } = (await (await service.post("/api/tracking/event", CLICK, key)).json()) as { id: string };
+  const events = await until(
+    () => exported(world),
+    (all) => all.filter(({ type }) => type === "ChannelDispatched").length === 3,
+  );
+  const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
+  const head = events.length;
+
+  // A person: before the message, with its intent, and now.
+  const attempted = at("DirectMessageAttempted");
+  const { out } = await world.command("audit", "show", "@Ada_Builds");
+  const [imported, intent, sent, ...rest] = out.split("\n");
+  expect(imported).toMatch(
+    /^1 \S+Z @ada_builds was imported from the list with the name "Ada"; basis for writing: they opted in$/,
+  );
+  expect(intent).toContain(` run ${run.run_id} set out to write to @ada_builds (1700000000000011000), counted for 2`);
+  expect(intent).toEndWith(', variant A: "Hi Ada: https://go.example/welcome"');
+  expect(sent).toMatch(
+    /Z the message to @ada_builds \(1700000000000011000\) was sent: the network took it as message \d+$/,
+  );
+  expect(rest.join("\n")).toMatch(/^\nusername .*\nada_builds .* opt_in {2}sent\n\(as of position \d+, \S+Z\)\n$/);
+  const status = async (moment: number): Promise<unknown> => {
+    const shown = await world.command("contacts", "ada_builds", "--as-of", String(moment), "--json");
+    return (JSON.parse(shown.out) as { status: unknown }).status;
+  };
+  expect(await status(attempted - 1)).toBe("open");
+  expect(await status(attempted)).toBe("attempted");
+  expect(await status(attempted + 1)).toBe("sent");
+
+  // The day's quota.
+  const used = async (...args: string[]): Promise<unknown> =>
+    (JSON.parse((await world.command("quota", "--json", ...args)).out) as { used: unknown }).used;
+  expect([
+    await used("--as-of", String(attempted - 1)),
+    await used("--as-of", String(attempted)),
+    await used(),
+  ]).toEqual([0, 1, 1]);
+
+  // The click, by its link and by the id that its sender was answered.
+  expect((await world.command("clicks")).out).toMatch(/\ngo.example\/welcome {2}1 {7}0 .*\ntotal {15}1 {7}0\n/);
+  const link = (await world.command("audit", "show", "go.example/welcome")).out.split("\n");
+  const clicked = at("LinkClicked");
+  expect(link[0]).toEndWith(
+    'Z a person clicked go.example/welcome ("click"), which leads to "https://shop.example/?fbclid=abc"; ' +
+      "owed to ads, chat, messaging",
+  );
+  const took = link.slice(1, 4).map((line) => / (\w+) took what position (\d+) owed/.exec(line)?.slice(1));
+  expect(took.sort()).toEqual(["ads", "chat", "messaging"].map((channel) => [channel, String(clicked)]));
+  const byId = await world.command("audit", "show", id, "--json");
+  const types = byId.out
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { type: string }).type);
+  expect(types.sort()).toEqual([...Array(3).fill("ChannelDispatched"), "LinkClicked", "RequestAnswered"]);
+
+  // The run, by the id that its starter was answered.
+  const whole = (await world.command("audit", "show", run.run_id)).out;
+  expect(whole).toContain(` run ${run.run_id} skipped @ben_noconsent, of whom no consent is recorded\n`);
+  expect(whole).toContain(` run ${run.run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt\n`);
+
+  // None of it wrote anything, and a position to come is refused.
+  expect(await exported(world)).toHaveLength(head);
+  expect(await world.command("stats", "--as-of", String(head + 1))).toEqual({
+    code: 2,
+    out: "",
+    err:
+      `the log ends at position ${head}: it has no position ${head + 1} (a day is written 2026-11-21)\n` +
+      "see reachlog stats --help\n",
+  });
+}, 120_000);

@@ -1,0 +1,90 @@
+import { expect, test } from "bun:test";
+import type { EventStore, Query } from "eventstore-lite";
+import * as fc from "fast-check";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { fold } from "../../projections/projection.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { createStates } from "../../projections/states.ts";
+import { catchUp } from "../../src/projector/catch-up.ts";
+import { histories } from "../projections/history.ts";
+
+/** The part of a store that folding needs, over events in memory, a few in a batch. */
+function memory(events: readonly Recorded[]) {
+  const reads: Query[] = [];
+  const store = {
+    async *readFolded(query: Query) {
+      reads.push(query);
+      const { from = 1, to = Infinity, types } = query;
+      const matching = events.filter(
+        ({ position, type }) => position >= from && position <= to && (types?.includes(type) ?? true),
+      );
+      for (let at = 0; at < matching.length; at += 7) yield matching.slice(at, at + 7);
+    },
+  };
+  return { store: store as unknown as EventStore<Event>, reads };
+}
+
+test("wherever the projections stand, and wherever it stops on the way, each event is folded once", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      histories(80),
+      fc.array(fc.nat(80), { minLength: PROJECTION_NAMES.length, maxLength: PROJECTION_NAMES.length }),
+      fc.array(fc.nat(100), { maxLength: 4 }),
+      async ({ events }, starts, stops) => {
+        const to = events.length;
+        const positions = new Map(PROJECTION_NAMES.map((name, at) => [name, Math.min(starts[at] ?? 0, to)]));
+        const partly = PROJECTION_NAMES.map((name) => {
+          const seen = events.slice(0, positions.get(name));
+          return [name, fold(projectionOf(name), projectionOf(name).initial(), seen)] as const;
+        });
+        const states = createStates(PROJECTION_NAMES, new Map(partly));
+        const lowest = Math.min(...positions.values());
+        const met: number[] = [];
+        const onStop = (position: number): void => {
+          met.push(position);
+          for (const reached of positions.values()) expect(reached).toBeGreaterThanOrEqual(position);
+        };
+        await catchUp(memory(events).store, states, positions, { to, stops, onStop });
+        for (const name of PROJECTION_NAMES) {
+          const atOnce = fold(projectionOf(name), projectionOf(name).initial(), events);
+          expect(encodeState(states.get(name))).toBe(encodeState(atOnce));
+          expect(positions.get(name)).toBe(to);
+        }
+        for (const stop of stops) if (stop > lowest && stop <= to) expect(met).toContain(stop);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+test("interrupted, each projection stands where it came to", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(80), fc.nat(12), fc.nat(60), async ({ events }, batches, ahead) => {
+      const abort = new AbortController();
+      const positions = new Map(PROJECTION_NAMES.map((name) => [name, name === "stats" ? ahead : 0]));
+      const start = fold(projectionOf("stats"), projectionOf("stats").initial(), events.slice(0, ahead));
+      const states = createStates(PROJECTION_NAMES, new Map([["stats", start]]));
+      let told = 0;
+      const onProgress = (): void => {
+        if (told++ === batches) abort.abort();
+      };
+      await catchUp(memory(events).store, states, positions, { to: events.length, onProgress, signal: abort.signal });
+      for (const [name, position] of positions) {
+        const atOnce = fold(projectionOf(name), projectionOf(name).initial(), events.slice(0, position));
+        expect(encodeState(states.get(name))).toBe(encodeState(atOnce));
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("what lags behind is read by its types, where that is not most of the log", async () => {
+  const { store, reads } = memory([]);
+  const positions = new Map(PROJECTION_NAMES.map((name) => [name, name === "quota" ? 10 : 40]));
+  await catchUp(store, createStates(PROJECTION_NAMES), positions, { to: 50 });
+  expect(reads).toEqual([
+    { from: 11, to: 40, types: projectionOf("quota").types },
+    { from: 41, to: 50 },
+  ]);
+});

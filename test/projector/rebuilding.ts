@@ -1,0 +1,68 @@
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
+import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/replay/rebuild.ts";
+import { foldLog } from "../../src/fold.ts";
+import { createLogger, type Logger } from "../../src/log.ts";
+import { startProjector } from "../../src/projector.ts";
+import { writeMixedLog } from "../bench/mixed-log.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+
+export function open(file: string): Promise<EventStore<Event>> {
+  return openSqliteStore({ file, codec });
+}
+
+/** A log of some events of nearly all kinds, with the snapshots of a service that ran on it. */
+export async function servedLog(events = 2_000): Promise<string> {
+  const file = newLogFile();
+  await writeMixedLog(file, events);
+  await using store = await open(file);
+  await using _projector = await startProjector(store);
+  return file;
+}
+
+/** Changes a stored snapshot, as a defect of a service would have. */
+export async function spoil<Name extends ProjectionName>(
+  store: EventStore<Event>,
+  name: Name,
+  change: (state: States[Name]) => void,
+): Promise<void> {
+  const snapshot = await store.snapshots.load(name);
+  if (snapshot === undefined) throw new Error(`there is no snapshot of ${name}`);
+  const state = decodeState(snapshot.state) as States[Name];
+  change(state);
+  await store.snapshots.save(name, { ...snapshot, state: encodeState(state) });
+}
+
+/** Rebuilds as the command does, with nobody watching. */
+export function rebuildAll(
+  store: EventStore<Event>,
+  options: Partial<RebuildOptions> = {},
+  names: readonly ProjectionName[] = PROJECTION_NAMES,
+): Promise<readonly Rebuilt[] | undefined> {
+  const quiet = { restart: false, signal: new AbortController().signal, onBegin() {}, onProgress() {} };
+  return rebuild(store, names, { ...quiet, ...options });
+}
+
+/** What the log says, as text: with the order of the Maps. */
+export async function truth(store: EventStore<Event>, to?: number): Promise<Record<string, string>> {
+  const { states } = await foldLog(store, PROJECTION_NAMES, to === undefined ? {} : { to });
+  return textsOf((name) => states[name]);
+}
+
+export function textsOf(state: (name: ProjectionName) => unknown): Record<string, string> {
+  return Object.fromEntries(PROJECTION_NAMES.map((name) => [name, encodeState(state(name))]));
+}
+
+/** A snapshot's text at a position; the version is that of the code unless told. */
+export function snapshotOf(name: ProjectionName, position: number, state: unknown, version?: number) {
+  return { version: version ?? projectionOf(name).version, position, state: encodeState(state) };
+}
+
+/** A log of the service that is kept. */
+export function recordingLog(): Logger & { readonly lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = [];
+  const logger = createLogger("debug", (line) => lines.push(JSON.parse(line) as Record<string, unknown>), Date.now);
+  return { ...logger, lines };
+}

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "bun:test";
+import type { EventStore } from "eventstore-lite";
+import { makeEvent, type Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { makeId } from "../../src/clock.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+import { rebuiltName } from "../../src/projector/rebuilt.ts";
+import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuilding.ts";
+
+function skip(): Event {
+  return makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {});
+}
+
+/** What a rebuild of `stats` tells in the log. */
+function told(position: number, version = projectionOf("stats").version): Event {
+  return makeEvent("ProjectionRebuilt", makeId(), { projection: "stats", version, position }, {});
+}
+
+/** A log whose snapshots tell of messages that were never sent, and of a person whom nobody stopped. */
+async function spoiltLog(): Promise<string> {
+  const file = await servedLog();
+  await using store = await open(file);
+  await spoil(store, "stats", (state) => (state.sent += 1_000));
+  await spoil(store, "contacts", ({ people }) => {
+    for (const person of people.values()) person.suppressed = true;
+  });
+  return file;
+}
+
+async function upToDate(projector: Projector, store: EventStore<Event>): Promise<Record<string, string>> {
+  await projector.until((await store.head()).position);
+  return textsOf((name) => projector.state(name));
+}
+
+describe("a rebuilt state is taken over by whoever serves it", () => {
+  test("what differed from the log is mended at once, and goes on from there", async () => {
+    await using store = await open(await spoiltLog());
+    await using projector = await startProjector(store);
+    expect(projector.state("stats").sent).toBeGreaterThan(1_000);
+    const { skipped } = projector.state("stats");
+    await rebuildAll(store);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+    await store.append("outreach", [skip(), skip()]);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+    expect(projector.state("stats").skipped).toBe(skipped + 2);
+  });
+
+  test("it is told which members differed, and nothing of whom", async () => {
+    await using store = await open(await spoiltLog());
+    const log = recordingLog();
+    await using projector = await startProjector(store, log);
+    await rebuildAll(store);
+    await upToDate(projector, store);
+    const warned = log.lines.filter(({ level }) => level === "warn");
+    expect(warned.map(({ projection, members }) => [projection, members])).toEqual([
+      ["stats", "sent"],
+      ["contacts", "people"],
+    ]);
+    expect(log.lines).toHaveLength(PROJECTION_NAMES.length);
+    expect(JSON.stringify(log.lines)).not.toContain("person_");
+  });
+
+  test("by another process, while events keep coming", async () => {
+    const file = await spoiltLog();
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await using command = await open(file);
+    const done = new AbortController();
+    const serving = (async () => {
+      while (!done.signal.aborted) await store.append("outreach", [skip()]);
+    })();
+    await rebuildAll(command);
+    done.abort();
+    await serving;
+    await projector.until((await command.head()).position);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+  });
+
+  test("twice at once does no harm", async () => {
+    const file = await spoiltLog();
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await using one = await open(file);
+    await using other = await open(file);
+    const [first, second] = await Promise.all([rebuildAll(one), rebuildAll(other)]);
+    expect([first?.length, second?.length]).toEqual([PROJECTION_NAMES.length, PROJECTION_NAMES.length]);
+    await projector.until((await one.head()).position);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+  });
+});
+
+describe("what is not to be taken over leaves the live state", () => {
+  const wrong = { sent: 77, skipped: 77, failed: 77 };
+
+  test("of another version of the projection", async () => {
+    await using store = await open(await servedLog());
+    const log = recordingLog();
+    await using projector = await startProjector(store, log);
+    const { position } = await store.head();
+    await store.snapshots.save(rebuiltName("stats"), snapshotOf("stats", position, wrong, 99));
+    await store.append("projections", [told(position, 99)]);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+    expect(log.lines.map(({ level }) => level)).toEqual(["info"]);
+  });
+
+  test("replaced meanwhile by one from further on, which has an event of its own", async () => {
+    await using store = await open(await servedLog());
+    await using projector = await startProjector(store);
+    const { position } = await store.head();
+    await store.snapshots.save(rebuiltName("stats"), snapshotOf("stats", position + 2, wrong));
+    await store.append("projections", [told(position), skip(), skip()]);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+  });
+
+  test("gone, unreadable, or of a projection that nobody knows: it is told, and the service goes on", async () => {
+    await using store = await open(await servedLog());
+    const log = recordingLog();
+    await using projector = await startProjector(store, log);
+    const { position } = await store.head();
+    await store.append("projections", [told(position)]);
+    await upToDate(projector, store);
+    await store.snapshots.save(rebuiltName("stats"), { version: projectionOf("stats").version, position, state: "{" });
+    const unknown = { projection: "weather", version: 1, position };
+    await store.append("projections", [told(position), makeEvent("ProjectionRebuilt", makeId(), unknown, {})]);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+    expect(log.lines.map(({ level }) => level)).toEqual(["info", "error", "info"]);
+  });
+});
+
+describe("a start after a rebuild", () => {
+  test("uses the rebuilt state rather than an older snapshot that a dying service left", async () => {
+    const file = await spoiltLog();
+    await using store = await open(file);
+    const left = await store.snapshots.load("stats");
+    await rebuildAll(store);
+    if (left !== undefined) await store.snapshots.save("stats", left);
+    await store.append("outreach", [skip()]);
+    await using projector = await startProjector(store);
+    expect(await upToDate(projector, store)).toEqual(await truth(store));
+  });
+
+  test("uses a snapshot from after it, which has taken it over", async () => {
+    await using store = await open(await servedLog());
+    await rebuildAll(store);
+    const { position } = await store.head();
+    const later = { sent: 5, skipped: 5, failed: 5 };
+    await store.snapshots.save("stats", snapshotOf("stats", position, later));
+    await using projector = await startProjector(store);
+    expect(projector.state("stats")).toEqual(later);
+  });
+
+  test("that came in the middle of a take-over finds everything in order", async () => {
+    const file = await spoiltLog();
+    await using store = await open(file);
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const slow = {
+      ...store,
+      snapshots: {
+        ...store.snapshots,
+        async load(name: string) {
+          if (name === rebuiltName("contacts")) {
+            asked.resolve();
+            await gate.promise;
+          }
+          return store.snapshots.load(name);
+        },
+      },
+    };
+    const projector = await startProjector(slow);
+    await rebuildAll(store);
+    await asked.promise;
+    const stopped = projector[Symbol.asyncDispose]();
+    gate.resolve();
+    await stopped;
+    await using next = await startProjector(store);
+    expect(await upToDate(next, store)).toEqual(await truth(store));
+  });
+});
