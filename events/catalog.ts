@@ -83,34 +83,35 @@ interface Checked extends EventSpec {
 
 /** Builds the codec of a set of specs: it checks on write, upcasts and checks on read. */
 export function createCodec<E extends NewEvent>(known: ReadonlyMap<string, Checked>): Codec<E> {
-  const specOf = (type: string): Checked => {
+  const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
-    if (spec === undefined) throw new InvalidEvent(`unknown event type ${type}`);
+    if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
     return spec;
   };
   const dataOf = (spec: Checked, data: unknown, version: number, position: number): unknown => {
-    const lifted = version === spec.version ? data : upcast(spec, data, version);
+    const lifted = version === spec.version ? data : upcast(spec, data, version, position);
     ensure(spec, lifted, position);
     return lifted;
   };
   return {
     encode(event) {
       const spec = specOf(event.type);
-      if (schemaOf(event) !== spec.version) throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
+      if (schemaOf(event.type, event.meta) !== spec.version)
+        throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
       ensure(spec, event.data);
       return event;
     },
     decode(stored) {
-      const spec = specOf(stored.type);
-      const version = schemaOf(stored);
+      const spec = specOf(stored.type, stored.position);
+      const version = schemaOf(stored.type, stored.meta, stored.position);
       const data = dataOf(spec, stored.data, version, stored.position);
       if (version === spec.version) return stored as unknown as Stored<E>;
       const meta = { ...(stored.meta as EventMeta), schema: spec.version };
       return { ...stored, data, meta } as unknown as Stored<E>;
     },
     decodeData({ type, data, meta, position }) {
-      const spec = specOf(type);
-      const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf({ type, meta: JSON.parse(meta) });
+      const spec = specOf(type, position);
+      const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
       return dataOf(spec, data, version, position);
     },
   };
@@ -133,14 +134,21 @@ const byType = compileSpecs(eventSpecs);
 
 export const codec: Codec<Event> = createCodec<Event>(byType);
 
-function schemaOf(event: Pick<NewEvent, "type" | "meta">): number {
-  const { schema } = event.meta as { schema?: unknown };
-  if (typeof schema !== "number") throw new InvalidEvent(`${event.type} has no schema version`);
+/** Of an event that was read; one that is about to be written has no position. */
+function where(position: number | undefined): string {
+  return position === undefined ? "written" : `at ${position}`;
+}
+
+function schemaOf(type: string, meta: unknown, position?: number): number {
+  const { schema } = meta as { schema?: unknown };
+  if (typeof schema !== "number") throw new InvalidEvent(`${type} ${where(position)}: it has no schema version`);
   return schema;
 }
 
-function upcast(spec: EventSpec, data: unknown, from: number): unknown {
-  if (from > spec.version) throw new InvalidEvent(`${spec.type} of version ${from} was written by a newer reachlog`);
+function upcast(spec: EventSpec, data: unknown, from: number, position: number): unknown {
+  if (from > spec.version) {
+    throw new InvalidEvent(`${spec.type} ${where(position)}: version ${from} was written by a newer reachlog`);
+  }
   let lifted = data;
   for (let version = from; version < spec.version; version++) {
     const step = spec.upcasts[version];
@@ -150,11 +158,11 @@ function upcast(spec: EventSpec, data: unknown, from: number): unknown {
   return lifted;
 }
 
-/** `position`: of an event that was read; one that is about to be written has none. */
 function ensure(spec: Checked, data: unknown, position?: number): void {
   if (spec.check.Check(data)) return;
   const fault = spec.check.Errors(data).First();
-  const where = position === undefined ? "written" : `at ${position}`;
   // The value itself is left out: it may be personal.
-  throw new InvalidEvent(`${spec.type} ${where}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`);
+  throw new InvalidEvent(
+    `${spec.type} ${where(position)}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`,
+  );
 }

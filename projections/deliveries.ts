@@ -103,6 +103,11 @@ export function owedChannels(event: Folded): readonly ChannelName[] {
   }
 }
 
+/** Whether an event owes that channel a dispatch. Asked for every event by every dispatcher. */
+export function owes(event: Folded, channel: ChannelName): boolean {
+  return event.type === "LinkClicked" ? event.data.channels.includes(channel) : owedChannels(event).includes(channel);
+}
+
 /** The lane in which what an event owes is dispatched. */
 export function laneOf(event: Folded): Lane {
   return event.type === "LinkClicked" ? "clicks" : "direct";

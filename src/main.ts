@@ -10,6 +10,7 @@ import {
 import { KeyError } from "./account/key.ts";
 import { VaultKeyMismatch } from "./account/vault.ts";
 import { LogContradicted } from "./checkpoint/checkpoints.ts";
+import { InvalidEvent } from "../events/catalog.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
 import { FileFault } from "./commands/audit/file-fault.ts";
@@ -107,7 +108,8 @@ function codeOf(fault: unknown): number | undefined {
   if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
   if (fault instanceof KeyError || fault instanceof VaultKeyMismatch) return EXIT.config;
   if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
-  if (fault instanceof StoreUnusable || fault instanceof ProjectionAhead) return EXIT.config;
+  if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
+    return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreFull || fault instanceof StoreOverloaded) {
     return EXIT.temporary;
   }

@@ -19,7 +19,7 @@ not start (78) when the log does not hold what the checkpoint knew: its end was
 lost, or its history altered. With --accept-loss it goes on with what is left,
 and appends an event that says so.
 
-Exit codes: 0 stopped, 70 the log failed (start again), 75 another service owns
+Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed (start again), 75 another service owns
 the log, 78 the configuration is wrong, or the log is not what its checkpoint
 knew.
 `,
@@ -42,15 +42,35 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   });
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
-    // Nothing more can be recorded: what is in flight cannot be answered truthfully.
     log.error("the log failed; start again", { error: String(why) });
+    // Nothing more can be recorded, but whoever waits is told so: a 503 is an answer, a broken connection is none.
+    await endsWithin(
+      stop(service).catch(() => {}),
+      FAILED_STOP_MS_MAX,
+    );
     return EXIT.software;
   }
   log.info("stopping");
-  const deadline = Promise.withResolvers<"late">();
-  const timer = setTimeout(() => deadline.resolve("late"), config.http.shutdownSeconds * 1000);
-  const end = await Promise.race([service[Symbol.asyncDispose](), deadline.promise]);
-  clearTimeout(timer);
-  if (end === "late") log.warn("stopped before everything in flight had ended");
+  if (!(await endsWithin(stop(service), config.http.shutdownSeconds * 1000))) {
+    log.warn("stopped before everything in flight had ended");
+  }
   return EXIT.ok;
+}
+
+async function stop(service: Service): Promise<void> {
+  await service[Symbol.asyncDispose]();
+}
+
+/** Refusals are written within milliseconds; a supervisor should not wait for what hangs. */
+const FAILED_STOP_MS_MAX = 1_000;
+
+/** False when it takes longer. */
+async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = setTimeout(() => late.resolve(false), ms);
+  try {
+    return await Promise.race([work.then(() => true), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,5 +1,5 @@
 import { LANES, type ChannelName } from "../../events/channel.ts";
-import { laneOf, owedChannels } from "../../projections/deliveries.ts";
+import { laneOf, owes } from "../../projections/deliveries.ts";
 import { isoTime, type Clock } from "../clock.ts";
 import { faultFields } from "../log.ts";
 import type { DispatchResult } from "../networks/network.ts";
@@ -82,9 +82,13 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   });
 
   const unlisten = projector.listen((event) => {
-    if (!owedChannels(event).includes(channel.name)) return;
-    for (const lane of lanes) if (lane.name === laneOf(event)) lane.notice();
-    turns.ask();
+    if (owes(event, channel.name)) {
+      for (const lane of lanes) if (lane.name === laneOf(event)) lane.notice();
+      turns.ask();
+    } else if (event.type === "ProjectionRebuilt" && event.data.projection === "deliveries") {
+      for (const lane of lanes) lane.reopen();
+      turns.ask();
+    }
   });
   turns.ask();
 

@@ -27,6 +27,8 @@ export interface LaneWindow {
   fill(): Promise<void>;
   /** The log has grown by something that this lane may owe. */
   notice(): void;
+  /** What the log says is settled was corrected: the window is filled anew. */
+  reopen(): void;
   /** The oldest item that may be tried now (and that is wanted). */
   next(now: number, wanted?: (item: Item) => boolean): Item | undefined;
   /** When the next waiting item becomes due; undefined while none waits. */
@@ -45,11 +47,23 @@ export function openLane(
   state: () => LaneState,
 ): LaneWindow {
   const items = new Map<number, Item>();
-  let readFrom = Math.max(1, state().settled_below);
+  /** In flight since before the window was opened anew; each is back in it once the log is read that far. */
+  const flying = new Map<number, Item>();
+  let readFrom: number;
   /** The log may hold more than was read. */
-  let more = true;
+  let more: boolean;
   /** Those waiting for their retry since before `readFrom`, until they are in the window again. */
-  let waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
+  let waiting: number[];
+  let isOutdated = false;
+
+  const open = (): void => {
+    for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
+    items.clear();
+    readFrom = Math.max(1, state().settled_below);
+    more = true;
+    waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
+  };
+  open();
 
   const resume = async (): Promise<void> => {
     for (const position of waiting) {
@@ -73,24 +87,35 @@ export function openLane(
   };
 
   const admit = (event: Recorded): void => {
-    const retry = state().retries.get(event.position);
-    items.set(event.position, {
-      event,
-      attempts: retry?.attempt ?? 0,
-      notBefore: retry === undefined ? 0 : Date.parse(retry.retry_at),
-      inFlight: false,
-    });
+    const { position } = event;
+    const retry = state().retries.get(position);
+    const known = flying.get(position);
+    flying.delete(position);
+    items.set(
+      position,
+      known ?? {
+        event,
+        attempts: retry?.attempt ?? 0,
+        notBefore: retry === undefined ? 0 : Date.parse(retry.retry_at),
+        inFlight: false,
+      },
+    );
   };
 
   return {
     name,
     async fill() {
+      if (isOutdated) open();
+      isOutdated = false;
       if (waiting.length > 0) await resume();
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
       if (more && items.size <= WINDOW_ITEMS / 2) await readOn();
     },
     notice() {
       more = true;
+    },
+    reopen() {
+      isOutdated = true;
     },
     next(now, wanted = () => true) {
       for (const item of items.values()) if (!item.inFlight && item.notBefore <= now && wanted(item)) return item;
@@ -103,8 +128,9 @@ export function openLane(
       }
       return due;
     },
-    remove(item) {
-      items.delete(item.event.position);
+    remove({ event: { position } }) {
+      items.delete(position);
+      flying.delete(position);
     },
     settledBelow(item) {
       // Items are held in the order of the log, so the first other one is the oldest that the log does not tell of.

@@ -6,7 +6,7 @@ FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
 FormatRegistry.Set("http-url", isHttpUrl);
 // Both become part of a stream's name, which holds no control character and no half of a surrogate pair.
 // oxlint-disable-next-line no-control-regex
-FormatRegistry.Set("stream-name", (value) => /^[^\u0000-\u001f\u007f\ud800-\udfff]+$/u.test(value));
+FormatRegistry.Set("stream-name", (value) => /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u.test(value));
 
 /** Unknown fields are refused: a mistyped `dry_run` must never send. */
 const closed = { additionalProperties: false };

@@ -16,11 +16,12 @@ export interface CommandWorld extends AsyncDisposable {
   run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
 }
 
-export async function openCommandWorld(): Promise<CommandWorld> {
+/** `startMs`: when the log begins, if not in November 2025. */
+export async function openCommandWorld(startMs = START): Promise<CommandWorld> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-commands-"));
   const file = join(directory, "log.sqlite");
   let next = 1;
-  const store = await openSqliteStore<Event>({ file, codec, clock: () => START + next * 60_000 });
+  const store = await openSqliteStore<Event>({ file, codec, clock: () => startMs + next * 60_000 });
   const journal = createJournal(store, () => idAt(next));
   const env = { DATABASE_URL: `sqlite:${file}` };
   return {

@@ -112,15 +112,23 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
   );
 });
 
-test("quota: without a moment it is today, and never a day before the newest event", async () => {
+test("quota: without a moment, or at one to come, it is today", async () => {
   await using world = await openCommandWorld();
   await world.append(STREAMS.outreach, message("a", "1", "2025-11-20"));
-  const today = dayIn("UTC", Math.max(Date.now(), Date.parse(timeAt(2))));
+  const today = dayIn("UTC", Date.now());
   const { out } = await world.run(quota);
-  expect(out).toStartWith(`${today} (UTC): ${today === "2025-11-20" ? 1 : 0} of 100 used, `);
+  expect(out).toStartWith(`${today} (UTC): 0 of 100 used, `);
   expect(out).not.toContain("the limit is");
-  // 999 years from now is not a day whose quota anybody could have used.
+  // Nobody can have used anything of a day in 999 years.
   expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
+});
+
+test("quota: when the clock was set back, today is still the day of the newest event, as for the service", async () => {
+  await using world = await openCommandWorld(Date.parse("2199-05-01T12:00:00Z"));
+  await world.append(STREAMS.outreach, message("a", "1", "2199-05-01"));
+  for (const args of [[], ["--as-of", "2999-01-01"]]) {
+    expect((await world.run(quota, ...args)).out).toStartWith("2199-05-01 (UTC): 1 of 100 used, 99 left, ");
+  }
 });
 
 test("contacts: everybody or one, with how far we got with them at the moment", async () => {
@@ -155,20 +163,32 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
 
 test("clicks: of each link, people and bots apart, the most clicked first", async () => {
   await using world = await openCommandWorld();
-  for (const fact of [click("a"), click("b"), click("b", true), click("b"), click("\u202ec")]) {
+  for (const fact of [
+    click("a"),
+    click("b"),
+    click("b", true),
+    click("b"),
+    click("\u202ec"),
+    click("a", true),
+    click("a", true),
+  ]) {
     const { short_code } = (fact as Extract<Fact, { type: "LinkClicked" }>).data;
     await world.append(STREAMS.link("go.example", short_code), [fact]);
   }
   const head = "link           people  bots  first                     last\n";
-  const [one, two, four, five] = [1, 2, 4, 5].map(timeAt);
+  const [one, two, four, five, seven] = [1, 2, 4, 5, 7].map(timeAt);
   expect((await world.run(clicks)).out).toBe(
     `${head}go.example/b   2       1     ${two}  ${four}
+go.example/a   1       2     ${one}  ${seven}
 go.example/\ufffdc  1       0     ${five}  ${five}
-go.example/a   1       0     ${one}  ${one}
-total          4       1
-(as of position 5, ${five})
+total          4       3
+(as of position 7, ${seven})
 `,
   );
+  const { links } = JSON.parse((await world.run(clicks, "--json", "--as-of", "5")).out) as {
+    links: { link: string }[];
+  };
+  expect(links.map(({ link: name }) => name)).toEqual(["go.example/b", "go.example/\u202ec", "go.example/a"]);
   const link = async (name: string, at: number): Promise<unknown> => {
     const { out } = await world.run(clicks, name, "--as-of", String(at), "--json");
     return JSON.parse(out);

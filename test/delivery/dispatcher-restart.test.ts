@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { isSettled, pendingOf } from "../../projections/deliveries.ts";
+import { openSqliteStore } from "eventstore-lite";
+import { codec } from "../../events/catalog.ts";
+import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
-import { eventually, openHouse } from "./house.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { eventually, openHouse, type House } from "./house.ts";
 
 /** What becomes of each dispatch in turn: how often it fails before its end. */
 const fate = fc.record({
@@ -81,3 +84,34 @@ test("what was owed to a channel while it was not configured is delivered once i
   await house.settled();
   expect(chat.sent.length).toBe(3);
 });
+
+test("what a wrong state took for settled is delivered as soon as the state is rebuilt", async () => {
+  const file = newLogFile();
+  const chat = fakeChannel("chat");
+  {
+    await using house = await openHouse({ file });
+    await house.clicks(3, ["chat"]);
+    const state = structuredClone(house.projector.state("deliveries"));
+    Object.assign(state.chat.lanes.clicks, { settled: 3, settled_below: 4 });
+    await house.journal.store.snapshots.save(
+      "rebuilt/deliveries",
+      snapshotOf(house, house.projector.state("deliveries")),
+    );
+    await house[Symbol.asyncDispose]();
+    await using store = await openSqliteStore({ file, codec });
+    await store.snapshots.save("deliveries", { version: deliveries.version, position: 3, state: encodeState(state) });
+  }
+  await using house = await openHouse({ file, channels: [chat] });
+  await house.settled();
+  expect(chat.sent).toHaveLength(0);
+
+  const rebuilt = { projection: "deliveries", version: deliveries.version, position: 3, differences: 2 };
+  await house.tell({ type: "ProjectionRebuilt", data: rebuilt });
+  await house.settled();
+  expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(3);
+  expect(chat.sent).toHaveLength(3);
+});
+
+function snapshotOf(house: House, state: Deliveries) {
+  return { version: deliveries.version, position: house.projector.position, state: encodeState(state) };
+}

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openWorld, until, type Running } from "../process/service.ts";
 import { exitCodeOf, stop } from "./ending.ts";
@@ -49,6 +50,25 @@ test.skipIf(!has("strace") || !isRoot)(
   120_000,
 );
 
+test.skipIf(!has("strace") || !isRoot)(
+  "the request that was in doubt gets its 503 before the process ends",
+  async () => {
+    await using world = await openWorld();
+    const service = await world.serve();
+    const output = join(world.directory, "strace.txt");
+    const strace = failFsyncs(service, 1, output);
+    await until(
+      () => Promise.resolve(isTraced(service)),
+      (traced) => traced,
+    );
+    const answer = await service.post("/api/tracking/event", click(0), BEARER);
+    expect([answer.status, await answer.json()]).toMatchObject([503, { type: "urn:reachlog:problem:log-in-doubt" }]);
+    expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+    await strace.exited;
+  },
+  60_000,
+);
+
 /** Attaches to the running service; ends by itself when the service does. */
 function failFsyncs({ process: { pid } }: Running, nth: number, output: string): Bun.Subprocess {
   return Bun.spawn(
@@ -66,5 +86,13 @@ function failFsyncs({ process: { pid } }: Running, nth: number, output: string):
       `${pid}`,
     ],
     { stdio: ["ignore", "ignore", "ignore"] },
+  );
+}
+
+/** Whether strace holds every thread: the writer's is one of them. */
+function isTraced({ process: { pid } }: Running): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.every(
+    (thread) => !/^TracerPid:\t0$/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8")),
   );
 }

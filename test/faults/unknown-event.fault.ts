@@ -7,6 +7,7 @@ import { stop } from "./ending.ts";
 import { click } from "./load.ts";
 
 const CLICKS = 5;
+const EXIT_CONFIG = 78;
 
 /** Written by a reachlog that does not exist yet. */
 const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
@@ -15,22 +16,27 @@ const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
 ];
 
 test.each(FUTURE)(
-  "an event of an unknown %s: serve refuses, and audit shows it",
+  "an event of an unknown %s: serve refuses and names the position, audit tells the rest",
   async (_, event) => {
     await using world = await openWorld();
-    const appended = await append(world, event);
+    const position = await append(world, event);
 
     const refused = await world.command("serve");
-    console.log(`unknown ${event.type}: serve ends with ${refused.code}`);
-    expect(refused.code).not.toBe(0);
-    expect(refused.err).toContain(event.type);
+    const told = refused.err.trim().split("\n").at(-1) ?? "";
+    console.log(
+      `unknown ${event.type} of version ${(event.meta as { schema: number }).schema}: ${refused.code} ${told}`,
+    );
+    expect(told).toMatch(new RegExp(`\\b${position}\\b`));
+    expect(told).toContain(event.type);
+    expect(refused.err).not.toMatch(/^\s+at /m);
+    expect(refused.code).toBe(EXIT_CONFIG);
 
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     // The log as it is, also what this reachlog cannot make sense of.
     const exported = await world.command("audit", "export");
     const lines = exported.out.trim().split("\n");
-    expect([exported.code, lines.length]).toEqual([0, appended]);
-    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ position: appended, type: event.type });
+    expect([exported.code, lines.length]).toEqual([0, position]);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ position, type: event.type });
   },
   60_000,
 );

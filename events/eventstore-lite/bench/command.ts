@@ -1,8 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bench, Row } from "./measure.ts";
 import { plainRow, tableOf } from "./table.ts";
+
+/** What statfs(2) calls a file system in memory. */
+const TMPFS_MAGIC = 0x01021994;
 
 export type Benches = Readonly<Record<string, Bench>>;
 
@@ -35,6 +38,9 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
 async function runAll(benches: readonly (readonly [string, Bench])[], quick: boolean, directory: string) {
   const rows: Row[] = [];
   const notes: string[] = [];
+  if (statfsSync(directory).type === TMPFS_MAGIC) {
+    notes.push("the temporary folder is in memory, where fsync costs nothing: set TMPDIR to a folder on a disk");
+  }
   for (const [name, bench] of benches) {
     process.stderr.write(`${name} …\n`);
     const note = (text: string): void => void notes.push(`${name}: ${text}`);
@@ -49,7 +55,6 @@ async function runAll(benches: readonly (readonly [string, Bench])[], quick: boo
   return { rows, notes };
 }
 
-/** On the disk of the temporary folder: that must be a real one, or fsync costs nothing. */
 async function inTemporaryFolder<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), "bench-"));
   const remove = (): void => rmSync(directory, { recursive: true, force: true });

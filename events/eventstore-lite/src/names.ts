@@ -5,7 +5,7 @@ import { NAME_CHARS_MAX } from "./limits.ts";
 // keeps both unambiguous without quoting. A lone surrogate (with the u flag the class matches no others) would be
 // stored as U+FFFD: the name read would not be the name written.
 // oxlint-disable-next-line no-control-regex
-const NAME = /^[^\u0000-\u001f\u007f\ud800-\udfff]+$/u;
+const NAME = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u;
 
 /** Throws {@link InvalidAppend} unless `name` is 1..512 characters, well-formed and without control characters. */
 export function checkName(what: string, name: string): void {

@@ -65,6 +65,13 @@ describe("a signed note", () => {
       false,
     );
   });
+
+  test("may hold empty lines: the signatures come after the last one", () => {
+    const text = "first\n\nsecond\n\n";
+    const parsed = parseNote(signNote(text, "name", key.privateKey, key.publicKey));
+    expect(parsed.text).toBe(text);
+    expect(isSignedBy(parsed, "name", key.publicKey)).toBe(true);
+  });
 });
 
 describe("a checkpoint", () => {
@@ -103,6 +110,7 @@ describe("a checkpoint", () => {
     "a short hash": signed(`${ORIGIN}\n42\nAAAA\n`),
     "a hash in base64 that is not the canonical one": signed(`${ORIGIN}\n42\n${HASH_LINE!.slice(0, 42)}9=\n`),
     "no hash": signed(`${ORIGIN}\n42\n`),
+    "a control character": signed(`${ORIGIN}\n42\n${HASH_LINE}\nmore\there\n`),
     "an empty extension line": signed(`${ORIGIN}\n42\n${HASH_LINE}\n\nmore\n`),
     "no signature": `${ORIGIN}\n42\n${HASH_LINE}\n\n`,
     "no empty line": note.replace("\n\n", "\n"),

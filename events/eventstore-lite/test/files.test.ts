@@ -38,7 +38,7 @@ test("every commit of the writer is fsynced, and neither connection trusts the f
     journal_mode: "wal",
     synchronous: 2,
     busy_timeout: 2_000,
-    foreign_keys: 1,
+    foreign_keys: 0,
     trusted_schema: 0,
     cell_size_check: 1,
     wal_autocheckpoint: 1_000,

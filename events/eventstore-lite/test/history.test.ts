@@ -95,6 +95,12 @@ describe("verify names the first position that was tampered with", () => {
     await expectFaultInNewChain("UPDATE events SET version = 9 WHERE position = 5", { position: 5, reason: "version" });
   });
 
+  test("versions in each other's place in a chain that was made anew", async () => {
+    const swap = `UPDATE events SET version = 99 WHERE position = 4; UPDATE events SET version = 4 WHERE position = 5;
+      UPDATE events SET version = 5 WHERE position = 4`;
+    await expectFaultInNewChain(swap, { position: 4, reason: "version" });
+  });
+
   test("but a log whose end was cut off is whole in itself: its head has to be kept elsewhere", async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file });

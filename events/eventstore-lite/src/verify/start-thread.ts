@@ -40,7 +40,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
         return undefined;
       }),
     async end() {
-      // A connection that is not closed keeps the last to close the log from tidying up the write-ahead log.
+      // In order: nobody promises when the end of a thread would close its connection, which holds locks.
       await ask("close", (reply) => (reply === "closed" ? { result: undefined } : undefined)).catch(() => {});
       await worker.terminate();
     },

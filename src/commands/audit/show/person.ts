@@ -37,7 +37,6 @@ function follow(state: Contacts, positions: Map<Contact, number[]>, event: Folde
   // Two entries turned out to be one person: the projection has dropped the other.
   if (before === undefined || namesake === undefined || state.people.has(namesake)) return;
   for (const position of positions.get(before) ?? []) own.push(position);
-  positions.delete(before);
 }
 
 function keyOfHandle(state: Contacts, { username }: Recipient): string | undefined {
