@@ -73,13 +73,13 @@ describe("a broken event is refused, on the way in and on the way out", () => {
   test("an unknown type", () => {
     const event = { ...message, type: "Nonsense" };
     expect(refusal(() => codec.encode(event as never))).toContain("Nonsense written: this reachlog knows no such event");
-    expect(refusal(() => codec.decode(stored(event)))).toContain("Nonsense at 1: this reachlog knows no such event");
+    expect(refusal(() => codec.decode(stored(event)))).toContain("Nonsense at 7: this reachlog knows no such event");
   });
 
   test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {
     const event = { ...message, meta };
     expect(refusal(() => codec.encode(event as never))).toContain("MessageRequested written: it has no schema version");
-    expect(refusal(() => codec.decode(stored(event)))).toContain("MessageRequested written: it has no schema version");
+    expect(refusal(() => codec.decode(stored(event)))).toContain("MessageRequested at 7: it has no schema version");
   });
 
   test("of a version that this code does not know yet", () => {
