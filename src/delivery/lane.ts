@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { isSettled, owedChannels, type LaneState } from "../../projections/deliveries.ts";
+import { isSettled, owes, type LaneState } from "../../projections/deliveries.ts";
 import type { Outcome } from "./attempt.ts";
 import { OWING } from "./owed.ts";
 
@@ -46,99 +46,118 @@ export function openLane(
   name: Lane,
   state: () => LaneState,
 ): LaneWindow {
-  const items = new Map<number, Item>();
-  /** In flight since before the window was opened anew; each is back in it once the log is read that far. */
-  const flying = new Map<number, Item>();
+  const items = createItems(state);
+  const backlog = createBacklog(store, channel, name, state);
+  let isOutdated = false;
+
+  return {
+    name,
+    async fill() {
+      if (isOutdated) {
+        items.clear();
+        backlog.rewind();
+      }
+      isOutdated = false;
+      await backlog.resume(items.admit);
+      // Refilled by halves: a read for each settled item would cost as much as the dispatch.
+      if (items.size() <= WINDOW_ITEMS / 2) await backlog.readOn(items.admit, () => WINDOW_ITEMS - items.size());
+    },
+    notice: backlog.notice,
+    reopen() {
+      isOutdated = true;
+    },
+    next: items.next,
+    nextDue: items.nextDue,
+    remove: items.remove,
+    settledBelow: (item) => items.firstUnsettledBeside(item) ?? backlog.readFrom(),
+  };
+}
+
+/** The part of the log that is not in the window yet. */
+function createBacklog(store: EventStore<Event>, channel: ChannelName, name: Lane, state: () => LaneState) {
   let readFrom: number;
   /** The log may hold more than was read. */
   let more: boolean;
   /** Those waiting for their retry since before `readFrom`, until they are in the window again. */
   let waiting: number[];
-  let isOutdated = false;
 
-  const open = (): void => {
-    for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
-    items.clear();
+  const rewind = (): void => {
     readFrom = Math.max(1, state().settled_below);
     more = true;
     waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
   };
-  open();
-
-  const resume = async (): Promise<void> => {
-    for (const position of waiting) {
-      for await (const event of store.read({ from: position, to: position })) admit(event);
-    }
-    waiting = [];
-  };
-
-  const readOn = async (): Promise<void> => {
-    while (more && items.size < WINDOW_ITEMS) {
-      more = false;
-      const wanted = WINDOW_ITEMS - items.size;
-      let read = 0;
-      for await (const event of store.read({ types: OWING[name], from: readFrom, limit: wanted })) {
-        read++;
-        readFrom = event.position + 1;
-        if (owedChannels(event).includes(channel) && !isSettled(state(), event.position)) admit(event);
-      }
-      more ||= read === wanted;
-    }
-  };
-
-  const admit = (event: Recorded): void => {
-    const { position } = event;
-    const retry = state().retries.get(position);
-    const known = flying.get(position);
-    flying.delete(position);
-    items.set(
-      position,
-      known ?? {
-        event,
-        attempts: retry?.attempt ?? 0,
-        notBefore: retry === undefined ? 0 : Date.parse(retry.retry_at),
-        inFlight: false,
-      },
-    );
-  };
+  rewind();
 
   return {
-    name,
-    async fill() {
-      if (isOutdated) open();
-      isOutdated = false;
-      if (waiting.length > 0) await resume();
-      // Refilled by halves: a read for each settled item would cost as much as the dispatch.
-      if (more && items.size <= WINDOW_ITEMS / 2) await readOn();
-    },
-    notice() {
+    readFrom: () => readFrom,
+    rewind,
+    notice(): void {
       more = true;
     },
-    reopen() {
-      isOutdated = true;
+    async resume(admit: (event: Recorded) => void): Promise<void> {
+      for (const position of waiting) {
+        for await (const event of store.read({ from: position, to: position })) admit(event);
+      }
+      waiting = [];
     },
-    next(now, wanted = () => true) {
+    async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
+      while (more && room() > 0) {
+        more = false;
+        const wanted = room();
+        let read = 0;
+        for await (const event of store.read({ types: OWING[name], from: readFrom, limit: wanted })) {
+          read++;
+          readFrom = event.position + 1;
+          if (owes(event, channel) && !isSettled(state(), event.position)) admit(event);
+        }
+        more ||= read === wanted;
+      }
+    },
+  };
+}
+
+/** What is in the window, in the order of the log. */
+function createItems(state: () => LaneState) {
+  const items = new Map<number, Item>();
+  /** In flight since before the window was cleared; each is back in it once the log is read that far. */
+  const flying = new Map<number, Item>();
+
+  return {
+    size: () => items.size,
+    clear(): void {
+      for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
+      items.clear();
+    },
+    admit(event: Recorded): void {
+      const { position } = event;
+      const retry = state().retries.get(position);
+      const notBefore = retry === undefined ? 0 : Date.parse(retry.retry_at);
+      const known = flying.get(position);
+      flying.delete(position);
+      items.set(position, known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false });
+    },
+    next(now: number, wanted: (item: Item) => boolean = () => true): Item | undefined {
       for (const item of items.values()) if (!item.inFlight && item.notBefore <= now && wanted(item)) return item;
       return undefined;
     },
-    nextDue() {
+    nextDue(): number | undefined {
       let due: number | undefined;
       for (const { inFlight, notBefore } of items.values()) {
         if (!inFlight && (due === undefined || notBefore < due)) due = notBefore;
       }
       return due;
     },
-    remove({ event: { position } }) {
+    remove({ event: { position } }: Item): void {
       items.delete(position);
       flying.delete(position);
     },
-    settledBelow(item) {
-      // Items are held in the order of the log, so the first other one is the oldest that the log does not tell of.
+    /** The oldest but `item` that the log does not tell of: they are held in the order of the log. */
+    firstUnsettledBeside(item: Item): number | undefined {
       const { retries } = state();
       for (const position of items.keys()) {
         if (position !== item.event.position && !retries.has(position)) return position;
       }
-      return readFrom;
+      return undefined;
     },
   };
 }

@@ -231,7 +231,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
 
 describe.each(Object.entries(SENTENCES))("%s", (type, cases) => {
   test.each(cases as [never, string][])("%j", (data, sentence) => {
-    expect(wordsOf({ type: type as EventType, data } as never)).toBe(sentence);
+    expect(wordsOf({ type: type as EventType, data })).toBe(sentence);
   });
 });
 

@@ -72,7 +72,9 @@ describe("a broken event is refused, on the way in and on the way out", () => {
 
   test("an unknown type", () => {
     const event = { ...message, type: "Nonsense" };
-    expect(refusal(() => codec.encode(event as never))).toContain("Nonsense written: this reachlog knows no such event");
+    expect(refusal(() => codec.encode(event as never))).toContain(
+      "Nonsense written: this reachlog knows no such event",
+    );
     expect(refusal(() => codec.decode(stored(event)))).toContain("Nonsense at 7: this reachlog knows no such event");
   });
 

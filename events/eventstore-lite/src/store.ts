@@ -133,7 +133,8 @@ export interface Lease {
 export interface Leases {
   /**
    * Takes the lease for `ttlMs`, or renews it when `holder` holds it already.
-   * Answers undefined while another holds it. `steal` takes it from a holder known to be dead.
+   * All who want a lease ask for the same time: one that is to last for more than twice as long was taken under a clock
+   * that ran ahead, and does not count. Answers undefined while another holds it. `steal` takes it from a holder known to be dead.
    */
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
   /** Frees the lease; without effect when another took it meanwhile. */
@@ -194,5 +195,10 @@ export interface Codec<E extends NewEvent> {
   /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */
   decode(stored: Recorded<NewEvent>): Recorded<E>;
   /** The data alone of {@link Codec.decode}; `meta` is JSON, so that it need not be parsed where a glance is enough. */
-  decodeData(stored: { readonly position: number; readonly type: string; readonly data: unknown; readonly meta: string }): unknown;
+  decodeData(stored: {
+    readonly position: number;
+    readonly type: string;
+    readonly data: unknown;
+    readonly meta: string;
+  }): unknown;
 }

@@ -13,7 +13,8 @@ export const show: AuditAction = {
   help: `show     tells in words all that happened to one person or link, or what belongs to
          the event or run with an id: the same request, message or dispatch. Of many
          events the first and the last are told, with --all all of them; --json writes
-         each as a JSON object. --as-of is explained in reachlog stats --help.
+         each as a JSON object. --as-of is explained in reachlog stats --help. For a
+         person no click is read; for a link, its channels' outcomes since its first.
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, {

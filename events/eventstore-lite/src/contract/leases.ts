@@ -39,6 +39,23 @@ export function leaseContract(open: OpenStore): void {
       });
     });
 
+    test("that were taken under a clock that ran ahead do not last until that time comes", async () => {
+      let now = 86_400_000;
+      await using store = await open({ clock: () => now });
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      now = 0;
+      const acquired = await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS });
+      expect(acquired).toMatchObject({ holder: "b", token: 2, expiresAt: new Date(TTL_MS) });
+    });
+
+    test("outlive a clock that is set back by less than they last", async () => {
+      let now = 2 * TTL_MS;
+      await using store = await open({ clock: () => now });
+      await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });
+      now -= TTL_MS / 2;
+      expect(await store.leases.acquire("run", { holder: "b", ttlMs: TTL_MS })).toBeUndefined();
+    });
+
     test("can be stolen, with a larger token", async () => {
       await using store = await open();
       await store.leases.acquire("run", { holder: "a", ttlMs: TTL_MS });

@@ -10,6 +10,12 @@ interface LeaseRow {
   readonly expires_at: number;
 }
 
+/**
+ * A lease with more time left than this was taken before the clock was set back, and its holder would have renewed it
+ * since. Not 1: clocks are set back by milliseconds all the time.
+ */
+const LEFT_MAX_TTLS = 2;
+
 /** The leases table; every function runs inside of a transaction. */
 export interface LeaseTable {
   acquire(request: Acquire): Lease | undefined;
@@ -30,8 +36,9 @@ export function createLeaseTable(db: DatabaseSync): LeaseTable {
   return {
     acquire({ name, holder, ttlMs, steal, nowMs }) {
       const row = find(name);
-      const held = row !== undefined && row.expires_at > nowMs;
-      const renewing = held && row.holder === holder;
+      const leftMs = row === undefined ? 0 : row.expires_at - nowMs;
+      const held = leftMs > 0 && leftMs <= ttlMs * LEFT_MAX_TTLS;
+      const renewing = held && row?.holder === holder;
       if (held && !renewing && !steal) return undefined;
       // An expired lease gets a new token even for its old holder: what it fenced before may be out of date.
       const token = renewing ? row.token : (row?.token ?? 0) + 1;

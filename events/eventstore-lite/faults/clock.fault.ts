@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { take } from "../src/contract/events.ts";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { expectWhole } from "./examine.ts";
+import { startProgram } from "./program.ts";
+import { lacks } from "./tools.ts";
+
+const newLogPath = temporaryLogs();
+
+const DAY_MS = 86_400_000;
+
+/** What the wall clock is set to, one after the other, relative to the true one. */
+const CLOCKS = ["+0", "+1d", "+0", "-1d", "+2d", "+0"];
+/** By each holder under each clock. */
+const APPENDS = 200;
+
+test.skipIf(lacks("faketime"))(
+  "the wall clock jumps by a day and back: appends go on, time never runs backwards, a lease has one holder",
+  async () => {
+    const file = newLogPath();
+    const clock = join(dirname(file), "clock");
+    writeFileSync(clock, CLOCKS[0]!);
+    const holders = ["ann", "bob"].map((holder) => {
+      let appended = 0;
+      const program = startProgram("append-as-holder", {
+        wrapper: clockFrom(clock),
+        arguments: [file, holder],
+        onLine: (line) => (appended += line.startsWith("+") ? 1 : 0),
+      });
+      return {
+        kill: () => program.kill(),
+        async appendMore() {
+          const enough = appended + APPENDS;
+          await program.said(() => appended >= enough);
+        },
+      };
+    });
+    for (const offset of CLOCKS) {
+      writeFileSync(clock, offset);
+      await Promise.all(holders.map((holder) => holder.appendMore()));
+    }
+    for (const holder of holders) await holder.kill();
+
+    await using store = await openSqliteStore({ file });
+    const events = await take(store.read());
+    await expectWhole(store, events);
+    const times = events.map(({ time }) => Date.parse(time));
+    const backwards = times.filter((time, index) => time < (times[index - 1] ?? 0));
+    const terms = events.map(({ data }) => data as { holder: string; token: number });
+    const outdated = terms.filter(({ token }, index) => token < (terms[index - 1]?.token ?? 0));
+    const holdersByToken = Map.groupBy(terms, ({ token }) => token);
+    const shared = [...holdersByToken.values()].filter((term) => new Set(term.map(({ holder }) => holder)).size > 1);
+    console.log(
+      `clock ${CLOCKS.join(", ")}: appended ${events.length} in ${holdersByToken.size} terms; times backwards ` +
+        `${backwards.length}, by an outdated holder ${outdated.length}, leases held twice ${shared.length}`,
+    );
+    expect({ backwards, outdated, shared }).toEqual({ backwards: [], outdated: [], shared: [] });
+    // The jumps did reach the store.
+    expect(times.at(-1)! - times[0]!).toBeGreaterThan(2 * DAY_MS - 60_000);
+  },
+  60_000,
+);
+
+/** Starts a program whose wall clock follows a file, and whose timers do not: that is how a clock is set. */
+function clockFrom(file: string): readonly string[] {
+  const settings = [`FAKETIME_TIMESTAMP_FILE=${file}`, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];
+  // The command wants an offset, which would go before the file.
+  return ["faketime", "-m", "-f", "+0", "env", "-u", "FAKETIME", ...settings];
+}

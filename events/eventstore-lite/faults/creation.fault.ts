@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore } from "eventstore-lite";
+import { newEvent, take } from "../src/contract/events.ts";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { expectWhole } from "./examine.ts";
+import { appendRoundsUnder } from "./injected.ts";
+import { startProgram } from "./program.ts";
+import { lacks } from "./tools.ts";
+
+const newLogPath = temporaryLogs();
+
+const KILLS = 50;
+/** From the start of the process: the log is created some 40 to 100 ms after it. */
+const CREATION_MS_MAX = 120;
+
+/** Creating a log takes some 40 writes and 7 fsyncs (counted with strace). */
+const WRITES = 43;
+const SYNCS = 7;
+
+test(`${KILLS} times kill -9 while a log is being created: the next start finds a log, or makes it`, async () => {
+  let kept = 0;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const file = newLogPath();
+    const program = startProgram("append-keyed", { arguments: [file, "0", "0"] });
+    await Bun.sleep(Math.random() * CREATION_MS_MAX);
+    await program.kill();
+    if ((await startAnew(file)) > 0) kept += 1;
+  }
+  console.log(`kill -9 around creation ${KILLS}: bad starts 0, logs with events ${kept}`);
+}, 60_000);
+
+test.skipIf(lacks("strace"))(
+  `kill -9 at each of the ${WRITES + SYNCS} calls that create a log: the same`,
+  async () => {
+    const injections = [
+      ...Array.from({ length: WRITES }, (_, index) => `pwrite64:signal=SIGKILL:when=${index + 1}`),
+      ...Array.from({ length: SYNCS }, (_, index) => `fsync:signal=SIGKILL:when=${index + 1}`),
+    ];
+    let appended = 0;
+    for (const injection of injections) {
+      const file = newLogPath();
+      const { isInjected, ledger } = await appendRoundsUnder(injection, file);
+      expect({ injection, isInjected }).toEqual({ injection, isInjected: true });
+      appended += ledger.asked.size;
+      await startAnew(file);
+    }
+    console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
+    // All of them came before the first append, or with it.
+    expect(appended).toBeLessThan(injections.length);
+  },
+  120_000,
+);
+
+/** Opens what is there, appends, and gives how many events there were. Throws when the start is a bad one. */
+async function startAnew(file: string): Promise<number> {
+  await using store = await openSqliteStore({ file, owner: true });
+  const { position } = await store.head();
+  expect(await store.append("new", [newEvent()])).toMatchObject({ first: position + 1, version: 1 });
+  await expectWhole(store, await take(store.read()));
+  return position;
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { examine, FAULTLESS } from "./examine.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { startProgram } from "./program.ts";
+
+const newLogPath = temporaryLogs();
+
+const DESCRIPTORS_MAX = 64;
+/** An open store has fewer. */
+const LEFT_MAX = 20;
+
+test("an open store that gets no file descriptor any more appends and reads as before", async () => {
+  const file = newLogPath();
+  const { ledger, words } = await appendWithout(file, 0, "after");
+  console.log(
+    `no descriptors while running: acknowledged ${ledger.acknowledged.size}, refused ${ledger.refusals.size}`,
+  );
+  expect(words).toEqual([expect.stringMatching(/^read \d+/)]);
+  expect(ledger.unacknowledged()).toEqual([]);
+  expect(await examine(file, ledger)).toMatchObject(FAULTLESS);
+});
+
+test("a log that cannot be opened for want of file descriptors opens when there are some", async () => {
+  const outcomes = { opened: 0, refused: 0, ended: 0 };
+  for (let left = 0; left <= LEFT_MAX; left += 1) {
+    const file = newLogPath();
+    const { ledger, words, code } = await appendWithout(file, left, "before");
+    // Bun itself ends the process when it finds none for a module; that is a start that failed, and no hang.
+    if (code !== 0) outcomes.ended += 1;
+    else if (words[0]?.startsWith("refused")) outcomes.refused += 1;
+    else outcomes.opened += 1;
+    expect(await examine(file, ledger)).toMatchObject(FAULTLESS);
+  }
+  console.log(`few descriptors at the start: ${JSON.stringify(outcomes)}`);
+  expect(outcomes.refused).toBeGreaterThan(0);
+  expect(outcomes.opened).toBeGreaterThan(0);
+}, 60_000);
+
+async function appendWithout(
+  file: string,
+  left: number,
+  when: "before" | "after",
+): Promise<{ ledger: Ledger; words: string[]; code: number | null }> {
+  const ledger = createLedger();
+  const words: string[] = [];
+  const program = startProgram("append-without-descriptors", {
+    wrapper: ["sh", "-c", `ulimit -n ${DESCRIPTORS_MAX}; exec "$@" 2>&1`, "sh"],
+    arguments: [file, String(left), when],
+    onLine: (line) => (/^[?+!] /.test(line) ? ledger.take(line) : words.push(line)),
+  });
+  const { code } = await program.ended;
+  return { ledger, words, code };
+}

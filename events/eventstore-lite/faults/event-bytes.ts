@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+
+/** Where in a database file some bytes of an event are, and which of its fields they are. */
+export interface ByteRange {
+  readonly field: string;
+  readonly start: number;
+  readonly bytes: number;
+}
+
+interface Page {
+  readonly start: number;
+  readonly bytes: number;
+}
+
+// https://sqlite.org/fileformat2.html#b_tree_pages
+const LEAF_HEADER_BYTES = 8;
+const CELL_COUNT_AT = 3;
+/** A page's first byte. */
+const TABLE_LEAF = 13;
+/** A longer row goes on in other pages. */
+const BYTES_BESIDE_LOCAL_PAYLOAD = 35;
+const VARINT_BYTES_MAX = 9;
+
+/**
+ * The fields of all events in the file of a closed log, and the names of their streams and types. It walks along the
+ * cells that the pages refer to: what a page kept of rows that moved elsewhere is no part of the log.
+ */
+export function findEventBytes(file: string): ByteRange[] {
+  const bytes = readFileSync(file);
+  const db = new DatabaseSync(file, { readOnly: true });
+  const ranges = ["events", "streams", "types"].flatMap((table) => {
+    const columns = db.prepare("SELECT name FROM pragma_table_info(?)").all(table) as unknown as { name: string }[];
+    const fields = columns.map(({ name }) => (table === "events" ? name : `${table} ${name}`));
+    return leavesOf(db, table).flatMap((page) => findRows(bytes, page, fields));
+  });
+  db.close();
+  return ranges;
+}
+
+/** The entries of the indexes by which events are found; the field is the index's name. */
+export function findIndexBytes(file: string): ByteRange[] {
+  const bytes = readFileSync(file);
+  const db = new DatabaseSync(file, { readOnly: true });
+  const indexes = db.prepare(
+    "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name IN ('events', 'streams', 'types')",
+  );
+  const ranges = (indexes.all() as unknown as { name: string }[]).flatMap(({ name }) => {
+    const columns = db
+      .prepare("SELECT name FROM pragma_index_xinfo(?)")
+      .all(name)
+      .map(() => name);
+    return leavesOf(db, name).flatMap((page) => findRows(bytes, page, columns));
+  });
+  db.close();
+  return ranges;
+}
+
+function leavesOf(db: DatabaseSync, name: string): Page[] {
+  const pages = db.prepare(
+    "SELECT pgoffset AS start, pgsize AS bytes FROM dbstat WHERE name = ? AND pagetype = 'leaf'",
+  );
+  return pages.all(name) as unknown as Page[];
+}
+
+function findRows(bytes: Buffer, page: Page, fields: readonly string[]): ByteRange[] {
+  const cells = Array.from({ length: bytes.readUInt16BE(page.start + CELL_COUNT_AT) }, (_, index) => {
+    return page.start + bytes.readUInt16BE(page.start + LEAF_HEADER_BYTES + 2 * index);
+  });
+  return cells.flatMap((cell) => findFields(bytes, cell, page, fields));
+}
+
+/**
+ * A cell is the bytes of its record, the row's number (in a table, not in an index) and the record: sizes of all columns,
+ * then their contents.
+ */
+function findFields(bytes: Buffer, cell: number, page: Page, fields: readonly string[]): ByteRange[] {
+  const payload = readVarint(bytes, cell);
+  const header = bytes[page.start] === TABLE_LEAF ? readVarint(bytes, payload.end).end : payload.end;
+  if (payload.value > page.bytes - BYTES_BESIDE_LOCAL_PAYLOAD) return [];
+  const headerSize = readVarint(bytes, header);
+  let typeAt = headerSize.end;
+  let start = header + headerSize.value;
+  const ranges = fields.map((field) => {
+    const type = readVarint(bytes, typeAt);
+    const range = { field, start, bytes: contentBytes(type.value) };
+    typeAt = type.end;
+    start += range.bytes;
+    return range;
+  });
+  // The row's number is in the cell, and 0 and 1 are in their type.
+  return ranges.filter((range) => range.bytes > 0);
+}
+
+function readVarint(bytes: Buffer, at: number): { value: number; end: number } {
+  let value = 0;
+  for (let end = at; end < at + VARINT_BYTES_MAX; end += 1) {
+    const byte = bytes[end]!;
+    value = value * 128 + (byte & 0x7f);
+    if (byte < 0x80) return { value, end: end + 1 };
+  }
+  throw new Error(`no number of this size is in such a log: at ${at}`);
+}
+
+/** https://sqlite.org/fileformat2.html#record_format */
+function contentBytes(serialType: number): number {
+  if (serialType >= 12) return Math.floor((serialType - 12) / 2);
+  return [0, 1, 2, 3, 4, 6, 8, 8, 0, 0][serialType]!;
+}

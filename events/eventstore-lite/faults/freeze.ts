@@ -1,0 +1,21 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Program } from "./program.ts";
+
+/**
+ * Stops programs, and resolves once each of their threads stands still. An fsync under way is over by then: one that is
+ * cut off in the middle would answer as if it had gone well, which no real disk does.
+ */
+export async function freeze(programs: readonly Program[]): Promise<void> {
+  for (const program of programs) program.signal("SIGSTOP");
+  while (!programs.every(({ pid }) => isFrozen(pid))) await Bun.sleep(1);
+}
+
+function isFrozen(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => stateOf(`/proc/${pid}/task/${thread}/stat`) === "T");
+}
+
+/** The field after the program's name, which is in parentheses and may hold anything. */
+function stateOf(statFile: string): string | undefined {
+  const stat = readFileSync(statFile, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2)[0];
+}

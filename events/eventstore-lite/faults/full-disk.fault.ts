@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import { type EventStore, openSqliteStore, StoreFull } from "eventstore-lite";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { take } from "../src/contract/events.ts";
+import { createExt4, createTmpfs } from "./disk.ts";
+import { expectWhole } from "./examine.ts";
+import { lacks } from "./tools.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** The write-ahead log is checkpointed at 8 MB: a disk of this size gets full in the middle of it now and then. */
+const DISK_BYTES = 28 * MIB;
+const BALLASTS = 6;
+const BALLAST_BYTES = 1.5 * MIB;
+
+const CALLERS = 8;
+/** Of an event, at random: what fills the last pages is small. */
+const CHARS_MAX = 40 * KIB;
+
+/** The bar: from the moment there is room. */
+const RECOVERY_MS_MAX = 5_000;
+
+const disks = { tmpfs: createTmpfs, ext4: createExt4 };
+
+for (const [name, createDisk] of Object.entries(disks)) {
+  test.skipIf(lacks("root", "mount"))(
+    `a full ${name} refuses appends and nothing else, and each time there is room again the same store goes on`,
+    async () => {
+      using disk = createDisk(DISK_BYTES);
+      const ballasts = Array.from({ length: BALLASTS }, (_, number) => join(disk.path, `ballast-${number}`));
+      for (const ballast of ballasts) writeFileSync(ballast, Buffer.alloc(BALLAST_BYTES, 1));
+      const file = join(disk.path, "log.sqlite");
+      const acknowledged: string[] = [];
+      let recoveryMsMax = 0;
+      {
+        await using store = await openSqliteStore({ file, owner: true });
+        await appendUntilFull(store, acknowledged);
+        for (const ballast of ballasts) {
+          // Reading goes on, and finds what was acknowledged and nothing of what was refused.
+          expect((await take(store.read())).map(({ id }) => id).sort()).toEqual(acknowledged.toSorted());
+          rmSync(ballast);
+          const freedAt = performance.now();
+          await appendSome(store, acknowledged);
+          recoveryMsMax = Math.max(recoveryMsMax, performance.now() - freedAt);
+          await appendUntilFull(store, acknowledged);
+        }
+      }
+      await expectKept(file, acknowledged);
+      console.log(
+        `full ${name}, ${BALLASTS + 1} times: acknowledged ${acknowledged.length}, lost 0; ` +
+          `slowest recovery ${recoveryMsMax.toFixed(0)} ms`,
+      );
+      expect(recoveryMsMax).toBeLessThan(RECOVERY_MS_MAX);
+    },
+    120_000,
+  );
+}
+
+/** Each caller goes on until it is refused. */
+async function appendUntilFull(store: EventStore, acknowledged: string[]): Promise<void> {
+  const callers = Array.from({ length: CALLERS }, async () => {
+    for (;;) await appendSome(store, acknowledged);
+  });
+  for (const { reason } of (await Promise.allSettled(callers)) as PromiseRejectedResult[]) {
+    expect(reason).toBeInstanceOf(StoreFull);
+  }
+}
+
+async function appendSome(store: EventStore, acknowledged: string[]): Promise<void> {
+  const id = crypto.randomUUID();
+  const text = "x".repeat(Math.random() * CHARS_MAX);
+  await store.append("a", [{ id, type: "Filled", data: { text }, meta: {} }]);
+  acknowledged.push(id);
+}
+
+/** In the file as it is on disk, read by SQLite and by a store that is opened anew. */
+async function expectKept(file: string, acknowledged: readonly string[]): Promise<void> {
+  const db = new DatabaseSync(file, { readOnly: true });
+  expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+  db.close();
+  await using store = await openSqliteStore({ file, owner: true });
+  const events = await take(store.read());
+  await expectWhole(store, events);
+  expect(events.map(({ id }) => id).sort()).toEqual(acknowledged.toSorted());
+}

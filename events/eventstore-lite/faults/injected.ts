@@ -1,0 +1,39 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { startProgram } from "./program.ts";
+
+/** What a program said and did while its system calls were tampered with. */
+export interface Injected {
+  /** Whether it came as far as the call that was to fail. */
+  readonly isInjected: boolean;
+  readonly ledger: Ledger;
+  /** Its lines that are not of the ledger, such as `closed` or `refused …`. */
+  readonly words: readonly string[];
+  readonly code: number | null;
+}
+
+/**
+ * Runs programs/append-rounds.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`.
+ * A count of strace's is of one thread: the store writes to the log in a single one.
+ */
+export async function appendRoundsUnder(injection: string, file: string): Promise<Injected> {
+  const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-trace-"));
+  const trace = join(directory, "trace");
+  const calls = injection.slice(0, injection.indexOf(":"));
+  // Stops at the traced calls only, which is twice as fast; but then strace 6.1 injects no signals.
+  const speed = injection.includes("signal=") ? [] : ["--seccomp-bpf"];
+  const ledger = createLedger();
+  const words: string[] = [];
+  const program = startProgram("append-rounds", {
+    wrapper: ["strace", "-f", ...speed, "-o", trace, "-e", `trace=${calls}`, "-e", `inject=${injection}`],
+    arguments: [file],
+    onLine: (line) => (/^[?+!] /.test(line) ? ledger.take(line) : words.push(line)),
+  });
+  const { code, signal } = await program.ended;
+  // strace ends by the signal that it injected, and then without its last lines.
+  const isInjected = signal === "SIGKILL" || readFileSync(trace, "utf8").includes("INJECTED");
+  rmSync(directory, { recursive: true });
+  return { isInjected, ledger, words, code };
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { examine, FAULTLESS, retry } from "./examine.ts";
+import { createLedger } from "./ledger.ts";
+import { startProgram } from "./program.ts";
+
+const newLogPath = temporaryLogs();
+
+const KILLS = 200;
+const CHARS = "100";
+/** A kill comes this long after the first acknowledgement, at random. */
+const LIFE_MS_MAX = 120;
+
+test(`${KILLS} times kill -9 under load, unanswered appends retried by key: nothing lost, nothing doubled`, async () => {
+  const file = newLogPath();
+  const ledger = createLedger();
+  let unanswered = 0;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const retried = ledger.unacknowledged();
+    unanswered += retried.length;
+    const program = startProgram("append-keyed", {
+      arguments: [file, String(ledger.asked.size), CHARS, ...retried],
+      onLine: (line) => ledger.take(line),
+    });
+    await program.said((line) => line.startsWith("+"));
+    await Bun.sleep(Math.random() * LIFE_MS_MAX);
+    await program.kill();
+  }
+  await retry(file, ledger);
+
+  const found = await examine(file, ledger);
+  console.log(
+    `kill -9 ${KILLS}: acknowledged ${found.acknowledged}, lost ${found.lost.length}, doubled ${found.doubled.length}, ` +
+      `retried after a kill ${unanswered}`,
+  );
+  expect(found).toMatchObject(FAULTLESS);
+  expect([...ledger.refusals]).toEqual([]);
+  expect(found.acknowledged).toBeGreaterThan(KILLS);
+  // Without any, no kill would have come while appends were under way.
+  expect(unanswered).toBeGreaterThan(KILLS);
+}, 240_000);

@@ -1,0 +1,39 @@
+/** What the callers of a store were told, as the process knows that outlives the store's. */
+export interface Ledger {
+  /** Takes a line of `appendKey` (programs/keyed.ts); leaves others alone. */
+  take(line: string): void;
+  /** Every key of which an append was asked for. */
+  readonly asked: ReadonlySet<string>;
+  readonly acknowledged: ReadonlyMap<string, { readonly first: number; readonly last: number }>;
+  /** Names of the errors that appends were refused with. */
+  readonly refusals: ReadonlySet<string>;
+  /** Acknowledgements that came after one append was in doubt: there must be none. */
+  readonly acknowledgedAfterDoubt: number;
+  /** Asked for and not acknowledged: in doubt, refused or never answered. */
+  unacknowledged(): string[];
+}
+
+export function createLedger(): Ledger {
+  const asked = new Set<string>();
+  const acknowledged = new Map<string, { first: number; last: number }>();
+  const refusals = new Set<string>();
+  let acknowledgedAfterDoubt = 0;
+
+  return {
+    asked,
+    acknowledged,
+    refusals,
+    get acknowledgedAfterDoubt() {
+      return acknowledgedAfterDoubt;
+    },
+    unacknowledged: () => [...asked].filter((key) => !acknowledged.has(key)),
+    take(line) {
+      const [sign, key = "", ...rest] = line.split(" ");
+      if (sign === "?") asked.add(key);
+      if (sign === "!") refusals.add(rest[0] ?? "");
+      if (sign !== "+") return;
+      acknowledged.set(key, { first: Number(rest[0]), last: Number(rest[1]) });
+      if (refusals.has("AppendInDoubt")) acknowledgedAfterDoubt += 1;
+    },
+  };
+}

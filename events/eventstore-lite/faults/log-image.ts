@@ -1,0 +1,51 @@
+import type { EventStore } from "eventstore-lite";
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { run } from "./tools.ts";
+
+/** The files of a log: the database, its write-ahead log and the index to that one. */
+const SUFFIXES = ["", "-wal", "-shm"];
+
+/** So many that the index by stream has several pages, which are not all written to at the same time. */
+const STREAMS = 600;
+const TYPES = 20;
+
+/** Appends that share a transaction. */
+const CALLERS = 25;
+
+/** Appends single events to streams at random; `chars` of data each. */
+export async function appendAnywhere(store: EventStore, count: number, chars: number): Promise<void> {
+  const text = "x".repeat(chars);
+  const append = () => {
+    const type = `Type${Math.floor(Math.random() * TYPES)}`;
+    const event = { id: crypto.randomUUID(), type, data: { text }, meta: {} };
+    return store.append(`stream${Math.floor(Math.random() * STREAMS)}`, [event]);
+  };
+  for (let done = 0; done < count; done += CALLERS) {
+    await Promise.all(Array.from({ length: Math.min(CALLERS, count - done) }, append));
+  }
+}
+
+/**
+ * The files of a log as they are on disk now, as if its process had been killed at this moment. Made by a process of its
+ * own: opening the files in this one would drop the locks of a store that is open here. Returns the image's path.
+ */
+export function imageOf(file: string, name: string): string {
+  const image = newImagePath(file, name);
+  for (const suffix of SUFFIXES) if (existsSync(file + suffix)) run("cp", file + suffix, image + suffix);
+  return image;
+}
+
+/** A copy of an image, to be damaged, in the place of the one before. Returns its path. */
+export function copyOf(image: string): string {
+  const copy = newImagePath(image, "copy");
+  for (const suffix of SUFFIXES) if (existsSync(image + suffix)) copyFileSync(image + suffix, copy + suffix);
+  return copy;
+}
+
+function newImagePath(file: string, name: string): string {
+  const directory = join(dirname(file), name);
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory);
+  return join(directory, "log.sqlite");
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { type EventStore, openSqliteStore } from "eventstore-lite";
+import { statSync } from "node:fs";
+import { newEvents, take } from "../src/contract/events.ts";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { lacks } from "./tools.ts";
+
+const newLogPath = temporaryLogs();
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** What the write-ahead log is cut back to (src/sqlite/settings.ts). */
+const WAL_BYTES_KEPT = 64 * MIB;
+/** Without a reader in the way: a checkpoint comes at 8 MB, and the batch that causes it is written whole. */
+const WAL_BYTES_IN_PASSING = 24 * MIB;
+
+const EVENT_CHARS = 64 * KIB;
+const BATCH = 16;
+const WRITTEN_BYTES = 160 * MIB;
+
+test.skipIf(lacks("sqlite3"))(
+  "an outside reader that holds its transaction lets the write-ahead log grow; once it ends it is bounded again",
+  async () => {
+    const file = newLogPath();
+    await using store = await openSqliteStore({ file, owner: true });
+    await store.append("a", newEvents(1));
+    const reader = Bun.spawn(["sqlite3", file], { stdio: ["pipe", "pipe", "inherit"] });
+    await reader.stdin.write("BEGIN; SELECT 'events ' || count(*) FROM events;\n");
+    await reader.stdin.flush();
+    const lines = reader.stdout.getReader();
+    await lines.read();
+
+    const appends = await appendMuch(store);
+    const grown = walBytes(file);
+    await reader.stdin.write("COMMIT; SELECT 'done';\n");
+    await reader.stdin.end();
+    expect(await reader.exited).toBe(0);
+    // The first append checkpoints; the next one starts the file anew, and cuts it.
+    for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
+    const bounded = walBytes(file);
+    console.log(
+      `outside reader: appends refused 0 of ${appends}, WAL ${mib(grown)} MiB while it read, ${mib(bounded)} after`,
+    );
+    expect(grown).toBeGreaterThan(WRITTEN_BYTES);
+    expect(bounded).toBeLessThanOrEqual(WAL_BYTES_KEPT);
+    expect(await store.verify()).toMatchObject({ ok: true });
+  },
+  120_000,
+);
+
+test("a reader and a subscriber of the store that stand still do not let the write-ahead log grow", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, owner: true });
+  await store.append("a", newEvents(2_000));
+  const { signal } = new AbortController();
+  const standing = [store.read(), store.subscribe({ from: 1, signal })].map((events) => events[Symbol.asyncIterator]());
+  for (const events of standing) expect(await events.next()).toMatchObject({ value: { position: 1 } });
+
+  const appends = await appendMuch(store);
+  const bytes = walBytes(file);
+  console.log(
+    `paused reader and subscriber: WAL ${mib(bytes)} MiB after ${appends} appends of ${mib(WRITTEN_BYTES)} MiB`,
+  );
+  expect(bytes).toBeLessThan(WAL_BYTES_IN_PASSING);
+  for (const events of standing) {
+    expect(await events.next()).toMatchObject({ value: { position: 2 } });
+    await events.return?.();
+  }
+  // A reading has what the log held when it began: it is not longer for having been slow.
+  expect(await take(store.read({ stream: "a" }))).toHaveLength(2_000);
+}, 120_000);
+
+/** Appends {@link WRITTEN_BYTES} in all; gives the number of appends, none of which may be refused. */
+async function appendMuch(store: EventStore): Promise<number> {
+  const text = "x".repeat(EVENT_CHARS);
+  const appends = Math.ceil(WRITTEN_BYTES / EVENT_CHARS);
+  for (let count = 0; count < appends; count += BATCH) {
+    const batch = Array.from({ length: BATCH }, () =>
+      store.append("b", [{ id: crypto.randomUUID(), type: "Large", data: text, meta: {} }]),
+    );
+    await Promise.all(batch);
+  }
+  return appends;
+}
+
+function walBytes(file: string): number {
+  return statSync(`${file}-wal`).size;
+}
+
+function mib(bytes: number): string {
+  return (bytes / MIB).toFixed(1);
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { openSqliteStore, StoreOwned } from "eventstore-lite";
+import { dirname, join } from "node:path";
+import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { temporaryLogs } from "../test/temporary-logs.ts";
+import { examine, FAULTLESS } from "./examine.ts";
+import { createLedger } from "./ledger.ts";
+import { type Program, startProgram } from "./program.ts";
+
+const newLogPath = temporaryLogs();
+
+const RIVALS = 20;
+const ROUNDS = 5;
+
+const STOPPED_MS = 3_000;
+
+test(`${RIVALS} owners started at once: one wins, and after its kill -9 one wins again`, async () => {
+  const file = newLogPath();
+  const winners: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const rivals = Array.from({ length: RIVALS }, () => startProgram("own", { arguments: [file] }));
+    const verdicts = await Promise.all(rivals.map((rival) => rival.said(() => true)));
+    winners.push(verdicts.filter((verdict) => verdict === "won").length);
+    expect(verdicts.filter((verdict) => verdict === "StoreOwned")).toHaveLength(RIVALS - 1);
+    await Promise.all(rivals.map((rival) => rival.kill()));
+  }
+  console.log(`${RIVALS} owners at once, ${ROUNDS} times: winners ${winners.join(", ")}`);
+  expect(winners).toEqual(Array.from({ length: ROUNDS }, () => 1));
+}, 120_000);
+
+test("an owner that refers to its store no more stays the owner through every garbage collection", async () => {
+  const file = newLogPath();
+  const owner = startProgram("own", { arguments: [file] });
+  await owner.said((line) => line === "won");
+  owner.tell("collect");
+  await owner.said((line) => line === "collected");
+  expect(await rivalVerdict(file)).toBe("StoreOwned");
+  await owner.kill();
+  // Who kept the rivals out was this process and nothing else.
+  expect(await rivalVerdict(file)).toBe("won");
+});
+
+test("whatever the owner's process does with its log by the store's own means, it stays the owner", async () => {
+  const file = newLogPath();
+  await using store = await openSqliteStore({ file, owner: true });
+  await store.append("a", [newEvent()]);
+
+  expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreOwned);
+  expect(await rivalVerdict(file)).toBe("StoreOwned");
+  {
+    await using beside = await openSqliteStore({ file });
+    await beside.append("a", [newEvent()]);
+  }
+  expect(await rivalVerdict(file)).toBe("StoreOwned");
+  await store.backup(join(dirname(file), "copy.sqlite"));
+  await store.verify();
+  await take(store.read());
+  expect(await rivalVerdict(file)).toBe("StoreOwned");
+});
+
+test("a stopped owner stays the owner, and goes on when it is continued", async () => {
+  const file = newLogPath();
+  const ledger = createLedger();
+  const owner = startProgram("append-keyed", {
+    arguments: [file, "0", "100"],
+    onLine: (line) => ledger.take(line),
+  });
+  await owner.said((line) => line.startsWith("+"));
+  owner.signal("SIGSTOP");
+  const until = performance.now() + STOPPED_MS;
+  let refused = 0;
+  while (performance.now() < until) {
+    expect(await rivalVerdict(file)).toBe("StoreOwned");
+    refused += 1;
+  }
+  owner.signal("SIGCONT");
+  const before = ledger.acknowledged.size;
+  await owner.said((line) => line.startsWith("+") && ledger.acknowledged.size > before + 1_000);
+  await owner.kill();
+
+  const found = await examine(file, ledger);
+  console.log(`stopped for ${STOPPED_MS} ms: rivals refused ${refused}, lost ${found.lost.length}`);
+  expect(found).toMatchObject(FAULTLESS);
+  expect([...ledger.refusals]).toEqual([]);
+}, 60_000);
+
+/** What another process is told that wants to own the log now. */
+async function rivalVerdict(file: string): Promise<string> {
+  const rival: Program = startProgram("own", { arguments: [file] });
+  const verdict = await rival.said(() => true);
+  await rival.kill();
+  return verdict;
+}

@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createExt4, type Disk } from "./disk.ts";
+import { examine, FAULTLESS, retry } from "./examine.ts";
+import { freeze } from "./freeze.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { type Program, startProgram } from "./program.ts";
+import { RECORD_BYTES } from "./programs/record.ts";
+import { lacks, run } from "./tools.ts";
+
+const MIB = 1024 * 1024;
+const DISK_BYTES = 512 * MIB;
+
+const CUTS = 100;
+/** A log goes through several cuts, so that recovered ones are cut again; then a new one begins. */
+const CUTS_PER_LOG = 10;
+/** Of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one. */
+const CHARS = "12000";
+/** A cut comes this long after everybody's first acknowledgement, at random. */
+const LOAD_MS_MAX = 250;
+
+test.skipIf(lacks("root", "mount", "xfs_io"))(
+  `${CUTS} power cuts: nothing acknowledged is lost, and with synchronous=NORMAL something is`,
+  async () => {
+    using disk = createExt4(DISK_BYTES);
+    const total = { acknowledged: 0, lost: 0, raw: 0, rawLost: 0, weak: 0, weakLost: 0 };
+    for (let first = 0; first < CUTS; first += CUTS_PER_LOG) {
+      const log = join(disk.path, `log-${first}.sqlite`);
+      const ledger = createLedger();
+      for (let cut = 0; cut < CUTS_PER_LOG; cut += 1) {
+        const { raw, weak } = await loadAndCut(disk, log, ledger);
+        total.raw += raw.said;
+        total.rawLost += Math.max(0, raw.said - raw.kept);
+        total.weak += weak.said;
+        total.weakLost += Math.max(0, weak.said - weak.kept);
+        expect(await examine(log, ledger)).toMatchObject(FAULTLESS);
+      }
+      await retry(log, ledger);
+      const found = await examine(log, ledger);
+      expect(found).toMatchObject(FAULTLESS);
+      total.acknowledged += found.acknowledged;
+      total.lost += found.lost.length;
+      rmSync(log);
+    }
+    console.log(
+      `power cuts ${CUTS}: acknowledged ${total.acknowledged}, lost ${total.lost}; ` +
+        `control (pwrite and fsync) ${total.raw}, lost ${total.rawLost}; ` +
+        `synchronous=NORMAL ${total.weak}, lost ${total.weakLost}`,
+    );
+    expect(total.rawLost).toBe(0);
+    expect(total.weakLost).toBeGreaterThan(0);
+    expect(total.acknowledged).toBeGreaterThan(CUTS);
+  },
+  480_000,
+);
+
+/** One program's numbered records: how many it said were durable, and how many there are. */
+interface Count {
+  readonly said: number;
+  readonly kept: number;
+}
+
+/** The store, the control and the weakened database write side by side until the power is gone; then it comes back. */
+async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ raw: Count; weak: Count }> {
+  const rawFile = join(disk.path, "raw");
+  const weakFile = join(disk.path, "weak.sqlite");
+  for (const file of [rawFile, weakFile, `${weakFile}-wal`, `${weakFile}-shm`]) rmSync(file, { force: true });
+  let [rawSaid, weakSaid] = [0, 0];
+  const args = [log, String(ledger.asked.size), CHARS, ...ledger.unacknowledged()];
+  const programs: readonly Program[] = [
+    startProgram("append-keyed", { arguments: args, onLine: (line) => ledger.take(line) }),
+    startProgram("write-raw", { arguments: [rawFile], onLine: (line) => (rawSaid = Number(line)) }),
+    startProgram("write-weak", { arguments: [weakFile], onLine: (line) => (weakSaid = Number(line)) }),
+  ];
+  await Promise.all(programs.map((program) => program.said((line) => !line.startsWith("?"))));
+  await Bun.sleep(Math.random() * LOAD_MS_MAX);
+
+  await freeze(programs);
+  run("xfs_io", "-x", "-c", "shutdown", disk.path);
+  await Promise.all(programs.map((program) => program.kill()));
+  disk.unmount();
+  disk.mount();
+  return {
+    raw: { said: rawSaid, kept: countRecords(rawFile) },
+    weak: { said: weakSaid, kept: countRows(weakFile) },
+  };
+}
+
+/** Records that are whole, from the first on. */
+function countRecords(file: string): number {
+  const bytes = readFileSync(file, "latin1");
+  let count = 0;
+  while (bytes.slice(count * RECORD_BYTES, (count + 1) * RECORD_BYTES).trim() === String(count + 1)) count += 1;
+  return count;
+}
+
+/** Rows of the weakened database; none when not even its tables are there. */
+function countRows(file: string): number {
+  const db = new DatabaseSync(file);
+  try {
+    const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'snapshots'").get();
+    return isThere ? Number(db.prepare("SELECT count(*) AS rows FROM snapshots").get()?.["rows"]) : 0;
+  } finally {
+    db.close();
+  }
+}

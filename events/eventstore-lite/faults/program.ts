@@ -1,0 +1,94 @@
+import { fileURLToPath } from "node:url";
+
+export interface Program {
+  readonly pid: number;
+  /** The whole group: what wraps the program dies with it. */
+  signal(name: NodeJS.Signals): void;
+  /** Writes a line to its input. */
+  tell(line: string): void;
+  /** Resolves once a line was said for which `matches` holds; rejects when the program ends without. */
+  said(matches: (line: string) => boolean): Promise<string>;
+  /** Kills it, and resolves as `ended`. */
+  kill(): Promise<void>;
+  /** Resolves when it is gone and all that it said was taken. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: number | NodeJS.Signals | null }>;
+}
+
+export interface ProgramOptions {
+  readonly arguments: readonly string[];
+  /** A command that takes the program's command as its last arguments. */
+  readonly wrapper?: readonly string[];
+  readonly onLine?: (line: string) => void;
+}
+
+/** A program that says nothing more for this long hangs; the slowest start takes a second on a busy machine. */
+const SILENCE_MS_MAX = 30_000;
+
+/** Starts one of the programs in ./programs; it ends with this process at the latest, when nobody hears it any more. */
+export function startProgram(name: string, { arguments: args, wrapper = [], onLine }: ProgramOptions): Program {
+  const path = fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url));
+  const child = Bun.spawn([...wrapper, process.execPath, path, ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+    detached: true,
+  });
+  const signal = (name: NodeJS.Signals) => {
+    // Also when its leader has ended and another of its group has not; none left is what a kill wants.
+    try {
+      process.kill(-child.pid, name);
+    } catch {}
+  };
+  const lines: string[] = [];
+  const waiting = new Set<() => void>();
+  let isOver = false;
+
+  async function takeLines(): Promise<void> {
+    let rest = "";
+    const silence = setTimeout(() => signal("SIGKILL"), SILENCE_MS_MAX);
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+      silence.refresh();
+      const parts = (rest + chunk).split("\n");
+      rest = parts.pop() ?? "";
+      for (const line of parts) {
+        lines.push(line);
+        onLine?.(line);
+      }
+      for (const look of waiting) look();
+    }
+    clearTimeout(silence);
+    isOver = true;
+    for (const look of waiting) look();
+  }
+
+  const taken = takeLines();
+  const ended = Promise.all([taken, child.exited]).then(() => ({ code: child.exitCode, signal: child.signalCode }));
+  return {
+    pid: child.pid,
+    ended,
+    signal,
+    tell(line) {
+      void child.stdin.write(`${line}\n`);
+      void child.stdin.flush();
+    },
+    async kill() {
+      signal("SIGKILL");
+      await ended;
+    },
+    said: (matches) =>
+      new Promise((resolve, reject) => {
+        let seen = 0;
+        const look = () => {
+          for (; seen < lines.length; seen += 1) {
+            const line = lines[seen]!;
+            if (!matches(line)) continue;
+            waiting.delete(look);
+            return resolve(line);
+          }
+          if (!isOver) return;
+          waiting.delete(look);
+          reject(new Error(`${name} ended, and its last words were: ${lines.slice(-5).join(" | ")}`));
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}

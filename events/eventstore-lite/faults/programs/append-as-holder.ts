@@ -1,0 +1,31 @@
+// Contends for a lease on the log named by its first argument as the holder named by the second, without end. While it
+// holds the lease it appends some events fenced by it, says the position of each, and then hands it on.
+import { LeaseLost, openSqliteStore } from "eventstore-lite";
+import { say } from "./say.ts";
+
+const TTL_MS = 500;
+const APPENDS_PER_TERM = 20;
+/** Between two tries. */
+const PAUSE_MS = 2;
+
+const [file = "", holder = ""] = process.argv.slice(2);
+const store = await openSqliteStore({ file });
+
+async function appendOnce(token: number): Promise<void> {
+  const event = { id: crypto.randomUUID(), type: "Held", data: { holder, token }, meta: {} };
+  const { last } = await store.append("run", [event], { fence: { lease: "run", token } });
+  say("+", last);
+}
+
+for (;;) {
+  await Bun.sleep(PAUSE_MS);
+  const lease = await store.leases.acquire("run", { holder, ttlMs: TTL_MS });
+  if (!lease) continue;
+  try {
+    for (let count = 0; count < APPENDS_PER_TERM; count += 1) await appendOnce(lease.token);
+    await store.leases.release(lease);
+  } catch (error) {
+    if (!(error instanceof LeaseLost)) throw error;
+    say("lost", lease.token);
+  }
+}

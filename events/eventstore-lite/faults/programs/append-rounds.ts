@@ -1,0 +1,40 @@
+// Appends a fixed number of keyed appends to the log named by its argument while something is done to its system calls,
+// and says what came of each. A refusal for want of space is tried again, any other is final.
+import { openSqliteStore, StoreFull } from "eventstore-lite";
+import { appendKey, keyOf } from "./keyed.ts";
+import { say } from "./say.ts";
+
+const ROUNDS = 8;
+/** Appends of a round share a transaction. */
+const CALLERS = 4;
+const TRIES_MAX = 5;
+
+const [file = ""] = process.argv.slice(2);
+const store = await openSqliteStore({ file, owner: true }).catch((error: Error) => {
+  say("refused", error.name, error.message);
+  process.exit(0);
+});
+
+let isInDoubt = false;
+
+async function appendWhenThereIsRoom(key: string): Promise<void> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    try {
+      return await appendKey(store, key);
+    } catch (error) {
+      isInDoubt ||= (error as Error).name === "AppendInDoubt";
+      if (!(error instanceof StoreFull)) return;
+    }
+  }
+}
+
+for (let round = 0; round < ROUNDS; round += 1) {
+  const keys = Array.from({ length: CALLERS }, (_, caller) => keyOf(round * CALLERS + caller));
+  await Promise.all(keys.map(appendWhenThereIsRoom));
+}
+if (isInDoubt) {
+  await appendWhenThereIsRoom(keyOf(ROUNDS * CALLERS));
+  say("failed", (await store.failed).name);
+}
+await store[Symbol.asyncDispose]();
+say("closed");

@@ -1,0 +1,36 @@
+// Appends to the log named by its first argument while all file descriptors but as many as the second one says are used
+// up: from before the log is opened, or only after (third argument: `before` or `after`). Says what came of it.
+import { openSqliteStore } from "eventstore-lite";
+import { closeSync, openSync } from "node:fs";
+import { appendKey, keyOf } from "./keyed.ts";
+import { say } from "./say.ts";
+
+const APPENDS = 50;
+
+const [file = "", left = "0", when = ""] = process.argv.slice(2);
+
+function takeDescriptors(): void {
+  const taken: number[] = [];
+  for (;;) {
+    try {
+      taken.push(openSync("/dev/null", "r"));
+    } catch {
+      break;
+    }
+  }
+  for (const descriptor of taken.slice(0, Number(left))) closeSync(descriptor);
+}
+
+if (when === "before") takeDescriptors();
+try {
+  await using store = await openSqliteStore({ file, owner: true });
+  // The connection for reading opens its files with the first thing read.
+  await store.head();
+  if (when === "after") takeDescriptors();
+  for (let number = 0; number < APPENDS; number += 1) await appendKey(store, keyOf(number));
+  let read = 0;
+  for await (const _event of store.read()) read += 1;
+  say("read", read);
+} catch (error) {
+  say("refused", (error as Error).name, (error as Error).message);
+}

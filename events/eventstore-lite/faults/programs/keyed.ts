@@ -1,0 +1,45 @@
+import type { EventStore, NewEvent } from "eventstore-lite";
+import { say } from "./say.ts";
+
+const STREAMS = 7;
+const EVENTS_MAX = 3;
+
+/** The number-th key of a test, whose events have about `chars` characters of data each. */
+export function keyOf(number: number, chars = 0): string {
+  return `k${number}x${chars}`;
+}
+
+/** The stream that a key's events belong to. */
+export function streamOf(key: string): string {
+  return `s${numberOf(key) % STREAMS}`;
+}
+
+/** The events that belong to a key: one to three, so that an append torn in two would show. */
+export function eventsOf(key: string): NewEvent[] {
+  const count = 1 + (numberOf(key) % EVENTS_MAX);
+  return Array.from({ length: count }, (_, index) => ({
+    id: `${key}.${index}`,
+    type: `Appended${index}`,
+    data: { key, index, count, text: "x".repeat(Number(key.split("x")[1])) },
+    meta: {},
+  }));
+}
+
+function numberOf(key: string): number {
+  return Number.parseInt(key.slice(1), 10);
+}
+
+/**
+ * Appends a key's events and says what comes of it, for the ledger of the process that started this one:
+ * `? key` before, `+ key first last` once it is acknowledged, `! key Error` when it is refused.
+ */
+export async function appendKey(store: EventStore, key: string): Promise<void> {
+  say("?", key);
+  try {
+    const { first, last } = await store.append(streamOf(key), eventsOf(key), { key });
+    say("+", key, first, last);
+  } catch (error) {
+    say("!", key, (error as Error).name);
+    throw error;
+  }
+}

@@ -1,0 +1,2 @@
+/** Bytes of one numbered record of write-raw.ts. */
+export const RECORD_BYTES = 64;

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What a fault test needs beside Bun. */
+type Need = "root" | "strace" | "mount" | "xfs_io" | "faketime" | "sqlite3" | "memory cgroup";
+
+/** Tries the thing itself: in a container a program may be there and yet not be allowed its work. */
+const checks: Record<Need, () => boolean> = {
+  root: () => process.getuid?.() === 0,
+  strace: () => succeeds("strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync", "true"),
+  mount: canMount,
+  xfs_io: () => succeeds("xfs_io", "-V"),
+  faketime: () => succeeds("faketime", "-f", "+1d", "true"),
+  sqlite3: () => succeeds("sqlite3", "--version"),
+  "memory cgroup": () => memoryGroupPath() !== undefined,
+};
+
+const known = new Map<Need, boolean>();
+
+/** For `test.skipIf`: a fault that cannot be made here is skipped, and counted as skipped. */
+export function lacks(...needs: Need[]): boolean {
+  return needs.some((need) => {
+    if (!known.has(need)) known.set(need, checks[need]());
+    return known.get(need) === false;
+  });
+}
+
+function succeeds(...command: [string, ...string[]]): boolean {
+  return Bun.which(command[0]) !== null && Bun.spawnSync(command).success;
+}
+
+/** Runs a program to its end. Throws with what it wrote to stderr when it fails. */
+export function run(...command: string[]): string {
+  const { success, stdout, stderr } = Bun.spawnSync(command);
+  if (!success) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
+  return stdout.toString();
+}
+
+function canMount(): boolean {
+  const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-probe-"));
+  const [image, mountPoint] = [join(directory, "image"), join(directory, "mnt")];
+  const script = `truncate -s 8M ${image} && mkfs.ext4 -q ${image} && mkdir ${mountPoint} &&
+    mount -o loop ${image} ${mountPoint} && umount ${mountPoint}`;
+  const can = succeeds("sh", "-c", script);
+  rmSync(directory, { recursive: true, force: true });
+  return can;
+}
+
+/** Where this process may make memory groups (cgroup version 1, or 2 with the controller handed down). */
+export function memoryGroupPath(): string | undefined {
+  const script = `
+    group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+    path=/sys/fs/cgroup/memory$group; limit=memory.limit_in_bytes
+    [ -d "$path" ] && [ -n "$group" ] || { path=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup); limit=memory.max; }
+    probe="$path/eventstore-lite-probe-$$"
+    mkdir "$probe" 2>/dev/null || exit 1
+    [ -w "$probe/$limit" ]; able=$?
+    rmdir "$probe"; [ $able = 0 ] && echo "$path"`;
+  const { success, stdout } = Bun.spawnSync(["sh", "-c", script]);
+  return success ? stdout.toString().trim() : undefined;
+}

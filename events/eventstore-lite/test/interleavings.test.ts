@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import { type EventStore, LeaseLost, openSqliteStore, VersionConflict } from "eventstore-lite";
+import fc from "fast-check";
+import { newEvents, take } from "../src/contract/events.ts";
+import { createModel, type Step } from "./model.ts";
+import { temporaryLogs } from "./temporary-logs.ts";
+
+const newLogPath = temporaryLogs();
+
+const CASES = 1_000;
+const STEPS_MAX = 25;
+
+const name = fc.constantFrom("a", "b");
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("append"),
+      stream: name,
+      expected: fc.oneof(fc.constantFrom("any", "none", "exists"), fc.nat({ max: 6 })),
+      count: fc.integer({ min: 1, max: 3 }),
+      key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
+      // Of any term that there was, or will be.
+      token: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 2 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("acquire"), holder: name, steal: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("release"), token: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("pass"), ms: fc.integer({ min: -700, max: 1_500 }) }) },
+);
+const plan = fc.array(fc.record({ step, waits: fc.boolean() }), { maxLength: STEPS_MAX });
+
+const TTL_MS = 1_000;
+
+test(`${CASES} random interleavings of appends, keys, leases and fences are answered as a log in memory answers them`, async () => {
+  let nowMs = 10_000_000;
+  await using store = await openSqliteStore({ file: newLogPath(), clock: () => nowMs });
+  let cases = 0;
+  await fc.assert(
+    fc.asyncProperty(plan, async (steps) => {
+      // All cases share one log, each with names of its own.
+      const scope = `${(cases += 1)}`;
+      const { position } = await store.head();
+      const model = createModel(position, TTL_MS);
+      const answers: Promise<unknown>[] = [];
+      const expected: unknown[] = [];
+      for (const { step, waits } of steps) {
+        if (step.kind === "pass") {
+          // What waits to be sent takes the time of its sending.
+          await Promise.all(answers);
+          nowMs += step.ms;
+          continue;
+        }
+        expected.push(model.answer(step, nowMs));
+        answers.push(perform(store, scope, step));
+        if (waits) await answers.at(-1);
+      }
+      expect(await Promise.all(answers)).toEqual(expected);
+      expect((await store.head()).position).toBe(model.head());
+    }),
+    { numRuns: CASES },
+  );
+  const events = await take(store.read());
+  expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
+  expect(cases).toBeGreaterThanOrEqual(CASES);
+  expect(events.length).toBeGreaterThan(CASES);
+}, 120_000);
+
+/** Does the step with names of this case, and gives what the model gives for it. */
+async function perform(store: EventStore, scope: string, step: Exclude<Step, { kind: "pass" }>): Promise<unknown> {
+  const lease = `${scope}-run`;
+  if (step.kind === "acquire") {
+    const { holder, steal } = step;
+    return (await store.leases.acquire(lease, { holder, ttlMs: TTL_MS, steal }))?.token;
+  }
+  if (step.kind === "release") {
+    await store.leases.release({ name: lease, holder: "", token: step.token, expiresAt: new Date(0) });
+    return "released";
+  }
+  const { stream, expected, count, key, token } = step;
+  const options = {
+    expected,
+    ...(key !== undefined && { key: `${scope}-${key}` }),
+    ...(token !== undefined && { fence: { lease, token } }),
+  };
+  return store.append(`${scope}-${stream}`, newEvents(count), options).catch(refusalOf);
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof VersionConflict) return { actual: error.actual };
+  if (error instanceof LeaseLost) return "lease lost";
+  throw error;
+}
