@@ -43,12 +43,7 @@ export function admission(deps: AdmissionDeps) {
         checkRoute(request);
         canonicalize(request.headers);
       })
-      .onParse({ as: "global" }, ({ request }) =>
-        // Told only once the caller is known.
-        (ROUTES.get(pathOf(request.url))?.form ? readForm(request) : readJson(request)).catch((fault: unknown) =>
-          fault instanceof Problem ? fault : Promise.reject(fault),
-        ),
-      )
+      .onParse({ as: "global" }, ({ request }) => readBody(request))
       // The header alone counts: with an empty name the plugin finds no token in a query.
       .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
       .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
@@ -66,6 +61,16 @@ export function admission(deps: AdmissionDeps) {
         };
       })
   );
+}
+
+/** The body; a problem with it is a value here, to be told only once the caller is known. */
+async function readBody(request: Request): Promise<unknown> {
+  try {
+    return ROUTES.get(pathOf(request.url))?.form ? await readForm(request) : await readJson(request);
+  } catch (fault) {
+    if (fault instanceof Problem) return fault;
+    throw fault;
+  }
 }
 
 /** Nearly all requests name the same host: the last good one needs no second look. */

@@ -69,14 +69,13 @@ export function createApi(deps: ApiDeps) {
       return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", cause, key);
     },
 
-    async track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
+    track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
       const bot = isBot(body.user_agent);
-      const channels = bot && !deps.dispatchBots ? [] : [...delivery.configured];
-      const fact: Fact = { type: "LinkClicked", data: { ...body, bot, channels } };
-      const { ids } = await intake.watch(
-        appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code)),
-      );
-      return json(202, { id: ids[0] });
+      const channels = bot && !deps.dispatchBots ? [] : delivery.configured;
+      const fact: Fact = { type: "LinkClicked", data: { ...body, bot, channels: [...channels] } };
+      return intake
+        .watch(appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code)))
+        .then(({ ids }) => json(202, { id: ids[0] }));
     },
 
     async test(cause: Cause, key: string | undefined): Promise<Answer> {

@@ -41,14 +41,17 @@ export function createApp(deps: AppDeps) {
   const api = createApi(deps.api);
   const console = createConsole(deps.console);
 
-  const once = async (
+  const once = (
     { request, body, cause, set }: Keyable,
     perform: (key: string | undefined) => Promise<Answer>,
   ): Promise<string> => {
     const header = request.headers.get("idempotency-key");
     // Only a key is worth the way through the log of answers.
-    if (header === null) return send(set, await perform(undefined));
-    return send(set, await deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform));
+    const answer =
+      header === null
+        ? perform(undefined)
+        : deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform);
+    return answer.then((given) => send(set, given));
   };
 
   return (

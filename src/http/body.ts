@@ -14,8 +14,9 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)
  * Reads a JSON body of at most {@link BODY_BYTES_MAX} bytes; an absent or empty one is `{}`.
  * Throws the problem 413, 415 or 400.
  */
-export function readJson(request: Request): Promise<unknown> {
-  return readBytes(request).then((bytes) => (bytes.length === 0 ? {} : parse(textOf(request, bytes, JSON_TYPE))));
+export async function readJson(request: Request): Promise<unknown> {
+  const bytes = await readBytes(request);
+  return bytes.length === 0 ? {} : parse(textOf(request, bytes, JSON_TYPE));
 }
 
 /** Reads what a page's form posts, under the same limits. */
@@ -24,17 +25,18 @@ export async function readForm(request: Request): Promise<Record<string, string>
   return Object.fromEntries(new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE)));
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
-  const { headers, body } = request;
-  const length = headers.get("content-length");
-  if (length === null) return body === null ? new Uint8Array() : readCounted(body);
+function readBytes(request: Request): Promise<Uint8Array> {
+  const length = request.headers.get("content-length");
+  // Not looked at before: only to ask for the body makes a stream of it.
+  if (length === null) return readCounted(request.body);
   if (Number(length) > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
   // With a length the whole is known to fit.
   return request.bytes();
 }
 
 /** Without a length the bytes are counted as they come. */
-async function readCounted(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {

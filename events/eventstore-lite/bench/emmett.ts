@@ -50,6 +50,8 @@ const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
 // Its fastest durable setting: one connection that stays open (its default opens one for each append), and no look at
 // the schema after the first.
 const connection = emmett.sqliteConnection({ fileName });
+// It asks for WAL by itself, but does not wait for it.
+await connection.command("PRAGMA journal_mode = WAL");
 await connection.command("PRAGMA synchronous = FULL");
 await expectPragma("synchronous", 2);
 await expectPragma("journal_mode", "wal");

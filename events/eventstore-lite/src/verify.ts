@@ -4,7 +4,7 @@ import { readHead } from "./read/head.ts";
 import { nextTurn } from "./read/next-turn.ts";
 import { openReader } from "./sqlite/connections.ts";
 import type { Verification } from "./store.ts";
-import { checkRange } from "./verify/check.ts";
+import { createCheckRange } from "./verify/check.ts";
 import { checkInThreads, RANGE_EVENTS } from "./verify/crew.ts";
 import type { Fault, Range } from "./verify/range.ts";
 
@@ -69,7 +69,7 @@ async function checkHere(
 ): Promise<Fault | undefined> {
   const db = openReader(file);
   try {
-    const chunks = checkRange(db, range);
+    const chunks = createCheckRange(db)(range);
     for (;;) {
       const { done, value } = chunks.next();
       if (done === true) return value;

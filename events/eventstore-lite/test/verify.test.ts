@@ -101,6 +101,19 @@ describe("a log that is checked in several threads", () => {
   }
 
   test(
+    "an event at the end of a range that cannot be read is named, and not the one that builds on it",
+    async () => {
+      await using store = await openAfter((file) =>
+        tamper(file, `UPDATE events SET time = 9223372036854775807 WHERE position = ${RANGE_EVENTS}`),
+      );
+      const fault = { position: RANGE_EVENTS, reason: expect.stringContaining("cannot be read") };
+      expect(await store.verify()).toMatchObject({ ok: false, checked: RANGE_EVENTS - 1, fault });
+      expect(await store.verify({ from: first })).toMatchObject({ ok: false, checked: 0, fault: { position: first } });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "of several faults the first is named",
     async () => {
       await using store = await openAfter((file) =>

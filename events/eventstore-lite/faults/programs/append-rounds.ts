@@ -5,7 +5,7 @@ import { appendKey, keyOf } from "./keyed.ts";
 import { say } from "./say.ts";
 
 const ROUNDS = 8;
-/** Appends of a round share a transaction. */
+/** Appends of a round are two transactions: the second one is on its way while the first may fail. */
 const CALLERS = 4;
 const TRIES_MAX = 5;
 
@@ -30,7 +30,11 @@ async function appendWhenThereIsRoom(key: string): Promise<void> {
 
 for (let round = 0; round < ROUNDS; round += 1) {
   const keys = Array.from({ length: CALLERS }, (_, caller) => keyOf(round * CALLERS + caller));
-  await Promise.all(keys.map(appendWhenThereIsRoom));
+  const first = keys.splice(0, CALLERS / 2).map(appendWhenThereIsRoom);
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+  await Promise.all([...first, ...keys.map(appendWhenThereIsRoom)]);
 }
 if (isInDoubt) {
   await appendWhenThereIsRoom(keyOf(ROUNDS * CALLERS));

@@ -14,18 +14,18 @@ export class Unreadable {
 }
 
 /**
- * Makes the function that reads the rows of two positions and all between them. Rows are arrays: an object for each of
+ * Makes the function that reads the rows which a query with two parameters gives. Rows are arrays: an object for each of
  * them takes a third longer. Nothing stays open between two calls, so a check of hours holds up no checkpoint.
  */
 export function createReadRows(
   db: DatabaseSync,
   sql: string,
-): (low: number, high: number) => readonly unknown[] | Unreadable {
+): (first: number, second: number) => readonly unknown[] | Unreadable {
   const statement = db.prepare(sql);
   statement.setReturnArrays(true);
-  return (low, high) => {
+  return (first, second) => {
     try {
-      return statement.all(low, high);
+      return statement.all(first, second);
     } catch (error) {
       if (isDamage(error)) return new Unreadable(error);
       throw error;

@@ -1,7 +1,7 @@
 // Checks ranges of a log, one after the other; started by start-thread.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../sqlite/connections.ts";
-import { checkRange } from "./check.ts";
+import { createCheckRange } from "./check.ts";
 import type { Fault, Range } from "./range.ts";
 
 export interface CheckOptions {
@@ -23,9 +23,10 @@ if (!parentPort) throw new Error("verify/thread.ts runs as a worker only");
 const port = parentPort;
 const { file, stop } = workerData as CheckOptions;
 const db = openReader(file);
+const checkRange = createCheckRange(db);
 
 function check(range: Range): Fault | undefined {
-  const chunks = checkRange(db, range);
+  const chunks = checkRange(range);
   let unreported = 0;
   for (;;) {
     const { done, value } = chunks.next();
