@@ -133,8 +133,8 @@ export interface Lease {
 export interface Leases {
   /**
    * Takes the lease for `ttlMs`, or renews it when `holder` holds it already.
-   * All who want a lease ask for the same time: one that is to last for more than twice as long was taken under a clock
-   * that ran ahead, and does not count. Answers undefined while another holds it. `steal` takes it from a holder known to be dead.
+   * Answers undefined while another holds it; one with more than twice its time left was taken under a clock that ran
+   * ahead, and does not count. `steal` takes it from a holder known to be dead.
    */
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
   /** Frees the lease; without effect when another took it meanwhile. */

@@ -8,7 +8,7 @@ import { createTransaction } from "./transaction.ts";
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x65766c74;
 
-/** Grows with each change of the tables or of the canonical bytes. 2: epochs. */
+/** Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases. */
 const FORMAT_VERSION = 2;
 
 const TABLES = `
@@ -59,7 +59,8 @@ ${["events", "streams", "types"].map(appendOnly).join("")}
     name TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
     token INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL -- milliseconds since 1970, UTC
+    expires_at INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    ttl INTEGER NOT NULL -- milliseconds for which it was taken
   ) STRICT, WITHOUT ROWID;
 ${EPOCHS}`;
 
@@ -105,7 +106,10 @@ function createTables(db: DatabaseSync): void {
 
 /** From format 1, the only older one, to 2; inside of a transaction. */
 export function migrate(db: DatabaseSync): void {
-  db.exec(`${EPOCHS}; PRAGMA user_version = ${FORMAT_VERSION}`);
+  // A lease of before has no time left to run: its holder is no longer there.
+  db.exec(
+    `${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = ${FORMAT_VERSION}`,
+  );
   beginFirstEpoch(db);
 }
 
