@@ -34,34 +34,53 @@ function allAppended(request: Request | undefined): BatchReply {
   return { kind: "batch", timeMs: 0, hashes: "", verdicts: appends.flatMap(() => [APPENDED, 1, 1, 1]) };
 }
 
-test("appends of the same moment are one batch, and what comes while two are under way is the next", async () => {
+test("appends of the same moment are one batch, and what comes while it is under way is the next", async () => {
   const { queue, append, sent } = createTestQueue();
   const settled: Promise<unknown>[] = [append(), append()];
   await Promise.resolve();
-  settled.push(append());
-  await Promise.resolve();
   settled.push(append(), append(), append());
   await Promise.resolve();
-  expect(sent.map(counts)).toEqual([[1, 1], [1]]);
+  expect(sent.map(counts)).toEqual([[1, 1]]);
 
   queue.onReply(allAppended(sent[0]));
-  expect(sent.map(counts)).toEqual([[1, 1], [1], [1, 1, 1]]);
+  expect(sent.map(counts)).toEqual([
+    [1, 1],
+    [1, 1, 1],
+  ]);
   queue.onReply(allAppended(sent[1]));
-  queue.onReply(allAppended(sent[2]));
-  expect(await Promise.all(settled)).toHaveLength(6);
+  expect(await Promise.all(settled)).toHaveLength(5);
+});
+
+test("a large batch is sent ahead of its turn, and nothing more behind it", async () => {
+  const { queue, append, sent } = createTestQueue();
+  const settled: Promise<unknown>[] = [append()];
+  await Promise.resolve();
+  settled.push(append(63));
+  await Promise.resolve();
+  expect(sent.map(counts)).toEqual([[1]]);
+  settled.push(append());
+  await Promise.resolve();
+  settled.push(append(100));
+  await Promise.resolve();
+  expect(sent.map(counts)).toEqual([[1], [63, 1]]);
+
+  for (let at = 0; at < 3; at += 1) queue.onReply(allAppended(sent[at]));
+  expect(sent.map(counts)).toEqual([[1], [63, 1], [100]]);
+  expect(await Promise.all(settled)).toHaveLength(4);
 });
 
 test("a batch has a largest size, which only a single append may exceed", async () => {
-  const { append, sent } = createTestQueue({ batchEvents: 10 });
-  const waiting = [append(6), append(4), append(1), append(30), append(1)];
+  const { queue, append, sent } = createTestQueue({ batchEvents: 10 });
+  const settled = [append(6), append(4), append(1), append(30), append(1)];
   await Promise.resolve();
-  expect(sent.map(counts)).toEqual([[6, 4], [1]]);
-  expect(waiting).toHaveLength(5);
+  for (let at = 0; at < 4; at += 1) queue.onReply(allAppended(sent[at]));
+  expect(sent.map(counts)).toEqual([[6, 4], [1], [30], [1]]);
+  expect(await Promise.all(settled)).toHaveLength(5);
 });
 
 test("when the thread dies, what was sent is in doubt and what was not is closed", async () => {
-  const { queue, append, sent } = createTestQueue({ batchEvents: 1 });
-  const outcomes = [append(), append(), append()].map(refusalOf);
+  const { queue, append, sent } = createTestQueue({ batchEvents: 64 });
+  const outcomes = [append(64), append(64), append()].map(refusalOf);
   await Promise.resolve();
   expect(sent).toHaveLength(2);
   queue.onCrash(new Error("the thread died"));

@@ -16,16 +16,21 @@ export interface Follower {
   /** Resolves when the head moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store closes. */
   news(): Promise<void>;
   readonly wake: () => void;
+  /** Tells that this follower needs nothing before `position` any more. */
+  isPast(position: number): void;
   leave(): void;
 }
 
 export interface FeedListener {
+  /** No follower needs what lies before `position` any more. */
+  readonly onAllPast: (position: number) => void;
   readonly onFirstFollower: () => void;
   readonly onLastFollowerGone: () => void;
 }
 
-export function createFeed({ onFirstFollower, onLastFollowerGone }: FeedListener): Feed {
-  const followers = new Set<Follower>();
+export function createFeed({ onFirstFollower, onLastFollowerGone, onAllPast }: FeedListener): Feed {
+  /** Each with the first position that it still needs. */
+  const followers = new Map<Follower, number>();
   let head = 0;
   let closed = false;
 
@@ -42,17 +47,21 @@ export function createFeed({ onFirstFollower, onLastFollowerGone }: FeedListener
         hasNews = true;
         notify?.();
       },
+      isPast(position) {
+        followers.set(follower, position);
+        onAllPast(Math.min(...followers.values()));
+      },
       leave() {
         if (followers.delete(follower) && followers.size === 0) onLastFollowerGone();
       },
     };
-    followers.add(follower);
+    followers.set(follower, 0);
     if (followers.size === 1) onFirstFollower();
     return follower;
   }
 
   function wakeAll(): void {
-    for (const follower of followers) follower.wake();
+    for (const follower of followers.keys()) follower.wake();
   }
 
   return {

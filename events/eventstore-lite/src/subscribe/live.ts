@@ -24,6 +24,7 @@ export function createLive<E extends NewEvent>(reader: DatabaseReader, decode: D
   const feed = createFeed({
     onFirstFollower: () => feed.advance(lastPosition(reader)),
     onLastFollowerGone: () => recent.clear(),
+    onAllPast: (position) => recent.forget(position),
   });
 
   return {

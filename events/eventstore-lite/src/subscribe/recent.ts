@@ -6,7 +6,7 @@ import type { DurableBatch } from "../writer/settle.ts";
 
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
 
-/** Enough for a second of full load, so that a subscriber which keeps up roughly never goes to disk. */
+/** Enough for a good part of a second of full load: a subscriber which roughly keeps up never goes to disk. */
 const RECENT_EVENTS_MAX = 16_384;
 /** UTF-16 units of JSON: a few huge events must not hold more memory than many small ones. */
 const RECENT_CHARS_MAX = 8 * 1024 * 1024;
@@ -26,6 +26,8 @@ export interface Recent<E extends NewEvent> {
   holding(position: number): RecentBatch<E> | undefined;
   /** Starts anew when the batch does not follow on the last one: another process appended in between. */
   push(batch: DurableBatch): void;
+  /** Everybody is past what lies before `position`: kept any longer, it would only be in the garbage collector's way. */
+  forget(position: number): void;
   clear(): void;
 }
 
@@ -38,19 +40,26 @@ export function createRecent<E extends NewEvent>(decode: Decode<E>): Recent<E> {
     chars = 0;
   }
 
+  const dropFirst = (): void => {
+    chars -= batches.shift()?.chars ?? 0;
+  };
+
   const isTooMuch = (last: number): boolean =>
     batches.length > 1 && (last - batches[0]!.first >= RECENT_EVENTS_MAX || chars > RECENT_CHARS_MAX);
 
   return {
     clear,
     holding: (position) => batches.findLast(({ first, last }) => first <= position && position <= last),
+    forget(position) {
+      while (batches.length > 0 && batches[0]!.last < position) dropFirst();
+    },
     push(durable) {
       const batch = createRecentBatch(durable, decode);
       if (batch === undefined) return;
       if (batches.at(-1)?.last !== batch.first - 1) clear();
       batches.push(batch);
       chars += batch.chars;
-      while (isTooMuch(batch.last)) chars -= batches.shift()?.chars ?? 0;
+      while (isTooMuch(batch.last)) dropFirst();
     },
   };
 }

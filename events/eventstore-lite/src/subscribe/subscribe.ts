@@ -39,6 +39,7 @@ export async function* subscribe<E extends NewEvent>(
       if (batch) {
         const events = take(batch, next, matches);
         next = batch.last + 1;
+        follower.isPast(next);
         if (events.length > 0) yield events;
       } else if (next <= feed.head()) {
         const to = feed.head();
@@ -47,6 +48,7 @@ export async function* subscribe<E extends NewEvent>(
           yield events;
         }
         next = to + 1;
+        follower.isPast(next);
       } else {
         await follower.news();
       }

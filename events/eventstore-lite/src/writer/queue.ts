@@ -8,10 +8,13 @@ import type { PreparedAppend } from "./prepare.ts";
 import { type DurableBatch, errorOf, settleBatch } from "./settle.ts";
 
 /**
- * Requests on their way to the writer thread at once: one that it works on and one that is ready when it is done,
- * so that it never waits for the request thread. More would only make the batches smaller.
+ * Requests on their way to the writer thread at once: one that it works on, and a large one that is ready when it is
+ * done, so that it does not wait for the request thread. More would only make the batches smaller.
  */
 const REQUESTS_SENT_MAX = 2;
+
+/** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
+const AHEAD_EVENTS_MIN = 64;
 
 export interface QueueOptions {
   readonly limits: Limits;
@@ -44,12 +47,18 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
   const load = createLoad(limits);
   let state: "open" | "closed" | "crashed" = "open";
   let pumpScheduled = false;
+  let waitingEvents = 0;
+
+  const maySend = (): boolean =>
+    waiting.length > 0 && (sent.length === 0 || (sent.length < REQUESTS_SENT_MAX && waitingEvents >= AHEAD_EVENTS_MIN));
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
-    load.take(weightOf(job));
+    const weight = weightOf(job);
+    load.take(weight);
     waiting.push(job);
-    if (pumpScheduled || sent.length >= REQUESTS_SENT_MAX) return;
+    waitingEvents += weight.events;
+    if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
     // After the callers that are ready to append by now, so that they share the transaction.
     queueMicrotask(() => {
@@ -59,8 +68,9 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
   }
 
   function pump(): void {
-    while (waiting.length > 0 && sent.length < REQUESTS_SENT_MAX) {
+    while (maySend()) {
       const jobs = waiting.splice(0, countNext(waiting, limits.batchEvents));
+      for (const job of jobs) waitingEvents -= weightOf(job).events;
       sent.push(jobs);
       send(encodeJobs(jobs, clock(), isFollowed()));
     }
@@ -80,6 +90,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
     if (state === "open") state = "closed";
     failure.resolve(error);
     for (const job of waiting.splice(0)) job.reject(new StoreClosed());
+    waitingEvents = 0;
   }
 
   return {
