@@ -26,10 +26,11 @@ export function canonicalText(
   return `${position}\n${stream}\n${version}\n${id}\n${type}\n${timeMs}\n${data}\n${meta}`;
 }
 
-/** {@link canonicalText} as SQL over events e, streams s and types t: verifying reads one column instead of eight. */
-export const CANONICAL_SQL = ["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"].join(
-  " || char(10) || ",
-);
+/**
+ * {@link canonicalText} as SQL over events e, streams s and types t: verifying reads one column instead of eight. One
+ * call is faster than as many `||`; `concat_ws` would leave out a NULL with its line break.
+ */
+export const CANONICAL_SQL = `concat(${["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"].join(", char(10), ")})`;
 
 /**
  * Makes the function that links one event to the chain: SHA-256(previous hash ‖ UTF-8 of the canonical text).

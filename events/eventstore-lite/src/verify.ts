@@ -6,6 +6,7 @@ import { openReader } from "./sqlite/connections.ts";
 import type { Verification } from "./store.ts";
 import { createCheckRange } from "./verify/check.ts";
 import { checkInThreads, RANGE_EVENTS } from "./verify/crew.ts";
+import { findUnindexed } from "./verify/indexes.ts";
 import type { Fault, Range } from "./verify/range.ts";
 
 export interface VerifyOptions {
@@ -17,7 +18,7 @@ export interface VerifyOptions {
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
-   * and times never fall. A log whose last events were cut off is whole in itself: only a head kept elsewhere shows that.
+   * and times never fall; over the whole log also that every event is found by its indexes. A log whose last events were cut off is whole in itself: only a head kept elsewhere shows that.
    */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** What is being verified is refused with {@link StoreClosed}. */
@@ -36,8 +37,9 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
       checked += events;
       onProgress?.(checked);
     };
+    const isWhole = range.first === 1 && range.last === head.position;
     const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
-    const fault = await check(file, range, onChecked, closing.signal);
+    const fault = await check(file, range, isWhole, onChecked, closing.signal);
     if (closing.signal.aborted) throw new StoreClosed();
     // Whatever lies before the first fault was found good, in whatever order.
     return fault ? { ok: false, checked: fault.position - range.first, head, fault } : { ok: true, checked, head };
@@ -64,6 +66,7 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
 async function checkHere(
   file: string,
   range: Range,
+  isWhole: boolean,
   onChecked: (events: number) => void,
   signal: AbortSignal,
 ): Promise<Fault | undefined> {
@@ -72,7 +75,7 @@ async function checkHere(
     const chunks = createCheckRange(db)(range);
     for (;;) {
       const { done, value } = chunks.next();
-      if (done === true) return value;
+      if (done === true) return value ?? (isWhole ? findUnindexed(db, range.last) : undefined);
       onChecked(value);
       await nextTurn();
       if (signal.aborted) return undefined;

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { newEvent, refusalOf } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
 import { RANGE_EVENTS } from "../src/verify/crew.ts";
 import { chainAnew, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
@@ -192,4 +192,26 @@ describe("an event that cannot be read is named, and is no failure of the check"
     expect(fault!.position).toBeWithin(150, 251);
     expect(await store.verify({ to: fault!.position - 1 })).toMatchObject({ ok: true, checked: fault!.position - 1 });
   });
+});
+
+test("a damaged index is found, although no event was altered", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("a stream of this name", newEvents(3));
+    await store.append("another", newEvents(3));
+  }
+  const whole = readFileSync(file);
+  const name = "a stream of this name";
+  const places = [whole.indexOf(name), whole.lastIndexOf(name)];
+  expect(places[0]).not.toBe(places[1]);
+  for (const place of places) {
+    const bytes = Buffer.from(whole);
+    // The second letter, so that the order of the index stays the same.
+    bytes[place + 2]! ^= 1;
+    writeFileSync(file, bytes);
+    await using store = await openSqliteStore({ file });
+    const { ok, fault } = await store.verify();
+    expect([ok, fault?.position]).toEqual([false, 1]);
+  }
 });

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOwned } from "../errors.ts";
+import { StoreOwned, StoreUnusable } from "../errors.ts";
 import { isBusy } from "./faults.ts";
 import { createPrivateFile } from "./private-file.ts";
 
@@ -23,14 +23,27 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     lock.close();
-    throw isBusy(error) ? new StoreOwned(readHolder(holderFile)) : error;
+    if (isBusy(error)) throw new StoreOwned(readHolder(holderFile));
+    throw new StoreUnusable(`${lockFile}: ${String(error)}`, { cause: error });
   }
   heldLocks.add(lock);
-  writeFileSync(holderFile, describe(holder, nowMs), { mode: 0o600 });
-  return () => {
-    rmSync(holderFile, { force: true });
+  const release = () => {
     heldLocks.delete(lock);
     lock.close();
+  };
+  try {
+    writeFileSync(holderFile, describe(holder, nowMs), { mode: 0o600 });
+  } catch (error) {
+    release();
+    throw new StoreUnusable(`${holderFile}: ${String(error)}`, { cause: error });
+  }
+  return () => {
+    try {
+      rmSync(holderFile, { force: true });
+    } catch {
+      // It only informs people; a file system that turned read-only must not keep the log owned.
+    }
+    release();
   };
 }
 

@@ -9,16 +9,17 @@ const THREADS_MAX = 8;
 export const RANGE_EVENTS = 32_768;
 
 /**
- * Checks a range in as many threads as there are cores, each of which takes the next part when it has done one.
- * Once `signal` aborts it ends soon, without having checked all.
+ * Checks a range in as many threads as there are cores, each of which takes the next part when it has done one; of a
+ * range that is the whole log, the indexes too. Once `signal` aborts it ends soon, without having checked all.
  */
 export async function checkInThreads(
   file: string,
   range: Range,
+  isWhole: boolean,
   onChecked: (events: number) => void,
   signal: AbortSignal,
 ): Promise<Fault | undefined> {
-  const parts = split(range);
+  const parts = split(range, isWhole);
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const stopAll = (): void => void Atomics.store(stop, 0, 1);
   signal.addEventListener("abort", stopAll);
@@ -49,7 +50,8 @@ function threadsFor({ first, last }: Range): number {
   return Math.min(availableParallelism(), THREADS_MAX, Math.ceil((last - first + 1) / RANGE_EVENTS));
 }
 
-function* split({ first, last }: Range): Generator<Range, undefined> {
+function* split({ first, last }: Range, isWhole: boolean): Generator<Range | { indexesTo: number }, undefined> {
+  if (isWhole) yield { indexesTo: last };
   for (let low = first; low <= last; low += RANGE_EVENTS) {
     yield { first: low, last: Math.min(last, low + RANGE_EVENTS - 1) };
   }

@@ -34,7 +34,7 @@ export function createReadRows(
 }
 
 /** SQLite found the file malformed, or a number is stored that no event can have (node:sqlite refuses to give it). */
-function isDamage(error: unknown): boolean {
+export function isDamage(error: unknown): boolean {
   const primary = sqliteCode(error) & 0xff;
   return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB || error instanceof RangeError;
 }

@@ -3,8 +3,8 @@ import type { Fault, Range } from "./range.ts";
 import type { CheckOptions, CheckReply, CheckRequest } from "./thread.ts";
 
 export interface CheckThread {
-  /** Asked for one range at a time. */
-  check(range: Range, onChecked: (events: number) => void): Promise<Fault | undefined>;
+  /** Asked for one thing at a time. */
+  check(what: Range | { readonly indexesTo: number }, onChecked: (events: number) => void): Promise<Fault | undefined>;
   end(): Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export function startCheckThread(options: CheckOptions): CheckThread {
   }
 
   return {
-    check: (range, onChecked) =>
-      ask(range, (reply) => {
+    check: (what, onChecked) =>
+      ask(what, (reply) => {
         if (typeof reply === "object" && "done" in reply) return { result: reply.done };
         if (typeof reply === "object") onChecked(reply.checked);
         return undefined;

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../sqlite/connections.ts";
 import { createCheckRange } from "./check.ts";
+import { findUnindexed } from "./indexes.ts";
 import type { Fault, Range } from "./range.ts";
 
 export interface CheckOptions {
@@ -10,8 +11,8 @@ export interface CheckOptions {
   readonly stop: Int32Array;
 }
 
-/** A range to check, or the end. */
-export type CheckRequest = Range | "close";
+/** A range to check, the indexes up to a position, or the end. */
+export type CheckRequest = Range | { readonly indexesTo: number } | "close";
 
 /** Any number of the first kind come before the one answer of the others. */
 export type CheckReply = { readonly checked: number } | { readonly done: Fault | undefined } | "closed";
@@ -42,7 +43,8 @@ function check(range: Range): Fault | undefined {
 
 port.on("message", (request: CheckRequest) => {
   if (request !== "close") {
-    port.postMessage({ done: check(request) } satisfies CheckReply);
+    const done = "indexesTo" in request ? findUnindexed(db, request.indexesTo) : check(request);
+    port.postMessage({ done } satisfies CheckReply);
     return;
   }
   db.close();
