@@ -13,8 +13,11 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
     .join("");
 }
 
+/** Control characters, and those that turn the direction of what follows. */
+// oxlint-disable-next-line no-control-regex
+const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
 /** Text from outside may hold escape sequences that would steer the terminal. */
 export function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  return text.replace(STEERING, "\ufffd");
 }
