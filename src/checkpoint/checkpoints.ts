@@ -45,11 +45,16 @@ export async function openCheckpoints(deps: CheckpointsDeps): Promise<AsyncDispo
   }
   const loss = await findLoss(store, files.checkpoint, key);
   if (loss !== undefined) {
-    if (!acceptLoss) throw new LogContradicted(loss.sentence);
-    log.warn("a loss was accepted", { loss: loss.sentence });
+    const sentence = hadKey || loss.facts.reason !== "unknown" ? loss.sentence : unsigned(files);
+    if (!acceptLoss) throw new LogContradicted(sentence);
+    log.warn("a loss was accepted", { loss: sentence });
     await accept(journal, loss);
   }
   return keepCheckpoint(store, key, deps);
+}
+
+function unsigned({ signingKey, checkpoint }: LogFiles): string {
+  return `${signingKey} was gone, and without it nobody can say whether ${checkpoint} is the log's`;
 }
 
 async function accept(journal: Journal, { facts }: Loss): Promise<void> {

@@ -19,7 +19,9 @@ export async function contradict(
   const expected = { expected_position: checkpoint.position, expected_hash: checkpoint.hash };
   const { kind, position } = contradiction;
   if (kind === "other-log") {
-    const sentence = `${what} is of another log, ${checkpoint.origin}, and this is ${originOf(store)}`;
+    const { position: end } = await store.head();
+    const orCut = checkpoint.position > end ? " (or an import of it that lacks its end)" : "";
+    const sentence = `${what} is of another log, ${checkpoint.origin}, and this is ${originOf(store)}${orCut}`;
     return { sentence, facts: { reason: "other_log", ...expected } };
   }
   if (kind === "lost-tail") {

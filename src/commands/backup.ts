@@ -13,15 +13,19 @@ only once it is found whole; it is readable by its owner only, and an existing
 file is never overwritten. Prints the copy's position, head hash and size. Keep
 the first two elsewhere: whoever can write the file can rewrite it.
 
-Not in it, and never copied silently:
-  the vault   reachlog.vault.sqlite beside the log: the account's tokens, sealed
+Not in it, and never copied silently; copy them with the service stopped:
+  the vault   reachlog.vault.sqlite and its -wal beside the log: the account's
+              tokens, sealed
   the key     reachlog.key beside the log, or REACHLOG_KEY: without it the vault
-              cannot be opened. Keep it apart from the vault's copy.
+              cannot be opened. Keep it apart from the vault's copy
+  signing     reachlog.signing.pem beside the log, which signs its checkpoints
 
 To restore: stop the service, move the log and its -wal and -shm files away, and
-copy FILE to the log's place. Consumers that saw more than the copy holds are
-refused from then on. A FILE.*.partial is left of a backup that was killed, and
-may be deleted.
+copy FILE to the log's place. When the checkpoint beside the log knew more than
+the copy holds, the start refuses with 78: reachlog serve --accept-loss, once.
+Consumers that keep a cursor and saw more than the copy holds are refused from
+then on. A FILE.*.partial is left of a backup that was killed, and may be
+deleted.
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });

@@ -19,9 +19,9 @@ not start (78) when the log does not hold what the checkpoint knew: its end was
 lost, or its history altered. With --accept-loss it goes on with what is left,
 and appends an event that says so.
 
-Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed (start again), 75 another service owns
-the log, 78 the configuration is wrong, or the log is not what its checkpoint
-knew.
+Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
+(start again), 75 another service owns the log or there is no room (try later),
+78 the configuration is wrong, or the log is not what its checkpoint knew.
 `,
   async run(args, terminal) {
     const { values } = parse(args, { "accept-loss": { type: "boolean", default: false } });

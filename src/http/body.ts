@@ -70,8 +70,29 @@ function parse(text: string): unknown {
   } catch {
     throw problems.malformed("The body is not valid JSON.");
   }
-  if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
-  return value;
+  if (isFlat(text)) return value;
+  if (!hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
+  return emptied(value);
+}
+
+/**
+ * A value whose members hold no members. No body has nested ones: they are refused whatever is in them, and a member
+ * called `toString` would make Elysia fail while it words that refusal.
+ */
+function emptied(value: unknown): unknown {
+  if (Array.isArray(value)) return [];
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]: [string, unknown]) => [name, isNested(inner) ? empty(inner) : inner]),
+  );
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function empty(value: object): object {
+  return Array.isArray(value) ? [] : {};
 }
 
 /** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GOOD, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
+import { GOOD, openWorld, post, slugOf, told, TOKEN, type World } from "./app-world.ts";
 
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();
@@ -113,3 +113,12 @@ test("an absent and an empty body are an empty object, whatever the type", async
   }
   expect(world.triggers.map(({ dryRun }) => dryRun)).toEqual([false, false]);
 });
+
+test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] }, [{ toString: "" }]])(
+  "a body with members that only look like methods is refused like any other: %j",
+  async (body) => {
+    await using world = await openWorld();
+    const answer = await post(world.app, "/api/messaging", body, { token: TOKEN });
+    expect([answer.status, await slugOf(answer)]).toEqual([422, "invalid-request"]);
+  },
+);

@@ -55,8 +55,9 @@ export function createModel(head: number, ttlMs: number): Model {
         if (step.token === lease.token) lease.expiresAt = -Infinity;
         return "released";
       }
-      const isHeld = lease.expiresAt > nowMs;
-      const isRenewed = isHeld && lease.holder === step.holder;
+      const leftMs = lease.expiresAt - nowMs;
+      const isHeld = leftMs > 0 && leftMs <= 2 * ttlMs;
+      const isRenewed = leftMs > 0 && lease.holder === step.holder;
       if (isHeld && !isRenewed && !step.steal) return undefined;
       if (!isRenewed) lease.token += 1;
       Object.assign(lease, { holder: step.holder, expiresAt: nowMs + ttlMs });

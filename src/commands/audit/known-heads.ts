@@ -21,6 +21,8 @@ export interface KnownHead {
   readonly what: string;
   /** Undefined when there is no such file. */
   readonly note: string | undefined;
+  /** What it must be signed with; undefined when nobody said. */
+  readonly publicKey: KeyObject | undefined;
 }
 
 /** What came of comparing the log with one head. `fault` is a sentence; without one, the log extends `checkpoint`. */
@@ -30,16 +32,26 @@ export type Compared =
 
 /**
  * Reads the checkpoint beside the log, where there is one, and that of `headFile`. To be called before the log is read:
- * a service that runs meanwhile writes newer ones.
+ * a service that runs meanwhile writes newer ones. A key that is given is that of the head: the checkpoint of an import
+ * is signed by a key of its own.
  */
-export async function readKnownHeads(files: LogFiles, headFile: string | undefined): Promise<KnownHead[]> {
+export async function readKnownHeads(
+  files: LogFiles,
+  headFile: string | undefined,
+  given: KeyObject | undefined,
+): Promise<KnownHead[]> {
+  const own = existsSync(files.signingKey) ? loadSigningKey(files.signingKey).publicKey : undefined;
   const heads: KnownHead[] = [];
-  if (existsSync(files.checkpoint)) heads.push(await read(`the checkpoint ${files.checkpoint}`, files.checkpoint));
-  if (headFile !== undefined) heads.push(await read(`the head ${headFile}`, headFile));
+  if (existsSync(files.checkpoint)) {
+    const publicKey = headFile === undefined ? (given ?? own) : (own ?? given);
+    heads.push({ ...(await read(`the checkpoint ${files.checkpoint}`, files.checkpoint)), publicKey });
+  }
+  if (headFile !== undefined)
+    heads.push({ ...(await read(`the head ${headFile}`, headFile)), publicKey: given ?? own });
   return heads;
 }
 
-async function read(what: string, file: string): Promise<KnownHead> {
+async function read(what: string, file: string): Promise<Omit<KnownHead, "publicKey">> {
   try {
     return { what, note: await readCheckpointFile(file) };
   } catch (fault) {
@@ -49,11 +61,9 @@ async function read(what: string, file: string): Promise<KnownHead> {
   }
 }
 
-/** The key given, as text or as a file of it; else that of the log's own, undefined when it has none. */
-export function publicKeyOf(given: string | undefined, files: LogFiles): KeyObject | undefined {
-  if (given === undefined) {
-    return existsSync(files.signingKey) ? loadSigningKey(files.signingKey).publicKey : undefined;
-  }
+/** The key given, as text or as a file of it. */
+export function publicKeyOf(given: string | undefined): KeyObject | undefined {
+  if (given === undefined) return undefined;
   try {
     return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
   } catch (fault) {
@@ -62,11 +72,7 @@ export function publicKeyOf(given: string | undefined, files: LogFiles): KeyObje
 }
 
 /** Whether the log is the one of that head, and holds its position with its hash. */
-export async function compare(
-  store: EventStore<Event>,
-  { what, note }: KnownHead,
-  publicKey: KeyObject | undefined,
-): Promise<Compared> {
+export async function compare(store: EventStore<Event>, { what, note, publicKey }: KnownHead): Promise<Compared> {
   if (note === undefined) return { what, fault: `${what} is not there` };
   if (publicKey === undefined) return { what, fault: `${what} cannot be checked without the key: give --public-key` };
   let checkpoint: Checkpoint;

@@ -11,7 +11,7 @@ export const verify: AuditAction = {
   help: `verify   recomputes the hash chain on all cores, and compares the log with the
          service's checkpoint beside it, where there is one. With --head also
          with a head that was exported earlier: signed by the log's key, of this
-         log, and held by it still. With --public-key the signing key itself is
+         log, and held by it still. With --public-key, that head's, the key is
          not needed. Each fault is one sentence with the first position known to
          be bad; then it exits with 1
 `,
@@ -24,15 +24,14 @@ export const verify: AuditAction = {
     if (positionals.length > 0) throw new UsageError("verify takes no argument; --head names a file");
     const config = configOf(terminal);
     const files = logFiles(config.log.file);
-    const publicKey = publicKeyOf(values["public-key"], files);
-    const known = await readKnownHeads(files, values.head);
+    const known = await readKnownHeads(files, values.head, publicKeyOf(values["public-key"]));
     await using store = await openExistingLog(config);
     const { position } = await store.head();
     const progress = startProgress(terminal, "verifying", position);
     const verification = await store.verify({ onProgress: progress.update });
     progress.end();
     const compared: Compared[] = [];
-    for (const head of known) compared.push(await compare(store, head, publicKey));
+    for (const head of known) compared.push(await compare(store, head));
     terminal.out(values.json ? asJson(verification, compared) : asText(verification, compared));
     return verification.ok && compared.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.fault;
   },

@@ -43,7 +43,7 @@ export function createLeaseTable(db: DatabaseSync): LeaseTable {
     acquire({ name, holder, ttlMs, steal, nowMs }) {
       const row = find(name);
       const held = row !== undefined && isRunning(row, nowMs);
-      const renewing = held && row.holder === holder;
+      const renewing = row !== undefined && row.expires_at > nowMs && row.holder === holder;
       if (held && !renewing && !steal) return undefined;
       // An expired lease gets a new token even for its old holder: what it fenced before may be out of date.
       const token = renewing ? row.token : (row?.token ?? 0) + 1;
