@@ -11,9 +11,9 @@ export const verify: AuditAction = {
   help: `verify   recomputes the hash chain on all cores, and compares the log with the
          service's checkpoint beside it, where there is one. With --head also
          with a head that was exported earlier: signed by the log's key, of this
-         log, and held by it still. With --public-key, that head's, the key is
-         not needed. Each fault is one sentence with the first position known to
-         be bad; then it exits with 1
+         log, and held by it still; --public-key is that head's, for those who
+         do not have the signing key. Each fault is one sentence with the first
+         position known to be bad; then it exits with 1
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, {
