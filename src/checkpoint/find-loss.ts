@@ -29,7 +29,9 @@ export async function findLoss(
     if (!(fault instanceof CheckpointRefused)) throw fault;
     return { sentence: `${file}: ${fault.message}`, facts: { reason: "unknown" } };
   }
-  return (await contradict(store, checkpoint, `the checkpoint ${file}`)) ?? (await findBreak(store, checkpoint));
+  // That of an empty log knew nothing, and another may have been imported in its place.
+  const denied = checkpoint.position === 0 ? undefined : await contradict(store, checkpoint, `the checkpoint ${file}`);
+  return denied ?? (await findBreak(store, checkpoint));
 }
 
 async function findBreak(store: EventStore<Event>, { position, hash }: Checkpoint): Promise<Loss | undefined> {

@@ -96,7 +96,9 @@ function createBacklog(store: EventStore<Event>, channel: ChannelName, name: Lan
     },
     async resume(admit: (event: Recorded) => void): Promise<void> {
       for (const position of waiting) {
-        for await (const event of store.read({ from: position, to: position })) admit(event);
+        for await (const event of store.read({ from: position, to: position })) {
+          if (state().retries.has(position)) admit(event);
+        }
       }
       waiting = [];
     },

@@ -23,6 +23,9 @@ export interface AdmissionDeps {
   readonly makeId: MakeId;
 }
 
+/** What an `Authorization` header reads, in place of anything but a bearer token. */
+const NO_TOKEN = "none";
+
 /** The address of whoever is on this machine. */
 const LOOPBACK = "127.0.0.1";
 
@@ -33,34 +36,34 @@ const LOOPBACK = "127.0.0.1";
  */
 export function admission(deps: AdmissionDeps) {
   const checkHost = createHostCheck(deps.hosts);
-  return (
-    new Elysia({ name: "admission" })
-      .onRequest(({ request, set }) => {
-        set.headers["x-request-id"] = requestId(request.headers.get("x-request-id"), deps.makeId);
-        set.headers["traceparent"] = traceparent(request.headers.get("traceparent"));
-        set.headers["x-content-type-options"] = "nosniff";
-        checkHost(request);
-        checkRoute(request);
-        canonicalize(request.headers);
-      })
-      .onParse({ as: "global" }, ({ request }) => readBody(request))
-      // The header alone counts: with an empty name the plugin finds no token in a query.
-      .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
-      .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
-        const addressOf = (): string => server?.requestIP(request)?.address ?? LOOPBACK;
-        const caller = request.headers.has("authorization")
-          ? authenticated(deps, token, addressOf)
-          : anonymous(deps, pathOf(request.url), addressOf);
-        if (body instanceof Problem) throw body;
-        return {
-          cause: {
-            caller,
-            request_id: String(set.headers["x-request-id"]),
-            traceparent: String(set.headers["traceparent"]),
-          },
-        };
-      })
-  );
+  return new Elysia({ name: "admission" })
+    .onRequest(({ request, set }) => {
+      set.headers["x-request-id"] = requestId(request.headers.get("x-request-id"), deps.makeId);
+      set.headers["traceparent"] = traceparent(request.headers.get("traceparent"));
+      set.headers["x-content-type-options"] = "nosniff";
+      checkHost(request);
+      checkRoute(request);
+      canonicalize(request.headers);
+    })
+    .onParse({ as: "global" }, ({ request }) => readBody(request))
+    .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
+    .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
+      const addressOf = (): string => server?.requestIP(request)?.address ?? LOOPBACK;
+      const header = request.headers.get("authorization");
+      // The header alone counts: where it holds no token, the plugin goes on to look for one in the query.
+      const caller =
+        header === null
+          ? anonymous(deps, pathOf(request.url), addressOf)
+          : authenticated(deps, header === NO_TOKEN ? undefined : token, addressOf);
+      if (body instanceof Problem) throw body;
+      return {
+        cause: {
+          caller,
+          request_id: String(set.headers["x-request-id"]),
+          traceparent: String(set.headers["traceparent"]),
+        },
+      };
+    });
 }
 
 /** The body; a problem with it is a value here, to be told only once the caller is known. */
@@ -101,7 +104,7 @@ export function pathOf(url: string): string {
 
 function canonicalize(headers: Headers): void {
   const given = headers.get("authorization");
-  if (given !== null) headers.set("authorization", canonicalBearer(given) ?? "none");
+  if (given !== null) headers.set("authorization", canonicalBearer(given) ?? NO_TOKEN);
 }
 
 /** Whoever comes without a token. Throws 401 where one is wanted, and 429. */
@@ -124,7 +127,6 @@ function authenticated(
   const address = addressOf();
   const blocked = failureLimit.check(address);
   if (blocked !== undefined) throw problems.tooMany(blocked);
-  // What was no bearer token at all reads "none" by now, which the plugin does not take for one.
   const name = token === undefined ? undefined : authentication.identify(token);
   if (name !== undefined) return name;
   failureLimit.take(address);

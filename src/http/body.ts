@@ -1,4 +1,4 @@
-import { problems } from "./problem.ts";
+import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
@@ -25,13 +25,16 @@ export async function readForm(request: Request): Promise<Record<string, string>
   return Object.fromEntries(new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE)));
 }
 
-function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
-  // Not looked at before: only to ask for the body makes a stream of it.
-  if (length === null) return readCounted(request.body);
-  if (Number(length) > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
-  // With a length the whole is known to fit.
-  return request.bytes();
+  if (length !== null && Number(length) > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
+  try {
+    // With a length the whole is known to fit. Else the body is looked at, which makes a stream of it.
+    return await (length === null ? readCounted(request.body) : request.bytes());
+  } catch (fault) {
+    // Whoever hangs up in the middle is no fault of ours.
+    throw fault instanceof Problem ? fault : problems.malformed("The body ended before its end.");
+  }
 }
 
 /** Without a length the bytes are counted as they come. */

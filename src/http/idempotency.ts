@@ -95,9 +95,11 @@ function scopeOf(header: string, { route, cause }: Keyed): string {
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */
-function keptHeaders({ "content-type": type }: Answer["headers"]): Record<string, string> {
-  return type === undefined ? {} : { "content-type": type };
+function keptHeaders(headers: Answer["headers"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)));
 }
+
+const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);
 
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");

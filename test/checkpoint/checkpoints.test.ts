@@ -262,3 +262,12 @@ test("each kind of loss can be accepted, and is told apart", async () => {
     await home.run();
   }
 });
+
+test("the checkpoint of an empty log does not keep another log from its place", async () => {
+  const home = house();
+  await home.run();
+  expect(readFileSync(home.files.checkpoint, "utf8").split("\n")[1]).toBe("0");
+  rmSync(home.files.log);
+  await home.run((journal) => write(journal, 3));
+  await home.run();
+});

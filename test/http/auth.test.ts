@@ -85,6 +85,15 @@ describe("the Authorization header", () => {
   });
 });
 
+test.each([{}, { authorization: "Basic eDp5" }, { authorization: "none" }])(
+  "a token without a name in the query does not count either, with headers %j",
+  async (headers) => {
+    await using world = await openWorld();
+    const response = await post(world.app, `/api/messaging?=${TOKEN}`, GOOD["/api/messaging"], { headers });
+    expect(response.status).toBe(401);
+  },
+);
+
 test("a token in the query, in the body or in a cookie does not count", async () => {
   await using world = await openWorld();
   const query = `?access_token=${TOKEN}&token=${TOKEN}&Bearer=${TOKEN}`;

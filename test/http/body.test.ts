@@ -122,3 +122,16 @@ test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] 
     expect([answer.status, await slugOf(answer)]).toEqual([422, "invalid-request"]);
   },
 );
+
+test("whoever hangs up in the middle of a body leaves no error in the log", async () => {
+  await using world = await openWorld();
+  const body = new ReadableStream({
+    start: (controller) => controller.error(new Error("the connection was closed")),
+  });
+  const headers = { "content-type": "application/json", host: "localhost" };
+  const answer = await world.app.handle(
+    new Request("http://localhost/api/tracking/event", { method: "POST", headers, body }),
+  );
+  expect([answer.status, await slugOf(answer)]).toEqual([400, "malformed-request"]);
+  expect(world.logged).toEqual([]);
+});

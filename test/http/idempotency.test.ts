@@ -9,6 +9,7 @@ test("a repeat gets the first answer, to the letter, and nothing is done twice",
   const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const [first, again] = [await send(), await send()];
   expect([again.status, again.headers.get("content-type")]).toEqual([202, first.headers.get("content-type")]);
+  expect([first, again].map(({ headers }) => headers.get("cache-control"))).toEqual(["no-store", "no-store"]);
   expect(await again.text()).toBe(await first.text());
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });

@@ -112,7 +112,7 @@ export class TargetTaken extends Error {
   override readonly name = "TargetTaken";
 }
 
-/** A copy of the log is damaged, and so is the log probably: the copy was not kept. */
+/** A copy of the log was not found whole, and was not kept: there is no room for it, or the log itself is damaged. */
 export class BackupFailed extends Error {
   override readonly name = "BackupFailed";
 }

@@ -7,7 +7,7 @@ import type { Verification } from "./store.ts";
 import { createCheckRange } from "./verify/check.ts";
 import { checkInThreads, RANGE_EVENTS } from "./verify/crew.ts";
 import { findUnindexed } from "./verify/indexes.ts";
-import type { Fault, Range } from "./verify/range.ts";
+import type { Findings, Range } from "./verify/range.ts";
 
 export interface VerifyOptions {
   readonly from?: number;
@@ -18,7 +18,8 @@ export interface VerifyOptions {
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
-   * and times never fall; over the whole log also that every event is found by its indexes. A log whose last events were cut off is whole in itself: only a head kept elsewhere shows that.
+   * and times never fall; over the whole log also that every event is found by its indexes. A log whose last events
+   * were cut off is whole in itself: only a head kept elsewhere shows that.
    */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** What is being verified is refused with {@link StoreClosed}. */
@@ -39,10 +40,10 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
     };
     const isWhole = range.first === 1 && range.last === head.position;
     const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
-    const fault = await check(file, range, isWhole, onChecked, closing.signal);
+    const { event, index } = await check(file, range, isWhole, onChecked, closing.signal);
     if (closing.signal.aborted) throw new StoreClosed();
-    // Whatever lies before the first fault was found good, in whatever order.
-    return fault ? { ok: false, checked: fault.position - range.first, head, fault } : { ok: true, checked, head };
+    if (event !== undefined) return { ok: false, checked: event.position - range.first, head, fault: event };
+    return index === undefined ? { ok: true, checked, head } : { ok: false, checked, head, fault: index };
   }
 
   return {
@@ -69,16 +70,18 @@ async function checkHere(
   isWhole: boolean,
   onChecked: (events: number) => void,
   signal: AbortSignal,
-): Promise<Fault | undefined> {
+): Promise<Findings> {
   const db = openReader(file);
   try {
     const chunks = createCheckRange(db)(range);
     for (;;) {
       const { done, value } = chunks.next();
-      if (done === true) return value ?? (isWhole ? findUnindexed(db, range.last) : undefined);
+      if (done === true) {
+        return { event: value, index: isWhole && !value ? findUnindexed(db, range.last) : undefined };
+      }
       onChecked(value);
       await nextTurn();
-      if (signal.aborted) return undefined;
+      if (signal.aborted) return { event: undefined, index: undefined };
     }
   } finally {
     db.close();

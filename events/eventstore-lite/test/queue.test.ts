@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
-import { AppendInDoubt, StoreClosed } from "../src/errors.ts";
+import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/recorded.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/writer/messages.ts";
@@ -91,4 +91,43 @@ test("when the thread dies, what was sent is in doubt and what was not is closed
   expect(await queue.failed).toBe(first as Error);
   expect(await refusalOf(append())).toBeInstanceOf(StoreClosed);
   await queue.close();
+});
+
+test("a closing waits for what was sent, also when a fault comes meanwhile", async () => {
+  const { queue, append, sent } = createTestQueue();
+  const first = refusalOf(append());
+  await Promise.resolve();
+  const second = refusalOf(append(64));
+  await Promise.resolve();
+  const third = refusalOf(append());
+  const closed = queue.close();
+  queue.onReply({ kind: "fault", fault: "fatal", cause: "disk I/O error" });
+  expect(await first).toBeInstanceOf(AppendInDoubt);
+  expect(await third).toBeInstanceOf(StoreClosed);
+  expect(sent).toHaveLength(2);
+  queue.onReply({ kind: "fault", fault: "stopped", cause: "disk I/O error" });
+  expect(sent.at(-1)).toEqual({ kind: "close" });
+  expect(await second).toBeInstanceOf(StoreClosed);
+  queue.onReply({ kind: "done" });
+  await closed;
+});
+
+test("a queue that is over its limits can be closed, and a large snapshot is in nobody's way", async () => {
+  const { queue, append, sent } = createTestQueue({ queuedEvents: 10, queuedChars: 100 });
+  const large = append(20);
+  const snapshot = { version: 1, position: 0, state: "x".repeat(1_000) };
+  expect(await refusalOf(append())).toBeInstanceOf(StoreOverloaded);
+  const closed = queue.close();
+  await Promise.resolve();
+  queue.onReply(allAppended(sent[0]));
+  queue.onReply({ kind: "done" });
+  await Promise.all([large, closed]);
+
+  const next = createTestQueue({ queuedChars: 1_000 });
+  const saved = next.queue.perform({ kind: "saveSnapshot", name: "s", snapshot });
+  const appended = next.append();
+  await Promise.resolve();
+  next.queue.onReply({ kind: "done" });
+  next.queue.onReply(allAppended(next.sent[1]));
+  await Promise.all([saved, appended]);
 });

@@ -215,3 +215,16 @@ test("a damaged index is found, although no event was altered", async () => {
     expect([ok, fault?.position]).toEqual([false, 1]);
   }
 });
+
+test("a damaged index does not hide an altered event, wherever that is", async () => {
+  await using store = await openAfter((file) => {
+    tamper(file, `UPDATE events SET data = '0' WHERE position = ${EVENTS - 20}`);
+    const bytes = readFileSync(file);
+    // An index entry (https://sqlite.org/fileformat.html#record_format): a text of two characters, and row 1.
+    const entry = bytes.indexOf(Buffer.from([3, 17, 9, ...Buffer.from("s0")]));
+    expect(entry).toBeGreaterThan(0);
+    bytes[entry + 4]! ^= 8;
+    writeFileSync(file, bytes);
+  });
+  expect((await store.verify()).fault?.position).toBe(EVENTS - 20);
+});

@@ -25,13 +25,13 @@ export async function loadPartial(store: EventStore<Event>, name: ProjectionName
   if (snapshot?.version !== projectionOf(name).version) return undefined;
   const { hash, ...kept } = decodeState(snapshot.state) as Kept;
   const { position } = snapshot;
-  return hash === (await hashAt(store, position)) ? { ...kept, position } : undefined;
+  return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
 }
 
 /** Keeps the work; without effect before the first event. */
 export async function savePartial(store: EventStore<Event>, name: ProjectionName, partial: Partial): Promise<void> {
   const { position, ...kept } = partial;
-  const hash = await hashAt(store, position);
+  const hash = position === 0 ? undefined : await store.hashAt(position);
   if (hash === undefined) return;
   const state = encodeState({ ...kept, hash } satisfies Kept);
   await store.snapshots.save(partialName(name), { version: projectionOf(name).version, position, state });
@@ -44,9 +44,4 @@ export async function dropPartial(store: EventStore<Event>, name: ProjectionName
 
 function partialName(name: ProjectionName): string {
   return `rebuild/${name}`;
-}
-
-async function hashAt(store: EventStore<Event>, position: number): Promise<string | undefined> {
-  for await (const event of store.read({ from: position, to: position, limit: 1 })) return event.hash;
-  return undefined;
 }

@@ -9,6 +9,7 @@ export type Fault = "full" | "busy" | "fatal";
 
 // Primary result codes, https://sqlite.org/rescode.html; the extended code holds them in its low byte.
 const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
@@ -29,4 +30,10 @@ export function isBusy(error: unknown): boolean {
 
 export function isNotADatabase(error: unknown): boolean {
   return (sqliteCode(error) & 0xff) === SQLITE_NOTADB;
+}
+
+/** SQLite found the file malformed, or a number is stored that no event can have (node:sqlite refuses to give it). */
+export function isDamage(error: unknown): boolean {
+  const primary = sqliteCode(error) & 0xff;
+  return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB || error instanceof RangeError;
 }

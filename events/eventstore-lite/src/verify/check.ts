@@ -18,7 +18,7 @@ const SELECT_LINKS = `
 /** A row of {@link SELECT_LINKS}. Somebody who can write the file can put NULL where the tables forbid it. */
 type LinkRow = readonly [
   canonical: string | null,
-  hash: Uint8Array,
+  hash: Uint8Array | null,
   position: number,
   stream: number,
   version: number,
@@ -105,11 +105,12 @@ function createEventCheck(db: DatabaseSync): EventCheck {
 }
 
 /** A loop is twice as fast as `Buffer.compare` for so few bytes. */
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
+function isSame(a: Uint8Array, b: Uint8Array | null): boolean {
+  if (b?.length !== HASH_BYTES) return false;
   for (let index = 0; index < HASH_BYTES; index += 1) {
     if (a[index] !== b[index]) return false;
   }
-  return b.length === HASH_BYTES;
+  return true;
 }
 
 interface VersionCheck {

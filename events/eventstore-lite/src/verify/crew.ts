@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { Fault, Range } from "./range.ts";
+import type { Fault, Findings, Range } from "./range.ts";
 import { startCheckThread, type CheckThread } from "./start-thread.ts";
 
 /** More would wait for the disk and for each other, and a service beside them wants its core too. */
@@ -18,14 +18,20 @@ export async function checkInThreads(
   isWhole: boolean,
   onChecked: (events: number) => void,
   signal: AbortSignal,
-): Promise<Fault | undefined> {
-  const parts = split(range, isWhole);
+): Promise<Findings> {
+  const parts = split(range);
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const stopAll = (): void => void Atomics.store(stop, 0, 1);
   signal.addEventListener("abort", stopAll);
   const faults: Fault[] = [];
+  let index: Fault | undefined;
+  let isIndexDue = isWhole;
 
   async function work(thread: CheckThread): Promise<void> {
+    if (isIndexDue) {
+      isIndexDue = false;
+      index = await thread.check({ indexesTo: range.last }, onChecked);
+    }
     // Parts are taken in order, so whatever lies before a fault is being checked already, and is finished.
     while (faults.length === 0 && !signal.aborted) {
       const { value: part } = parts.next();
@@ -38,7 +44,7 @@ export async function checkInThreads(
   const threads = Array.from({ length: threadsFor(range) }, () => startCheckThread({ file, stop }));
   try {
     await Promise.all(threads.map(work));
-    return faults.sort((a, b) => a.position - b.position)[0];
+    return { event: faults.sort((a, b) => a.position - b.position)[0], index };
   } finally {
     stopAll();
     signal.removeEventListener("abort", stopAll);
@@ -50,8 +56,7 @@ function threadsFor({ first, last }: Range): number {
   return Math.min(availableParallelism(), THREADS_MAX, Math.ceil((last - first + 1) / RANGE_EVENTS));
 }
 
-function* split({ first, last }: Range, isWhole: boolean): Generator<Range | { indexesTo: number }, undefined> {
-  if (isWhole) yield { indexesTo: last };
+function* split({ first, last }: Range): Generator<Range, undefined> {
   for (let low = first; low <= last; low += RANGE_EVENTS) {
     yield { first: low, last: Math.min(last, low + RANGE_EVENTS - 1) };
   }

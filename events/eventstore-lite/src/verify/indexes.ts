@@ -1,13 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isDamage } from "../sqlite/faults.ts";
 import type { Fault } from "./range.ts";
-import { isDamage } from "./rows.ts";
 
 /**
  * Sums by which two walks over the same events are told apart unless what differs was chosen to have the same ones: an
- * accident is found, and against intent an index protects nobody. No sum can leave SQLite's integers.
+ * accident is found, and against intent an index protects nobody. Of every number the lower 24 bits, so that no sum
+ * leaves SQLite's integers, whatever somebody has stored.
  */
 const sumsOf = (key: string): string =>
-  `count(*) || ' ' || sum(e.position) || ' ' || sum(${key}) || ' ' || sum((e.position * (${key})) & 16777215)`;
+  ["e.position", key, `e.position * (${key})`].map((value) => `sum((${value}) & 16777215)`).join(" || ' ' || ") +
+  " || ' ' || count(*)";
 
 interface Index {
   readonly name: string;

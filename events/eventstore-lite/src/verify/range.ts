@@ -8,3 +8,11 @@ export interface Fault {
   readonly position: number;
   readonly reason: string;
 }
+
+/** What a check of a range found. */
+export interface Findings {
+  /** The first event that does not fit; whatever lies before it was found good. */
+  readonly event: Fault | undefined;
+  /** An event that readers do not find. Looked for beside the events, so it counts only when all of those are good. */
+  readonly index: Fault | undefined;
+}

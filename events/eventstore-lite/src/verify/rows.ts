@@ -1,9 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { sqliteCode } from "../sqlite/faults.ts";
-
-/** Primary result codes of a damaged file (https://sqlite.org/rescode.html). */
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
+import { isDamage } from "../sqlite/faults.ts";
 
 /** Why rows cannot be read. That is a finding about the log, and no failure of the check. */
 export class Unreadable {
@@ -31,10 +27,4 @@ export function createReadRows(
       throw error;
     }
   };
-}
-
-/** SQLite found the file malformed, or a number is stored that no event can have (node:sqlite refuses to give it). */
-export function isDamage(error: unknown): boolean {
-  const primary = sqliteCode(error) & 0xff;
-  return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB || error instanceof RangeError;
 }

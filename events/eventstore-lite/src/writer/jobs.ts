@@ -30,7 +30,8 @@ export function weightOf(job: Job): Weight {
   const { operation } = job;
   // Closing has to be possible with a full queue too.
   if (operation.kind === "close") return { events: 0, chars: 0 };
-  return { events: 1, chars: operation.kind === "saveSnapshot" ? operation.snapshot.state.length : 0 };
+  // A snapshot may be large, and callers of the log must not be refused for it: who saves them waits for each.
+  return { events: 1, chars: 0 };
 }
 
 /** How many of the first jobs go into one request: one operation, or appends up to the size of a batch. */

@@ -1,11 +1,12 @@
 import { AppendInDoubt, StoreClosed } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Lease } from "../store.ts";
-import { type AppendJob, countNext, encodeJobs, type Job, type OperationJob, weightOf } from "./jobs.ts";
+import { type AppendJob, encodeJobs, type Job, type OperationJob, weightOf } from "./jobs.ts";
 import { createLoad } from "./load.ts";
 import type { Operation, Reply, Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 import { type DurableBatch, errorOf, settleBatch } from "./settle.ts";
+import { createWaiting } from "./waiting.ts";
 
 /**
  * Requests on their way to the writer thread at once: one that it works on, and a large one that is ready when it is
@@ -41,23 +42,21 @@ export interface Queue {
 }
 
 export function createQueue({ limits, clock, send, isFollowed, onDurable }: QueueOptions): Queue {
-  const waiting: Job[] = [];
+  const waiting = createWaiting(limits.batchEvents);
   const sent: Job[][] = [];
   const failure = Promise.withResolvers<Error>();
   const load = createLoad(limits);
   let state: "open" | "closed" | "crashed" = "open";
   let pumpScheduled = false;
-  let waitingEvents = 0;
 
   const maySend = (): boolean =>
-    waiting.length > 0 && (sent.length === 0 || (sent.length < REQUESTS_SENT_MAX && waitingEvents >= AHEAD_EVENTS_MIN));
+    !waiting.isEmpty() &&
+    (sent.length === 0 || (sent.length < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN));
 
   function enqueue(job: Job): void {
     if (state !== "open") throw new StoreClosed();
-    const weight = weightOf(job);
-    load.take(weight);
-    waiting.push(job);
-    waitingEvents += weight.events;
+    load.take(weightOf(job));
+    waiting.add(job);
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
     // After the callers that are ready to append by now, so that they share the transaction.
@@ -69,8 +68,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
 
   function pump(): void {
     while (maySend()) {
-      const jobs = waiting.splice(0, countNext(waiting, limits.batchEvents));
-      for (const job of jobs) waitingEvents -= weightOf(job).events;
+      const jobs = waiting.next();
       sent.push(jobs);
       send(encodeJobs(jobs, clock(), isFollowed()));
     }
@@ -89,8 +87,8 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
     if (!isFatal) return;
     if (state === "open") state = "closed";
     failure.resolve(error);
-    for (const job of waiting.splice(0)) job.reject(new StoreClosed());
-    waitingEvents = 0;
+    waiting.drop(state !== "crashed");
+    pump();
   }
 
   return {
