@@ -9,8 +9,8 @@ import { lossesOf } from "./whole.ts";
 
 /** "The log failed: start again", as README and `serve --help` document it. */
 const EXIT_LOG_FAILED = 70;
-/** "Something wrong or refused". */
-const EXIT_REFUSED = 1;
+/** The log cannot be used where it lies. */
+const EXIT_REFUSED = 78;
 
 test.skipIf(!isRoot || !has("mkfs.ext4"))(
   "a file system that turns read-only ends the service with 70, and it refuses to start there",
