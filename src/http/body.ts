@@ -83,19 +83,14 @@ function parse(text: string): unknown {
  * called `toString` would make Elysia fail while it words that refusal.
  */
 function emptied(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return hollowed(value);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]: [string, unknown]) => [name, hollowed(inner)]));
+}
+
+/** An array or an object without what is in it; any other value as it is. */
+function hollowed(value: unknown): unknown {
   if (Array.isArray(value)) return [];
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]: [string, unknown]) => [name, isNested(inner) ? empty(inner) : inner]),
-  );
-}
-
-function isNested(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
-function empty(value: object): object {
-  return Array.isArray(value) ? [] : {};
+  return typeof value === "object" && value !== null ? {} : value;
 }
 
 /** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */

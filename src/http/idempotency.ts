@@ -11,7 +11,8 @@ const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delive
 
 /** What identifies a request: the same key counts per route and caller. */
 export interface Keyed {
-  readonly header: string | null;
+  /** The `Idempotency-Key`. */
+  readonly header: string;
   readonly route: string;
   readonly body: unknown;
   readonly cause: Cause;
@@ -23,7 +24,7 @@ export interface Idempotency {
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
    * its own append, so that a crash between the append and the answer does nothing twice either.
    */
-  once(request: Keyed, perform: (appendKey: string | undefined) => Promise<Answer>): Promise<Answer>;
+  once(request: Keyed, perform: (appendKey: string) => Promise<Answer>): Promise<Answer>;
 }
 
 /** An answer and the body that it answers. */
@@ -36,7 +37,6 @@ export function createIdempotency(journal: Journal): Idempotency {
 
   return {
     async once(request, perform) {
-      if (request.header === null) return perform(undefined);
       const scope = scopeOf(request.header, request);
       const digest = sha256(JSON.stringify(request.body ?? null));
       const running = inFlight.get(scope);

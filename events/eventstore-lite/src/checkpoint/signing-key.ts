@@ -11,6 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { SigningKeyRefused } from "../errors.ts";
+import { OWNER_ONLY } from "../sqlite/private-file.ts";
 import { decodeBase64, rawPublicKey } from "./note.ts";
 
 /** Ed25519 (RFC 8032). */
@@ -19,7 +20,6 @@ export interface SigningKey {
   readonly publicKey: KeyObject;
 }
 
-const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;
 const PUBLIC_KEY_BYTES = 32;
 

@@ -1,7 +1,8 @@
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
-const OWNER_ONLY = 0o600;
+/** Whatever belongs to a log is full of personal data, or a key. */
+export const OWNER_ONLY = 0o600;
 
 /**
  * Makes an empty file that only its owner can read, and its directory; leaves an existing file alone.
