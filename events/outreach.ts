@@ -43,9 +43,71 @@ export const RecipientAdded = defineEvent(
   ),
 );
 
+/**
+ * Nobody writes to this person any more. `marks`: keyed hashes of id and handle, which outlast the person's other data.
+ * `message_id`: the reply that asked for it.
+ */
 export const RecipientSuppressed = defineEvent(
   "RecipientSuppressed",
-  Type.Object({ recipient, reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]) }, closed),
+  Type.Object(
+    {
+      recipient,
+      reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]),
+      marks: Type.Optional(Type.Array(Type.String())),
+      message_id: Type.Optional(Type.String()),
+    },
+    closed,
+  ),
+);
+
+/** A person wrote to us: told for their first message, and for their first one after ours. Its text is not kept. */
+export const DirectMessageReceived = defineEvent(
+  "DirectMessageReceived",
+  Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+);
+
+/**
+ * How far the messages to us were read: all up to `newest_id`, and those before the reading began down to where
+ * `backlog` goes on (absent: nothing older is left to read).
+ */
+export const InboxRead = defineEvent(
+  "InboxRead",
+  Type.Object(
+    {
+      run_id: Type.String(),
+      newest_id: Type.Optional(Type.String()),
+      backlog: Type.Optional(Type.String()),
+      messages: Type.Integer(),
+    },
+    closed,
+  ),
+);
+
+export const pagedSource = Type.Union([
+  Type.Literal("followers"),
+  Type.Literal("search"),
+  Type.Literal("list_members"),
+]);
+export type PagedSource = Static<typeof pagedSource>;
+
+/**
+ * A page of a source was worked off. `scope`: the query, the list or the account that was read. `next`: where the next
+ * page begins; absent: this was the last one. `newest`: told of the first page of a pass, its newest entry: once the pass
+ * has come to its end, a later one reads only down to that.
+ */
+export const SourceRead = defineEvent(
+  "SourceRead",
+  Type.Object(
+    {
+      run_id: Type.String(),
+      source: pagedSource,
+      scope: Type.String(),
+      next: Type.Optional(Type.String()),
+      newest: Type.Optional(Type.String()),
+      people: Type.Integer(),
+    },
+    closed,
+  ),
 );
 
 /** An operator allows one more attempt after a failure. */
@@ -56,7 +118,27 @@ export const RunStarted = defineEvent(
   Type.Object({ run_id: Type.String(), dry_run: Type.Boolean() }, closed),
 );
 
-/** The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of. */
+/**
+ * A run waits: `pace` spreads the messages, `rate_limited` is the network's wish, `settling` gives it time to show a
+ * message that is in doubt. `until` in ISO 8601.
+ */
+export const RunPaused = defineEvent(
+  "RunPaused",
+  Type.Object(
+    {
+      run_id: Type.String(),
+      reason: Type.Union([Type.Literal("pace"), Type.Literal("rate_limited"), Type.Literal("settling")]),
+      until: Type.String(),
+    },
+    closed,
+  ),
+);
+export type PauseReason = Static<typeof RunPaused.data>["reason"];
+
+/**
+ * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
+ * `template` the beginning of the SHA-256 of all variants, which tells a variant A from that of another template.
+ */
 export const DirectMessageAttempted = defineEvent(
   "DirectMessageAttempted",
   Type.Object(
@@ -66,6 +148,7 @@ export const DirectMessageAttempted = defineEvent(
       recipient: knownRecipient,
       text: Type.String(),
       variant: Type.String(),
+      template: Type.Optional(Type.String()),
       day: Type.String(),
     },
     closed,
@@ -93,7 +176,8 @@ export const DirectMessageSkipped = defineEvent(
 );
 
 /**
- * `frees_quota`: the network refused for certain, so the day's place is given back.
+ * `withdrawn`: the run or the day ended, `suppressed`: the person asked us to stop, before the message went out.
+ * `frees_quota`: it was certainly not sent, so the day's place is given back.
  * `retry`: the person may be tried again in a later run.
  */
 export const DirectMessageFailed = defineEvent(
@@ -107,6 +191,8 @@ export const DirectMessageFailed = defineEvent(
         Type.Literal("not_delivered"),
         Type.Literal("unreachable"),
         Type.Literal("rate_limited"),
+        Type.Literal("withdrawn"),
+        Type.Literal("suppressed"),
         Type.Literal("unauthorized"),
         Type.Literal("credits_depleted"),
         Type.Literal("usage_capped"),
@@ -135,7 +221,27 @@ const counts = {
   in_doubt: Type.Integer(),
 };
 
-/** Why a run ended: `completed` (nobody left), a limit, a signal, or what the network said. */
+/**
+ * What a run asked of the network, and what that costs at most: the network does not charge twice a day for one thing.
+ * `followers`: read of our own account, which is cheaper than other people. `usd` in dollars.
+ */
+export const usage = Type.Object(
+  {
+    sends: Type.Integer(),
+    users: Type.Integer(),
+    followers: Type.Integer(),
+    posts: Type.Integer(),
+    messages: Type.Integer(),
+    usd: Type.Number(),
+  },
+  closed,
+);
+export type Usage = Static<typeof usage>;
+
+/**
+ * Why a run ended: `completed` (nobody left), a limit, a signal, or what the network said; `request_rejected`: it
+ * refused a question, such as a search that it cannot read.
+ */
 export const runEnd = Type.Union([
   Type.Literal("completed"),
   Type.Literal("daily_limit_reached"),
@@ -143,6 +249,7 @@ export const runEnd = Type.Union([
   Type.Literal("stopped"),
   Type.Literal("not_authorized"),
   Type.Literal("network_unavailable"),
+  Type.Literal("request_rejected"),
   Type.Literal("credits_depleted"),
   Type.Literal("usage_capped"),
   Type.Literal("sender_restricted"),
@@ -153,7 +260,7 @@ export type RunEnd = Static<typeof runEnd>;
 
 export const RunFinished = defineEvent(
   "RunFinished",
-  Type.Object({ run_id: Type.String(), reason: runEnd, ...counts }, closed),
+  Type.Object({ run_id: Type.String(), reason: runEnd, ...counts, usage: Type.Optional(usage) }, closed),
 );
 
 /** The process of the run died; appended by the next one. */
@@ -167,7 +274,13 @@ export const RunRefused = defineEvent(
 export const DryRunFinished = defineEvent(
   "DryRunFinished",
   Type.Object(
-    { run_id: Type.String(), reason: runEnd, would_send: Type.Integer(), would_skip: Type.Integer() },
+    {
+      run_id: Type.String(),
+      reason: runEnd,
+      would_send: Type.Integer(),
+      would_skip: Type.Integer(),
+      usage: Type.Optional(usage),
+    },
     closed,
   ),
 );

@@ -2,13 +2,16 @@ import { account } from "./account.ts";
 import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
 import { deliveries } from "./deliveries.ts";
+import { inbox } from "./inbox.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { run } from "./run.ts";
+import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
+import { variants } from "./variants.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */
-export const projections = { stats, run, quota, contacts, account, deliveries, clicks };
+export const projections = { stats, run, quota, contacts, inbox, sources, account, variants, deliveries, clicks };
 
 export type ProjectionName = keyof typeof projections;
 export type StateOf<Name extends ProjectionName> =

@@ -16,6 +16,15 @@ export interface Contact {
   listed: boolean;
   status: ContactStatus;
   suppressed: boolean;
+  /** Wrote to us before we did to them: consent that no import takes away. */
+  inbound: boolean;
+  /** A message of theirs is known, and one that came after ours. */
+  received: boolean;
+  replied: boolean;
+  /** When the newest message to them was decided, ISO 8601. */
+  attempted_at?: string;
+  /** To be tried again though their source may be read no more: an operator allowed it, or it was not their failure. */
+  again: boolean;
   /** Skips that the log tells already: each is told once. */
   skipped: SkipReason[];
 }
@@ -30,22 +39,25 @@ export interface Contacts {
   handles: Map<string, string>;
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
+  /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
+  marks: Map<string, 1>;
 }
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 2,
+  version: 3,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
     "RecipientRetryAllowed",
+    "DirectMessageReceived",
     "DirectMessageAttempted",
     "DirectMessageSent",
     "DirectMessageSkipped",
     "DirectMessageFailed",
     "DirectMessageInDoubt",
   ],
-  initial: () => ({ people: new Map(), ids: new Map(), handles: new Map(), fields: new Map() }),
+  initial: () => ({ people: new Map(), ids: new Map(), handles: new Map(), fields: new Map(), marks: new Map() }),
   evolve(state, event) {
     if (contacts.types.includes(event.type)) evolveContact(state, event);
     return state;
@@ -63,16 +75,17 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "RecipientAdded":
       return add(state, event.data);
     case "RecipientSuppressed":
+      for (const mark of event.data.marks ?? []) state.marks.set(mark, 1);
       meet(state, event.data.recipient).suppressed = true;
       return;
     case "RecipientRetryAllowed":
-      meet(state, event.data.recipient).status = "open";
-      return;
+      return allowRetry(meet(state, event.data.recipient));
+    case "DirectMessageReceived":
+      return receive(meet(state, event.data.recipient), event.data.received_at);
     case "DirectMessageSkipped":
       return skip(meet(state, event.data.recipient), event.data.reason);
     case "DirectMessageAttempted":
-      meet(state, event.data.recipient).status = "attempted";
-      return;
+      return attempt(meet(state, event.data.recipient), event.time);
     case "DirectMessageSent":
       meet(state, event.data.recipient).status = "sent";
       return;
@@ -80,8 +93,7 @@ function evolveContact(state: Contacts, event: Folded): void {
       meet(state, event.data.recipient).status = "in_doubt";
       return;
     case "DirectMessageFailed":
-      meet(state, event.data.recipient).status = event.data.retry ? "open" : "failed";
-      return;
+      return fail(meet(state, event.data.recipient), event.data.retry);
     default:
   }
 }
@@ -91,11 +103,39 @@ function add(state: Contacts, added: Extract<Folded, { type: "RecipientAdded" }>
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
   contact.listed = true;
-  contact.basis = added.basis;
+  contact.basis = contact.inbound ? "dm_first" : added.basis;
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be mended by the new row, so it is judged and told afresh.
   contact.skipped = [];
+}
+
+/** Two operators may allow the same retry: only the first one finds a failure. */
+function allowRetry(contact: Contact): void {
+  if (contact.status !== "failed") return;
+  contact.status = "open";
+  contact.again = true;
+}
+
+function receive(contact: Contact, receivedAt: string): void {
+  contact.received = true;
+  if (contact.attempted_at !== undefined && receivedAt >= contact.attempted_at) {
+    contact.replied = true;
+    return;
+  }
+  contact.inbound = true;
+  contact.basis = "dm_first";
+}
+
+function attempt(contact: Contact, at: string): void {
+  contact.status = "attempted";
+  contact.attempted_at = at;
+  contact.again = false;
+}
+
+function fail(contact: Contact, retry: boolean): void {
+  contact.status = retry ? "open" : "failed";
+  contact.again = retry;
 }
 
 function skip(contact: Contact, reason: SkipReason): void {
@@ -110,17 +150,34 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
 
 /** The person of this event, made or merged when id and handle turn out to be one. */
 function meet(state: Contacts, who: Recipient): Contact {
+  // Of somebody who was erased nothing is left to be found by.
+  if (who.id === undefined && who.username === undefined) return newContact();
   const byId = who.id === undefined ? undefined : state.ids.get(who.id);
   const byHandle = keyOfHandle(state, who);
   const key = byId ?? byHandle ?? keyFor(who);
   let contact = state.people.get(key);
   if (contact === undefined) {
-    contact = { basis: "none", fields: {}, listed: false, status: "open", suppressed: false, skipped: [] };
+    contact = newContact();
     state.people.set(key, contact);
   }
   if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle);
   name(state, key, contact, who);
   return contact;
+}
+
+function newContact(): Contact {
+  return {
+    basis: "none",
+    fields: {},
+    listed: false,
+    status: "open",
+    suppressed: false,
+    inbound: false,
+    received: false,
+    replied: false,
+    again: false,
+    skipped: [],
+  };
 }
 
 /** The key a handle leads to, unless that person is known by another id: handles change hands. */
@@ -164,6 +221,11 @@ function absorb(state: Contacts, into: Contact, otherKey: string): void {
   if (CONSENT.indexOf(other.basis) > CONSENT.indexOf(into.basis)) into.basis = other.basis;
   into.suppressed ||= other.suppressed;
   into.listed ||= other.listed;
+  into.inbound ||= other.inbound;
+  into.received ||= other.received;
+  into.replied ||= other.replied;
+  into.again ||= other.again;
+  if (into.attempted_at === undefined && other.attempted_at !== undefined) into.attempted_at = other.attempted_at;
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   into.fields = { ...other.fields, ...into.fields };
   if (into.name === undefined && other.name !== undefined) into.name = other.name;

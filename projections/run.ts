@@ -1,5 +1,5 @@
 import type { Folded } from "../events/catalog.ts";
-import type { KnownRecipient } from "../events/outreach.ts";
+import type { KnownRecipient, PauseReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
 /** An intent whose outcome is not final: just attempted, or in doubt. */
@@ -20,6 +20,8 @@ export interface RunState {
   skipped: number;
   failed: number;
   in_doubt: number;
+  /** What the run waits for, and until when (ISO 8601); null while it works. */
+  waiting: { reason: PauseReason; until: string } | null;
 }
 
 /** The run in progress, and every attempt that still waits for its outcome (of earlier runs too). */
@@ -32,9 +34,10 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 1,
+  version: 2,
   types: [
     "RunStarted",
+    "RunPaused",
     "DirectMessageAttempted",
     "DirectMessageSent",
     "DirectMessageSkipped",
@@ -47,6 +50,9 @@ export const run: Projection<Run> = {
     "RecipientAdded",
     "RecipientSuppressed",
     "RecipientRetryAllowed",
+    "DirectMessageReceived",
+    "InboxRead",
+    "SourceRead",
   ],
   initial: () => ({ current: null, open: new Map(), version: 0 }),
   evolve(state, event) {
@@ -58,10 +64,18 @@ export const run: Projection<Run> = {
 };
 
 function evolveRun(state: Run, event: Folded): void {
+  if (state.current !== null && isDoneBy(state.current, event)) state.current.waiting = null;
   switch (event.type) {
-    case "RunStarted":
-      state.current = { ...event.data, started_at: event.time, sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+    case "RunStarted": {
+      const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+      state.current = { ...event.data, started_at: event.time, ...counts, waiting: null };
       return;
+    }
+    case "RunPaused": {
+      const { run_id, reason, until } = event.data;
+      if (state.current?.run_id === run_id) state.current.waiting = { reason, until };
+      return;
+    }
     case "DirectMessageAttempted": {
       const { attempt_id, run_id, recipient, text } = event.data;
       state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false });
@@ -83,6 +97,11 @@ function evolveRun(state: Run, event: Folded): void {
       return;
     default:
   }
+}
+
+/** Whatever the run does next ends its waiting; what others append meanwhile does not. */
+function isDoneBy({ run_id }: RunState, { data }: Folded): boolean {
+  return "run_id" in data && data.run_id === run_id;
 }
 
 function markInDoubt(state: Run, attemptId: string): void {

@@ -58,7 +58,7 @@ export function createStates<Name extends ProjectionName>(
   };
 }
 
-/** One look-up an event: most types concern one or two projections of seven, and some none. */
+/** One look-up an event: most types concern two or three projections of ten, and some none. */
 function dispatch(slots: readonly Slot[]): (event: Folded) => void {
   const listening = new Map<EventType, Slot[]>();
   for (const slot of slots) {

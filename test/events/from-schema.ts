@@ -12,6 +12,8 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
   switch (schema["type"]) {
     case "string":
       return text;
+    case "number":
+      return fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
     case "integer":
       return fc.maxSafeInteger();
     case "boolean":

@@ -101,7 +101,34 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       const name = dice.once(2) ? { name: "Somebody" } : {};
       log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, source: "list" });
     },
-    (dice) => log.add("RecipientSuppressed", { recipient: someone(dice), reason: "opt_out" }),
+    (dice) => {
+      const marks = dice.once(2) ? { marks: [`mark-${dice.pick([1, 2, 3])}`] } : {};
+      // Of somebody who was erased the marks are left.
+      const recipient = "marks" in marks && dice.once(3) ? {} : someone(dice);
+      log.add("RecipientSuppressed", { recipient, reason: "opt_out", ...marks });
+    },
+    (dice) => {
+      const received_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);
+      log.add("DirectMessageReceived", { recipient: someone(dice), message_id: `m${++made}`, received_at });
+    },
+    (dice) => {
+      if (run === undefined) return;
+      const { run_id } = run;
+      const newest = dice.once(2) ? { newest_id: String(++made) } : {};
+      log.add("InboxRead", { run_id, messages: 3, ...newest, ...(dice.once(2) ? { backlog: `p${made}` } : {}) });
+    },
+    (dice) => {
+      if (run === undefined) return;
+      const { run_id } = run;
+      const newest = dice.once(2) ? { newest: String(++made) } : {};
+      const read = { source: dice.pick(["followers", "search"] as const), scope: dice.pick(["1", "2"]), people: 2 };
+      log.add("SourceRead", { run_id, ...read, ...newest, ...(dice.once(2) ? { next: `p${made}` } : {}) });
+    },
+    (dice) => {
+      if (run === undefined) return;
+      const reason = dice.pick(["pace", "rate_limited", "settling"] as const);
+      log.add("RunPaused", { run_id: run.run_id, reason, until: "2026-11-22T10:00:00.000Z" });
+    },
     (dice) => log.add("RecipientRetryAllowed", { recipient: someone(dice) }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
   ];

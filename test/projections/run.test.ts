@@ -46,7 +46,21 @@ describe("the run in progress", () => {
       dry_run: false,
       started_at: "2026-11-20T10:00:01.000Z",
       ...COUNTS,
+      waiting: null,
     });
+  });
+
+  test("says what it waits for, until it does something", () => {
+    const until = "2026-11-20T10:15:00.000Z";
+    const paused: Fact = { type: "RunPaused", data: { run_id: "r1", reason: "rate_limited", until } };
+    const waiting = { reason: "rate_limited" as const, until };
+    expect(given(run, [started("r1"), paused]).current).toMatchObject({ waiting });
+    const added = { recipient, basis: "opt_in", fields: {}, source: "list" } as const;
+    expect(given(run, [started("r1"), paused, { type: "RecipientAdded", data: added }]).current).toMatchObject({
+      waiting,
+    });
+    expect(given(run, [started("r1"), paused, attempted("a")]).current?.waiting).toBeNull();
+    expect(given(run, [started("r2"), paused]).current?.waiting).toBeNull();
   });
 
   test("counts what became of its messages", () => {

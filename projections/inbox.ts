@@ -1,0 +1,27 @@
+import type { Projection } from "./projection.ts";
+
+/** How far the messages to us were read; the network lists them newest first. */
+export interface Inbox {
+  /** Everything up to this message was read; null before the first reading, and while there was none. */
+  newest_id: string | null;
+  /** Where the reading of what is older than the first reading goes on; null when nothing is left of it. */
+  backlog: string | null;
+  /** Whether there was a first reading. */
+  begun: boolean;
+}
+
+export const inbox: Projection<Inbox> = {
+  name: "inbox",
+  version: 1,
+  types: ["InboxRead", "AccountUnlinked"],
+  initial: () => ({ newest_id: null, backlog: null, begun: false }),
+  evolve(state, event) {
+    // Another account has other conversations.
+    if (event.type === "AccountUnlinked") return inbox.initial();
+    if (event.type !== "InboxRead") return state;
+    state.newest_id = event.data.newest_id ?? state.newest_id;
+    state.backlog = event.data.backlog ?? null;
+    state.begun = true;
+    return state;
+  },
+};

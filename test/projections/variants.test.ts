@@ -1,0 +1,140 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { fold } from "../../projections/projection.ts";
+import { variants, type VariantResults } from "../../projections/variants.ts";
+import type { Fact } from "../../src/journal.ts";
+import { histories } from "./history.ts";
+import { given } from "./recorded.ts";
+
+const RUN = { run_id: "r" };
+const ANN = { id: "101", username: "Ann" };
+const BEA = { id: "102", username: "bea" };
+
+// `given` records the first fact at 10:00:01 and every other a second later.
+const BEFORE = "2026-11-20T10:00:00.500Z";
+const AFTER = "2026-11-20T10:30:00.000Z";
+
+interface Intended {
+  readonly recipient?: typeof ANN;
+  readonly variant?: string;
+  readonly template?: string;
+}
+
+function attempted(attempt_id: string, { recipient = ANN, variant = "A", template = "aaaa" }: Intended = {}): Fact {
+  const data = { attempt_id, ...RUN, recipient, text: "Hi", variant, template, day: "2026-11-20" };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function sent(attempt_id: string, recipient = ANN): Fact {
+  const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+function failed(attempt_id: string, recipient = ANN): Fact {
+  const outcome = { reason: "not_delivered", detail: "", frees_quota: false, retry: false } as const;
+  return { type: "DirectMessageFailed", data: { attempt_id, ...RUN, recipient, ...outcome } };
+}
+
+function inDoubt(attempt_id: string, recipient = ANN): Fact {
+  return { type: "DirectMessageInDoubt", data: { attempt_id, ...RUN, recipient, detail: "time-out" } };
+}
+
+function received(recipient: { id?: string; username?: string }, received_at = AFTER): Fact {
+  return { type: "DirectMessageReceived", data: { recipient, message_id: "m2", received_at } };
+}
+
+function optedOut(recipient: { id?: string; username?: string }): Fact {
+  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out" } };
+}
+
+function results(facts: readonly Fact[]): VariantResults[] {
+  return given(variants, facts).groups;
+}
+
+const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
+
+test("the same letter of two templates is counted apart, and messages without a template apart from both", () => {
+  const old: Fact = {
+    type: "DirectMessageAttempted",
+    data: { attempt_id: "0", ...RUN, recipient: ANN, text: "Hi", variant: "A", day: "2026-11-19" },
+  };
+  const facts = [old, failed("0"), attempted("1"), sent("1"), attempted("2", { recipient: BEA, template: "bbbb" })];
+  expect(results([...facts, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
+    { ...NONE, template: "", variant: "A", attempted: 1, failed: 1 },
+    { ...NONE, template: "aaaa", variant: "A", attempted: 1, sent: 1 },
+    { ...NONE, template: "bbbb", variant: "A", attempted: 1 },
+    { ...NONE, template: "aaaa", variant: "B", attempted: 1 },
+  ]);
+});
+
+test("in doubt counts until it is settled, once however often it is told", () => {
+  const doubted = [attempted("1"), inDoubt("1"), inDoubt("1"), attempted("2", { recipient: BEA }), inDoubt("2", BEA)];
+  expect(results(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
+  const settled = [...doubted, sent("1"), failed("2", BEA)];
+  expect(results(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
+  // Told twice by two instances: the second does not count.
+  expect(results([...settled, failed("1"), sent("2", BEA)])).toEqual(results(settled));
+});
+
+test("a person who writes back or opts out is counted once, for the message they got", () => {
+  const facts = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
+  const reactions = [
+    received({ id: "102" }),
+    received({ id: "102" }),
+    optedOut({ id: "102" }),
+    optedOut({ id: "102" }),
+  ];
+  expect(results([...facts, ...reactions])).toMatchObject([
+    { variant: "A", replied: 0, opted_out: 0 },
+    { variant: "B", replied: 1, opted_out: 1 },
+  ]);
+});
+
+test("what a person wrote before our message is no reply, even when it is read after it", () => {
+  expect(results([received(ANN, BEFORE), attempted("1"), sent("1"), received(ANN, BEFORE)])).toMatchObject([
+    { replied: 0 },
+  ]);
+});
+
+test("somebody who never got a message, or only a failed one, is counted nowhere", () => {
+  const facts = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
+  expect(results(facts)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
+});
+
+test("a suppression by hand is no opt-out", () => {
+  const byHand: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  expect(results([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
+});
+
+test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", () => {
+  const namesake = { id: "109", username: "ANN" };
+  const facts = [attempted("1"), sent("1"), attempted("2", { recipient: namesake, variant: "B" }), sent("2", namesake)];
+  expect(results([...facts, optedOut({ username: "aNN" })])).toMatchObject([{ opted_out: 0 }, { opted_out: 1 }]);
+});
+
+test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", () => {
+  const facts = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
+  expect(results(facts)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
+  expect(results([...facts, sent("1")])).toMatchObject([{ in_doubt: 0, sent: 1, replied: 1, opted_out: 1 }]);
+  expect(results([...facts, failed("1")])).toMatchObject([{ in_doubt: 0, failed: 1, replied: 0, opted_out: 0 }]);
+});
+
+test("every message is counted, and nobody reacts who was not reached", () => {
+  fc.assert(
+    fc.property(histories(), ({ events }) => {
+      const { groups, open } = fold(variants, variants.initial(), events);
+      const sum = (count: (results: VariantResults) => number) => groups.reduce((total, one) => total + count(one), 0);
+      const told = (type: string) => events.filter((event) => event.type === type).length;
+      expect(sum((one) => one.attempted)).toBe(told("DirectMessageAttempted"));
+      expect(sum((one) => one.sent)).toBe(told("DirectMessageSent"));
+      expect(sum((one) => one.failed)).toBe(told("DirectMessageFailed"));
+      expect(sum((one) => one.attempted - one.sent - one.failed)).toBe(open.size);
+      expect(sum((one) => one.in_doubt)).toBe([...open.values()].filter((message) => message.in_doubt).length);
+      for (const { sent: reached, replied, opted_out } of groups) {
+        expect(replied).toBeLessThanOrEqual(reached);
+        expect(opted_out).toBeLessThanOrEqual(reached);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
