@@ -95,8 +95,9 @@ export interface SocialUser {
 }
 
 /**
- * What the rate-limit headers of an answer said; where they tell of several windows, the tightest. `resetAt` is in ms
- * since the epoch of our clock: the difference to the network's (its `Date` header) is already taken out.
+ * The window to keep to after an answer, by its rate-limit headers: of exhausted ones the one that resets last, else
+ * the shortest. `resetAt` is in ms since the epoch of our clock: the difference to the network's (its `Date` header) is
+ * already taken out.
  */
 export interface RateWindow {
   readonly limit: number;
@@ -155,6 +156,34 @@ export interface SentDm {
   readonly createdAt: number;
 }
 
+/** A message of any of our conversations, ours too. */
+export interface InboxMessage extends SentDm {
+  /** Undefined where the network does not tell. */
+  readonly senderUsername: string | undefined;
+}
+
+/** Which part of a long list is wanted. `limit`: at most so many entries, as near as the network allows. */
+export interface Page {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+/** `next`: the cursor of the page behind this one; absent at the end. */
+export interface UserPage {
+  readonly users: readonly SocialUser[];
+  readonly next?: string;
+}
+
+/** What a network charges for each, in millionths of a dollar: sums of whole numbers do not drift. */
+export interface Prices {
+  readonly send: number;
+  readonly user: number;
+  /** A follower of our own account. */
+  readonly follower: number;
+  readonly post: number;
+  readonly message: number;
+}
+
 /** The social network, with the access token given to each call. Reads throw {@link SocialError}. */
 export interface SocialNetwork {
   readonly network: string;
@@ -166,7 +195,18 @@ export interface SocialNetwork {
   /** Up to 100 at once; those the network does not know, or could not know by their form, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
-  followers(token: string, userId: string, cursor?: string): Promise<{ users: readonly SocialUser[]; next?: string }>;
+  /** Newest first, like the two below. */
+  followers(token: string, userId: string, page: Page): Promise<UserPage>;
+  listMembers(token: string, listId: string, page: Page): Promise<UserPage>;
+  /**
+   * Authors of recent posts that match, each once a page. `since`: only posts newer than that one. `newest` is the
+   * newest post of the page, `posts` how many were read.
+   */
+  searchAuthors(
+    token: string,
+    query: string,
+    page: Page & { readonly since?: string },
+  ): Promise<UserPage & { readonly newest?: string; readonly posts: number }>;
   /** Makes exactly one POST. Never throws for what a network can do. */
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
   /**
@@ -174,4 +214,6 @@ export interface SocialNetwork {
    * not tell for certain throws `unavailable`: an absent message counts as not delivered.
    */
   conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
+  /** The newest messages of all our conversations, newest first. */
+  inbox(token: string, page: Page): Promise<{ readonly messages: readonly InboxMessage[]; readonly next?: string }>;
 }

@@ -6,10 +6,13 @@ const RETRY_AFTER_MAX_MS = 60 * 60_000;
 
 /**
  * Seconds as a network gives them (`Retry-After`, Telegram's `retry_after`), in ms and within bounds; undefined for
- * what is no number: the caller's own back-off applies then.
+ * what is no number: the caller's own back-off applies then. `mostMs`: for who waits longer than a dispatch is tried.
  */
-export function retryAfterMs(seconds: string | number | null | undefined): number | undefined {
+export function retryAfterMs(
+  seconds: string | number | null | undefined,
+  mostMs: number = RETRY_AFTER_MAX_MS,
+): number | undefined {
   const text = String(seconds).trim();
   if (!/^-?\d+(\.\d+)?$/.test(text)) return undefined;
-  return Math.min(RETRY_AFTER_MAX_MS, Math.max(RETRY_AFTER_MIN_MS, Math.ceil(Number(text) * 1000)));
+  return Math.min(mostMs, Math.max(RETRY_AFTER_MIN_MS, Math.ceil(Number(text) * 1000)));
 }

@@ -1,7 +1,10 @@
 import { faultOf, NetworkFault } from "./network-fault.ts";
 
-/** Bytes kept of an answer, unpacked: the largest good one is a page of 100 users, under 50 KB. */
+/** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
+
+/** Whatever a caller expects: a few such answers at once still fit into a small machine's memory. */
+export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface SafeRequest {
   readonly method: string;
@@ -10,6 +13,8 @@ export interface SafeRequest {
   /** For connecting, headers and body together. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** Bytes kept of the answer, {@link EXPECTED_BYTES_MAX} at the most; absent: {@link ANSWER_BYTES_MAX}. */
+  readonly answerBytesMax?: number | undefined;
 }
 
 export interface NetworkAnswer {
@@ -44,7 +49,7 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
       throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
     });
     const { status, headers } = response;
-    return { status, headers, ...(await readCapped(response.body)) };
+    return { status, headers, ...(await readCapped(response.body, bytesKept(request))) };
   };
 }
 
@@ -78,12 +83,19 @@ function checkedHeaders(headers: SafeRequest["headers"]): Headers {
   }
 }
 
-/** Reads at most {@link ANSWER_BYTES_MAX} and hangs up on the rest; a body that breaks gives what came before. */
-async function readCapped(body: ReadableStream<Uint8Array> | null): Promise<{ text: string; truncated: boolean }> {
+function bytesKept({ answerBytesMax = ANSWER_BYTES_MAX }: SafeRequest): number {
+  return Math.min(EXPECTED_BYTES_MAX, answerBytesMax);
+}
+
+/** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */
+async function readCapped(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<{ text: string; truncated: boolean }> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();
   let text = "";
-  let left = ANSWER_BYTES_MAX;
+  let left = bytesMax;
   try {
     for (;;) {
       const chunk = await reader?.read();

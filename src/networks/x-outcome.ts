@@ -17,7 +17,8 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
     };
   }
   const refusal = classifyXRefusal(answer);
-  if (refusal.kind === "rate_limited") return { outcome: "rate_limited", retryAt: retryAtOf(rate, now), rate };
+  if (refusal.kind === "rate_limited")
+    return { outcome: "rate_limited", retryAt: retryAtOf(answer.headers, now), rate };
   if (refusal.kind === "unauthorized") return { outcome: "unauthorized", rate };
   const { kind, detail } = refusal;
   if (kind === "stopped") return { outcome: kind, reason: refusal.reason, detail, rate };
@@ -30,8 +31,7 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
 export function readFailure(answer: NetworkAnswer, now: number): SocialError {
   const refusal = classifyXRefusal(answer);
   if (refusal.kind === "rate_limited") {
-    const retryAt = retryAtOf(rateOf(answer.headers, now), now);
-    return new SocialError("rate_limited", "X asks to wait", { retryAt });
+    return new SocialError("rate_limited", "X asks to wait", { retryAt: retryAtOf(answer.headers, now) });
   }
   if (refusal.kind === "unauthorized") return new SocialError("unauthorized", "X no longer accepts the token");
   const { kind, detail } = refusal;

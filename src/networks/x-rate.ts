@@ -1,7 +1,9 @@
 import type { RateWindow } from "./network.ts";
+import { retryAfterMs } from "./retry-after.ts";
 
-/** X's windows: of the endpoint in 15 minutes, of the user and of the app in a day. */
-const WINDOW_PREFIXES = ["x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour"];
+/** X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
+const ENDPOINT_PREFIX = "x-rate-limit";
+const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 
 /** A reset just behind us must not make a busy loop. */
 const RESET_IN_MS_MIN = 1000;
@@ -12,21 +14,28 @@ const RESET_IN_MS_MAX = 24 * 60 * 60_000;
 /** A 429 that does not say until when: X's usual window. */
 const UNKNOWN_WINDOW_MS = 15 * 60_000;
 
-/** The tightest window of an answer; undefined where no window is told whole. `now` in ms since the epoch. */
+/**
+ * The window to keep to: of the exhausted ones the one that resets last; else the one of the endpoint; else the tighter
+ * one of the day, whose messages are not to be spread over the day while the endpoint takes more. Undefined where no
+ * window is told whole. `now` in ms since the epoch.
+ */
 export function rateOf(headers: Headers, now: number): RateWindow | undefined {
-  return WINDOW_PREFIXES.map((prefix) => windowOf(headers, prefix, now))
-    .filter((window) => window !== undefined)
-    .sort(byTightness)[0];
+  const endpoint = windowOf(headers, ENDPOINT_PREFIX, now);
+  const days = DAY_PREFIXES.map((prefix) => windowOf(headers, prefix, now)).filter((window) => window !== undefined);
+  const all = endpoint === undefined ? days : [endpoint, ...days];
+  const exhausted = all.filter(({ remaining }) => remaining === 0).sort((one, other) => other.resetAt - one.resetAt)[0];
+  return exhausted ?? endpoint ?? days.sort((one, other) => one.remaining - other.remaining)[0];
 }
 
-/** When a request refused with 429 may be made again: only an exhausted window tells, the others were not the reason. */
-export function retryAtOf(rate: RateWindow | undefined, now: number): number {
-  return rate?.remaining === 0 ? rate.resetAt : now + UNKNOWN_WINDOW_MS;
-}
-
-/** Of two exhausted windows both have to pass, so the later reset counts. */
-function byTightness(one: RateWindow, other: RateWindow): number {
-  return one.remaining - other.remaining || other.resetAt - one.resetAt;
+/**
+ * When a request refused with 429 may be made again: once the exhausted window is over (the others were not the reason)
+ * and `Retry-After` has passed; where neither is told, after X's usual window.
+ */
+export function retryAtOf(headers: Headers, now: number): number {
+  const rate = rateOf(headers, now);
+  const asked = retryAfterMs(headers.get("retry-after"), RESET_IN_MS_MAX);
+  const told = [...(rate?.remaining === 0 ? [rate.resetAt] : []), ...(asked === undefined ? [] : [now + asked])];
+  return told.length === 0 ? now + UNKNOWN_WINDOW_MS : Math.max(...told);
 }
 
 function windowOf(headers: Headers, prefix: string, now: number): RateWindow | undefined {

@@ -1,122 +1,86 @@
-import type { Clock } from "../clock.ts";
-import { NetworkFault } from "./network-fault.ts";
-import { SocialError, type SendDmResult, type SocialNetwork } from "./network.ts";
-import type { SafeFetch } from "./safe-fetch.ts";
-import { isXId, isXUsername, readConversation, readUser, readUsers } from "./x-bodies.ts";
-import { readFailure, sendOutcome } from "./x-outcome.ts";
+import { SocialError, type SocialNetwork } from "./network.ts";
+import { isXId, isXUsername } from "./x-bodies.ts";
+import { readNewest, readWhole } from "./x-messages.ts";
+import { FRAME_BYTES, optional, sized, type Wanted } from "./x-page.ts";
+import { createRead, type XOptions, type XRead } from "./x-read.ts";
+import { sendDm } from "./x-send.ts";
+import { readAuthors, readUser, readUserPage, readUsers } from "./x-users.ts";
 
-const READ_TIMEOUT_MS = 10_000;
-
-/** Longer than a read: giving up early costs a message in doubt. It has to stay below IN_DOUBT_SETTLE_SECONDS. */
-const SEND_TIMEOUT_MS = 15_000;
-
-/** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
-const DM_UNITS_MAX = 10_000;
-
-/** What one look-up of users takes, and what one conversation gives. */
+/** What one look-up of users takes. */
 const BATCH_MAX = 100;
 
-/** X gives up to 1,000 a page, but only 100 users fit into an answer of 64 KB; the price is per user. */
-const FOLLOWERS_PAGE = 100;
+/** What `max_results` may be: https://docs.x.com/x-api, the reference of each endpoint. */
+const FOLLOWERS = { least: 1, most: 1_000 };
+const MEMBERS = { least: 1, most: 100 };
+const POSTS = { least: 10, most: 100 };
 
-const USER_FIELDS = "receives_your_dm,protected";
+/** A name of 50 characters, each escaped as two of `\uXXXX`, beside the other fields. */
+const USER_BYTES_MAX = 1024;
 
-/** Fields that both versions of X's specification know: `sender_id` comes with the expansion only. */
-const DM_EVENT_QUERY = {
-  event_types: "MessageCreate",
-  "dm_event.fields": "id,event_type,text,created_at,dm_conversation_id,entities",
-  expansions: "sender_id",
-};
+/** A post of 25,000 characters, which are few; one of 280 has 3,400 bytes where all is escaped. */
+const POST_BYTES_MAX = 32 * 1024;
 
-export interface XOptions {
-  readonly apiUrl: string;
-  readonly safeFetch: SafeFetch;
-  readonly clock: Clock;
-}
+const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
 
 /** X API v2, as far as the service needs it. */
 export function createX(options: XOptions): SocialNetwork {
   const read = createRead(options);
-
-  /** A value that X cannot have makes it refuse them all, so only `possible` ones may come here. */
-  async function lookUp(token: string, path: string, key: string, possible: readonly string[]) {
-    if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
-    if (possible.length === 0) return [];
-    return readUsers(await read(token, path, { [key]: possible.join(","), "user.fields": USER_FIELDS })).users;
-  }
-
   return {
     network: "x",
     async me(token) {
-      const { id, username, name } = readUser(await read(token, "/2/users/me", {}));
+      const { id, username, name } = readUser(await read(token, { path: "/2/users/me", query: {} }));
       return { id, username, name };
     },
-    usersByUsername: (token, usernames) => lookUp(token, "/2/users/by", "usernames", usernames.filter(isXUsername)),
-    usersById: (token, ids) => lookUp(token, "/2/users", "ids", ids.filter(isXId)),
-    async followers(token, userId, cursor) {
-      const text = await read(token, `/2/users/${checkedId(userId)}/followers`, {
-        max_results: String(FOLLOWERS_PAGE),
-        "user.fields": USER_FIELDS,
-        ...(cursor === undefined ? {} : { pagination_token: cursor }),
+    usersByUsername: (token, usernames) =>
+      lookUp(read, token, "/2/users/by", "usernames", usernames.filter(isXUsername)),
+    usersById: (token, ids) => lookUp(read, token, "/2/users", "ids", ids.filter(isXId)),
+    async followers(token, userId, page) {
+      return people(read, token, `/2/users/${checkedId(userId)}/followers`, sized(page, FOLLOWERS));
+    },
+    async listMembers(token, listId, page) {
+      return people(read, token, `/2/lists/${checkedId(listId)}/members`, sized(page, MEMBERS));
+    },
+    async searchAuthors(token, query, page) {
+      const { size, cursor } = sized(page, POSTS);
+      const text = await read(token, {
+        path: "/2/tweets/search/recent",
+        query: {
+          query,
+          max_results: String(size),
+          expansions: "author_id",
+          ...USER_FIELDS,
+          ...optional({ next_token: cursor, since_id: page.since }),
+        },
+        answerBytesMax: FRAME_BYTES + size * (POST_BYTES_MAX + USER_BYTES_MAX),
       });
-      return readUsers(text);
+      return readAuthors(text);
     },
     sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
     async conversation(token, recipientId, limit) {
-      const max_results = String(Math.min(BATCH_MAX, Math.max(1, limit)));
-      const path = `/2/dm_conversations/with/${checkedId(recipientId)}/dm_events`;
-      return readConversation(await read(token, path, { max_results, ...DM_EVENT_QUERY }));
+      return readWhole(read, token, checkedId(recipientId), limit);
     },
+    inbox: (token, page) => readNewest(read, token, page),
   };
 }
 
-/** A GET that answers the body of a 200 and throws a {@link SocialError} for everything else. */
-function createRead({ apiUrl, safeFetch, clock }: XOptions) {
-  return async (token: string, path: string, query: Readonly<Record<string, string>>): Promise<string> => {
-    const answer = await safeFetch(`${apiUrl}${path}?${new URLSearchParams(query).toString()}`, {
-      method: "GET",
-      headers: { authorization: `Bearer ${token}` },
-      timeoutMs: READ_TIMEOUT_MS,
-    }).catch((fault: unknown) => {
-      throw fault instanceof NetworkFault ? new SocialError("unavailable", fault.message) : fault;
-    });
-    if (answer.status !== 200) throw readFailure(answer, clock());
-    return answer.text;
-  };
+/** A value that X cannot have makes it refuse them all, so only `possible` ones may come here. */
+async function lookUp(read: XRead, token: string, path: string, key: string, possible: readonly string[]) {
+  if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
+  if (possible.length === 0) return [];
+  const query = { [key]: possible.join(","), ...USER_FIELDS };
+  return readUsers(await read(token, { path, query, answerBytesMax: userBytes(possible.length) }));
 }
 
-async function sendDm(
-  { apiUrl, safeFetch, clock }: XOptions,
-  token: string,
-  recipientId: string,
-  text: string,
-): Promise<SendDmResult> {
-  const refusal = refuseBeforehand(recipientId, text);
-  if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
-  try {
-    const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      // X refuses a body with any other field.
-      body: JSON.stringify({ text }),
-      timeoutMs: SEND_TIMEOUT_MS,
-    });
-    return sendOutcome(answer, clock());
-  } catch (fault) {
-    if (!(fault instanceof NetworkFault)) throw fault;
-    const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
-    return { outcome, detail: fault.message, rate: undefined };
-  }
+async function people(read: XRead, token: string, path: string, { size, cursor }: Wanted) {
+  const query = { max_results: String(size), ...USER_FIELDS, ...optional({ pagination_token: cursor }) };
+  return readUserPage(await read(token, { path, query, answerBytesMax: userBytes(size) }));
+}
+
+function userBytes(users: number): number {
+  return FRAME_BYTES + users * USER_BYTES_MAX;
 }
 
 function checkedId(id: string): string {
   if (!isXId(id)) throw new SocialError("rejected", "not an id of X");
   return id;
-}
-
-function refuseBeforehand(recipientId: string, text: string): string | undefined {
-  if (!isXId(recipientId)) return "the recipient's id is not one of X";
-  if (text === "") return "the text is empty";
-  if (text.length > DM_UNITS_MAX) return `the text is longer than ${DM_UNITS_MAX} characters`;
-  return undefined;
 }

@@ -13,6 +13,7 @@ import { consentHandlers } from "./x/consent.ts";
 import { conversationHandlers } from "./x/conversations.ts";
 import { messageHandlers } from "./x/messages.ts";
 import { oauthHandlers } from "./x/oauth.ts";
+import { searchHandlers } from "./x/search.ts";
 import { createXState, type XApp, type XLimits, type XState } from "./x/state.ts";
 import { userHandlers } from "./x/users.ts";
 
@@ -53,6 +54,7 @@ export function handlersOf({ x, meta, slack, telegram }: World): Handlers {
       ...oauthHandlers(x),
       ...userHandlers(x),
       ...audienceHandlers(x),
+      ...searchHandlers(x),
       ...messageHandlers(x),
       ...conversationHandlers(x),
     ],

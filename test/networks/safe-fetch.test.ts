@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
-import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
+import {
+  ANSWER_BYTES_MAX,
+  createSafeFetch,
+  EXPECTED_BYTES_MAX,
+  type SafeRequest,
+} from "../../src/networks/safe-fetch.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
 const CANARY = "canary-5f3a9c";
@@ -148,6 +153,19 @@ test("a gzip bomb of 200 MB costs 64 KB", async () => {
   await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
   const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
   expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+});
+
+test("who expects more gets more, up to a bound that nobody can lift", async () => {
+  const bomb = Bun.gzipSync(new Uint8Array(40 * 1024 * 1024));
+  await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
+  for (const [answerBytesMax, kept] of [
+    [1_000_000, 1_000_000],
+    [Number.MAX_SAFE_INTEGER, EXPECTED_BYTES_MAX],
+  ] as const) {
+    const request = { method: "GET", timeoutMs: TIMEOUT_MS, answerBytesMax };
+    const answer = await safeFetchTo(server.url)(server.url, request);
+    expect([answer.text.length, answer.truncated]).toEqual([kept, true]);
+  }
 });
 
 test("a body of exactly the limit is whole", async () => {

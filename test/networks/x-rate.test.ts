@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { rateOf, retryAtOf } from "../../src/networks/x-rate.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
@@ -28,18 +28,34 @@ test("a window is read with its reset in ms", () => {
   });
 });
 
-test("of several windows the one with the least left decides", () => {
+test("while all windows have something left the one of the endpoint decides, however tight a day is", () => {
   const told = {
     [ENDPOINT]: [15, 9, EPOCH_S + 60],
     [USER_DAY]: [1440, 3, EPOCH_S + 7200],
     [APP_DAY]: [1440, 700, EPOCH_S + 60],
   } as const;
+  expect(rateOf(headers(told), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
+});
+
+test("without the endpoint's window the tighter day decides", () => {
+  const told = { [USER_DAY]: [1440, 700, EPOCH_S + 60], [APP_DAY]: [1440, 3, EPOCH_S + 7200] } as const;
   expect(rateOf(headers(told), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
 });
 
+test.each([USER_DAY, APP_DAY])("an exhausted %s decides, whatever the endpoint has left", (day) => {
+  const told = { [ENDPOINT]: [15, 9, EPOCH_S + 60], [day]: [1440, 0, EPOCH_S + 7200] } as const;
+  expect(rateOf(headers(told), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+});
+
 test("of two exhausted windows the later reset decides", () => {
-  const told = { [ENDPOINT]: [15, 0, EPOCH_S + 60], [APP_DAY]: [1440, 0, EPOCH_S + 7200] } as const;
-  expect(rateOf(headers(told), NOW)).toMatchObject({ remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+  for (const [sooner, later] of [
+    [ENDPOINT, APP_DAY],
+    [APP_DAY, ENDPOINT],
+    [APP_DAY, USER_DAY],
+  ] as const) {
+    const told: Parameters<typeof headers>[0] = { [sooner]: [15, 0, EPOCH_S + 60], [later]: [1440, 0, EPOCH_S + 7200] };
+    expect(rateOf(headers(told), NOW)).toMatchObject({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+  }
 });
 
 test.each([-10 * MINUTE_MS, 10 * MINUTE_MS, 400 * DAY_MS])("a clock that differs by %i ms does not matter", (skew) => {
@@ -86,8 +102,39 @@ test("no headers, no window; fewer than none left is none", () => {
   expect(rateOf(headers({ [ENDPOINT]: [15, -3, EPOCH_S + 60] }), NOW)?.remaining).toBe(0);
 });
 
-test("a 429 waits for the exhausted window, else a quarter of an hour", () => {
-  expect(retryAtOf({ limit: 15, remaining: 0, resetAt: NOW + 7000 }, NOW)).toBe(NOW + 7000);
-  expect(retryAtOf({ limit: 15, remaining: 4, resetAt: NOW + 7000 }, NOW)).toBe(NOW + 15 * MINUTE_MS);
-  expect(retryAtOf(undefined, NOW)).toBe(NOW + 15 * MINUTE_MS);
+describe("a 429 waits", () => {
+  const QUARTER_HOUR_MS = 15 * MINUTE_MS;
+  const waitOf = (windows: Parameters<typeof headers>[0], retryAfter?: string): number => {
+    const told = headers(windows);
+    if (retryAfter !== undefined) told.set("retry-after", retryAfter);
+    return retryAtOf(told, NOW) - NOW;
+  };
+
+  test("for the exhausted window, else a quarter of an hour", () => {
+    expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] })).toBe(7000);
+    expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 7] })).toBe(QUARTER_HOUR_MS);
+    expect(waitOf({})).toBe(QUARTER_HOUR_MS);
+  });
+
+  test("for Retry-After where no exhausted window is told", () => {
+    expect(waitOf({}, "90")).toBe(90_000);
+    expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 7] }, "90")).toBe(90_000);
+    expect(waitOf({}, "7200")).toBe(120 * MINUTE_MS);
+  });
+
+  test("for both where both are told", () => {
+    expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] }, "90")).toBe(90_000);
+    expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 120] }, "90")).toBe(120_000);
+  });
+
+  test.each([
+    ["0", 1000],
+    ["-5", 1000],
+    ["99999999", DAY_MS],
+    ["soon", QUARTER_HOUR_MS],
+    ["", QUARTER_HOUR_MS],
+    ["1e9", QUARTER_HOUR_MS],
+  ])("within bounds after a Retry-After of %j", (retryAfter, wait) => {
+    expect(waitOf({}, retryAfter)).toBe(wait);
+  });
 });

@@ -1,28 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { SocialError, type SendDmResult } from "../../src/networks/network.ts";
+import type { SendDmResult } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { NOW, thrownBy, TOKEN, xAt } from "./x-client.ts";
 
-const NOW = Date.parse("2026-11-20T10:00:00.000Z");
-const TOKEN = "user-token";
 const ANN = { id: "11", username: "ann", name: "Ann", receives_your_dm: true, protected: false };
-
-/** The client's own deadlines are seconds; tests of silence must not wait for them. */
-function xAt(apiUrl: string, timeoutMs?: number) {
-  const real = safeFetchTo(apiUrl);
-  const safeFetch: SafeFetch = timeoutMs === undefined ? real : (url, request) => real(url, { ...request, timeoutMs });
-  return createX({ apiUrl, safeFetch, clock: () => NOW });
-}
-
-async function thrownBy(work: Promise<unknown>): Promise<SocialError> {
-  const thrown: unknown = await work.then(
-    () => undefined,
-    (fault: unknown) => fault,
-  );
-  if (!(thrown instanceof SocialError)) throw new Error("a SocialError was expected");
-  return thrown;
-}
 
 describe("sending", () => {
   test("is one POST of the text alone, with a deadline of 15 s", async () => {
@@ -170,35 +153,6 @@ describe("reading users", () => {
     await using server = serve(() => Response.json({}));
     expect((await thrownBy(xAt(server.url).usersById(TOKEN, ["11"]))).kind).toBe("unavailable");
   });
-
-  test("followers come in pages, without entries that are no users", async () => {
-    const pages = [
-      { data: [ANN, { id: "../3", username: "b", name: "B" }, null], meta: { next_token: "N+/=" } },
-      { meta: { result_count: 0 } },
-    ];
-    await using server = serve((_seen, nth) => Response.json(pages[nth - 1]));
-    const x = xAt(server.url);
-    expect(await x.followers(TOKEN, "1")).toEqual({ users: [SHOWN], next: "N+/=" });
-    expect(await x.followers(TOKEN, "1", "N+/=")).toEqual({ users: [] });
-    expect(
-      server.requests.map(({ path, query }) => [path, query.get("max_results"), query.get("pagination_token")]),
-    ).toEqual([
-      ["/2/users/1/followers", "100", null],
-      ["/2/users/1/followers", "100", "N+/="],
-    ]);
-  });
-
-  test("a full page of the longest users fits into the answer's limit", async () => {
-    const longest = {
-      id: "1".repeat(19),
-      username: "u".repeat(15),
-      name: "😀".repeat(50),
-      receives_your_dm: false,
-      protected: false,
-    };
-    await using server = serve(() => Response.json({ data: Array.from({ length: 100 }, () => longest) }));
-    expect((await xAt(server.url).followers(TOKEN, "1")).users).toHaveLength(100);
-  });
 });
 
 describe("a conversation", () => {
@@ -233,27 +187,54 @@ describe("a conversation", () => {
       { start: 4, end: 27, url: "https://t.co/abc", expanded_url: "https://go.example.com/a?b=1&c=$&" },
       { url: "https://t.co/def" },
     ];
-    const text = "See https://t.co/abc &amp; https://t.co/def &lt;3 &amp;lt; https://t.co/abc";
+    const text = "See https://t.co/abc &amp; https://t.co/def &lt;3 &amp;lt; https://t.co/abc, https://t.co/abcd.";
     const { messages } = await read({ data: [event({ sender_id: "1", text, entities: { urls } })] });
     const link = "https://go.example.com/a?b=1&c=$&";
-    expect(messages[0]?.text).toBe(`See ${link} & https://t.co/def <3 &lt; ${link}`);
+    expect(messages[0]?.text).toBe(`See ${link} & https://t.co/def <3 &lt; ${link}, https://t.co/abcd.`);
   });
 
   test("without messages is empty only when X says so", async () => {
     expect((await read({ meta: { result_count: 0 } })).messages).toEqual([]);
     expect((await read({ data: [], meta: { result_count: 0 } })).messages).toEqual([]);
+    expect((await read({ data: [] })).messages).toEqual([]);
   });
 
   test.each<[string, object]>([
     ["nothing", {}],
     ["messages that are told but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
+    ["an error beside a count of none", { errors: [{ title: "Odd" }], meta: { result_count: 0 } }],
+    ["an error beside no messages", { data: [], errors: [{ title: "Odd" }] }],
+    ["no messages beside a count", { data: [], meta: { result_count: 2 } }],
     ["a sender that cannot be told", { data: [event({})], includes: { users: [{ id: "1" }, { id: "22" }] } }],
     ["no sender", { data: [event({})] }],
     ["no time", { data: [event({ sender_id: "1", created_at: "yesterday" })] }],
     ["a message that is none", { data: [event({ sender_id: "1" }), null] }],
   ])("with %s cannot be read: absence must not be guessed", async (_name, body) => {
     expect((await thrownBy(read(body))).kind).toBe("unavailable");
+  });
+
+  test("is read on where X gives fewer than asked for and says that there are more", async () => {
+    const pages = [
+      { data: [event({ id: "3", sender_id: "1" })], meta: { next_token: "a" } },
+      { meta: { result_count: 0, next_token: "b" } },
+      { data: [event({ id: "2", sender_id: "1" })], meta: { next_token: "c" } },
+    ];
+    await using server = serve((_seen, nth) => Response.json(pages[nth - 1]));
+    const found = await xAt(server.url).conversation(TOKEN, "22", 2);
+    expect(found.map(({ id }) => id)).toEqual(["3", "2"]);
+    const asked = server.requests.map(({ query }) => [query.get("max_results"), query.get("pagination_token")]);
+    expect(asked).toEqual([
+      ["2", null],
+      ["1", "a"],
+      ["1", "b"],
+    ]);
+  });
+
+  test("that never comes to an end cannot be read", async () => {
+    await using server = serve(() => Response.json({ meta: { result_count: 0, next_token: "again" } }));
+    expect((await thrownBy(xAt(server.url).conversation(TOKEN, "22", 5))).kind).toBe("unavailable");
+    expect(server.requests).toHaveLength(3);
   });
 
   test("asks for 1 to 100 messages", async () => {
@@ -293,7 +274,7 @@ describe("a read that fails", () => {
 
   test.each(["../me", "", "1?x=1", "12345678901234567890"])("because %j is no id makes no call", async (id) => {
     await using server = serve(() => Response.json({ data: [] }));
-    expect((await thrownBy(xAt(server.url).followers(TOKEN, id))).kind).toBe("rejected");
+    expect((await thrownBy(xAt(server.url).followers(TOKEN, id, { limit: 1 }))).kind).toBe("rejected");
     expect((await thrownBy(xAt(server.url).conversation(TOKEN, id, 10))).kind).toBe("rejected");
     expect(server.requests).toEqual([]);
   });

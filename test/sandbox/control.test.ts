@@ -54,6 +54,8 @@ describe("the sandbox is read and changed over HTTP", () => {
     ["limits", { x: { dmLimits: 5 } }],
     ["inbound", { from: "nobody", to: "acme_team", text: "x" }],
     ["inbound", { from: "ada_builds", to: "acme_team" }],
+    ["post", { from: "nobody", text: "x" }],
+    ["post", { from: "ada_builds" }],
     ["telegram/migrate", { to: "abc" }],
     ["faults", []],
   ])("%s refuses %p and says why", async (path, body) => {

@@ -65,7 +65,13 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(second.meta.next_token).toBeUndefined();
     const everything = (await (await callX(sandbox, "/dm_events", access)).json()) as Events;
     expect(everything.meta.result_count).toBe(4);
-    expect(await events("", "tomas_r")).toEqual({ meta: { result_count: 0 } });
+    const newest = (await (await callX(sandbox, "/dm_events?max_results=3", access)).json()) as Events;
+    expect(newest.data?.map((event) => event["text"])).toEqual(["for Grace", "3", "2"]);
+    await postJson(`${sandbox.url}/_sandbox/inbound`, { from: "tomas_r", to: "acme_team", text: "meanwhile" });
+    const path = `/dm_events?max_results=3&pagination_token=${newest.meta.next_token}`;
+    const oldest = (await (await callX(sandbox, path, access)).json()) as Events;
+    expect(oldest.data?.map((event) => event["text"])).toEqual(["1"]);
+    expect(await events("", "yuki_dev")).toEqual({ meta: { result_count: 0 } });
     expect(await events("event_types=ParticipantsJoin")).toEqual({ meta: { result_count: 0 } });
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { authorized, callX, personId } from "./client.ts";
+import { LIST_ID } from "../../src/sandbox/x/people.ts";
+import { authorized, callX, personId, postJson } from "./client.ts";
 
 interface People {
   readonly data?: Record<string, unknown>[];
@@ -48,7 +49,6 @@ describe("the sandbox's X finds people as X does", () => {
     expect(await status("/users?ids=x")).toBe(400);
     expect(await status("/users/x/followers")).toBe(400);
     expect(await status(`/users/${personId(sandbox, "acme_team")}/followers?max_results=1001`)).toBe(400);
-    expect(await status("/lists/1/members?pagination_token=nonsense")).toBe(400);
     expect(await status("/no/such/path")).toBe(404);
   });
 
@@ -64,37 +64,81 @@ describe("the sandbox's X finds people as X does", () => {
   test("followers come in pages, and only our own are known", async () => {
     const pages = await all(`/users/${personId(sandbox, "acme_team")}/followers?max_results=3`, "pagination_token");
     expect(pages.map(({ data }) => data?.map(({ username }) => username))).toEqual([
-      ["ada_builds", "grace_codes", "mina_designs"],
-      ["omar_writes"],
+      ["omar_writes", "mina_designs", "grace_codes"],
+      ["ada_builds"],
     ]);
     expect(await get(`/users/${personId(sandbox, "ada_builds")}/followers`)).toEqual({ meta: { result_count: 0 } });
   });
 
-  test("a list's members come in pages of 100 at the most", async () => {
-    expect((await get("/lists/1/members")).meta.result_count).toBe(12);
-    expect(await status("/lists/1/members?max_results=101")).toBe(400);
+  test("who follows us from now on comes first", async () => {
+    const [ada, yuki] = ["ada_builds", "yuki_dev"].map((name) => sandbox.x.people.get(personId(sandbox, name)));
+    const put = [
+      { ...ada, name: "Ada again" },
+      { ...yuki, follows_you: true },
+    ];
+    await postJson(`${sandbox.url}/_sandbox/people`, put);
+    const { data } = await get(`/users/${personId(sandbox, "acme_team")}/followers`);
+    expect([data?.[0]?.["username"], data?.at(-1)?.["name"]]).toEqual(["yuki_dev", "Ada again"]);
   });
 
-  test("a search gives posts, and their authors when expanded", async () => {
-    const found = await get("/tweets/search/recent?query=link%20tracking%20-is:retweet&expansions=author_id");
-    expect(found.data).toHaveLength(3);
-    expect(found.data?.map((post) => post["author_id"])).toEqual(found.includes?.users.map(({ id }) => id));
-    expect((await get("/tweets/search/recent?query=link%20tracking")).data?.[0]).not.toHaveProperty("author_id");
-    expect(await get("/tweets/search/recent?query=zebra")).toEqual({ meta: { result_count: 0 } });
-    for (let number = 0; number < 12; number++) {
-      const id = String(800 + number);
-      sandbox.x.people.set(id, { id, username: `zoo_${number}`, name: "Zoo", post: "a zebra" });
-    }
-    const pages = await all("/tweets/search/recent?query=zebra", "next_token");
-    expect(pages.map(({ meta }) => meta.result_count)).toEqual([10, 2]);
-    for (const wrong of ["query=", `query=${"x".repeat(513)}`, "query=lang:en", "query=zebra&max_results=9"]) {
-      expect(await status(`/tweets/search/recent?${wrong}`)).toBe(400);
-    }
+  test("one list's members come in pages of 100 at the most; there is no other list", async () => {
+    expect((await get(`/lists/${LIST_ID}/members`)).meta.result_count).toBe(12);
+    expect(await status(`/lists/${LIST_ID}/members?max_results=101`)).toBe(400);
+    expect(await status("/lists/1x/members")).toBe(400);
+    const unknown = await callX(sandbox, "/lists/1/members", access);
+    expect([unknown.status, await unknown.json()]).toMatchObject([
+      200,
+      { errors: [{ title: "Not Found Error", resource_type: "list", resource_id: "1" }] },
+    ]);
+  });
+
+  describe("a token for the next page", () => {
+    const members = `/lists/${LIST_ID}/members?max_results=3`;
+    const names = ({ data }: People) => data?.map(({ username }) => username);
+
+    test("goes on behind what was shown, whatever came before that since", async () => {
+      const { meta } = await get(members);
+      const before = names(await get(`${members}&pagination_token=${meta.next_token}`));
+      sandbox.x.people.set("900", { id: "900", username: "newest_nils", name: "Nils" });
+      expect(names(await get(members))?.[0]).toBe("newest_nils");
+      expect(names(await get(`${members}&pagination_token=${meta.next_token}`))).toEqual(before);
+    });
+
+    test.each(["nonsense", "", "bnVsbA", "NQ", "e30", Buffer.from("at 3").toString("base64url")])(
+      "is refused when it is %j",
+      async (token) => {
+        const answer = await callX(sandbox, `${members}&pagination_token=${token}`, access);
+        expect([answer.status, await answer.json()]).toMatchObject([
+          400,
+          { title: "Invalid Request", errors: [{ parameters: { pagination_token: [token] } }] },
+        ]);
+      },
+    );
+
+    test("is refused by another list, once it is old, and once what it stood behind is gone", async () => {
+      const { meta } = await get(members);
+      const path = `${members}&pagination_token=${meta.next_token}`;
+      expect(await status(path)).toBe(200);
+      const own = `/users/${personId(sandbox, "acme_team")}/followers`;
+      expect(await status(`${own}?pagination_token=${meta.next_token}`)).toBe(400);
+      const last = (await get(members)).data?.at(-1)?.["id"];
+      const person = sandbox.x.people.get(String(last));
+      sandbox.x.people.delete(String(last));
+      expect(await status(path)).toBe(400);
+      if (person !== undefined) sandbox.x.people.set(person.id, person);
+      sandbox.clock.advance(7 * 24 * 3_600_000);
+      access = (await authorized(sandbox)).access_token;
+      expect(await status(path)).toBe(400);
+    });
   });
 
   test("each list wants its scope", async () => {
     const bare = (await authorized(sandbox, "users.read tweet.read")).access_token;
-    for (const path of [`/users/${personId(sandbox, "acme_team")}/followers`, "/lists/1/members", "/dm_events"]) {
+    for (const path of [
+      `/users/${personId(sandbox, "acme_team")}/followers`,
+      `/lists/${LIST_ID}/members`,
+      "/dm_events",
+    ]) {
       const answer = await callX(sandbox, path, bare);
       expect([answer.status, await answer.json()]).toMatchObject([403, { title: "Forbidden", detail: "Forbidden" }]);
     }

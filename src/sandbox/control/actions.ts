@@ -3,6 +3,7 @@ import { NETWORKS } from "../network.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { deliver } from "../x/mailbox.ts";
 import type { Person } from "../x/people.ts";
+import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
 import { isRecord, Misuse } from "./misuse.ts";
 
@@ -32,7 +33,11 @@ export function setLimits({ x, slack, telegram }: Sandbox, body: unknown): void 
 export function putPeople({ x }: Sandbox, body: unknown): void {
   if (!Array.isArray(body) || !body.every(isPerson))
     throw new Misuse("people want a list of {id, username, name, ...}");
-  for (const person of body) x.people.set(person.id, person);
+  for (const person of body) {
+    // Who follows us from now on is our newest follower.
+    if (person.follows_you === true && x.people.get(person.id)?.follows_you !== true) x.people.delete(person.id);
+    x.people.set(person.id, person);
+  }
 }
 
 function isPerson(value: unknown): value is Person {
@@ -45,14 +50,21 @@ function isPerson(value: unknown): value is Person {
 export function receive({ x }: Sandbox, body: unknown): { id: string } {
   const { from, to, text } = isRecord(body) ? body : {};
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
-  return { id: deliver(x, idOf(x, from), idOf(x, to), text).id };
+  return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
-function idOf(x: XState, handleOrId: unknown): string {
+/** Somebody posts: `{from, text}`, by id or handle. */
+export function post({ x }: Sandbox, body: unknown): { id: string } {
+  const { from, text } = isRecord(body) ? body : {};
+  if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");
+  return { id: publish(x, personOf(x, from), text).id };
+}
+
+function personOf(x: XState, handleOrId: unknown): Person {
   const person =
     typeof handleOrId === "string" ? (findById(x, handleOrId) ?? findByUsername(x, handleOrId)) : undefined;
   if (person === undefined) throw new Misuse("from and to want ids or handles of people on X");
-  return person.id;
+  return person;
 }
 
 /** `{advanceMs, speed}`, one or both. */

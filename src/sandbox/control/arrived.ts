@@ -9,6 +9,7 @@ export function arrived({ tally, x, meta, slack, telegram }: Sandbox) {
       total: x.messages.total,
       messages: x.messages.kept,
       accepted: perRecipient.reduce((sum, count) => sum + count, 0),
+      billed: x.billed,
       recipients: perRecipient.length,
       most_per_recipient: most(perRecipient),
       accepted_by_recipient: Object.fromEntries(x.accepted),

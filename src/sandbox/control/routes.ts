@@ -1,6 +1,6 @@
 import type { Sandbox } from "../sandbox.ts";
 import { revokeAll } from "../x/tokens.ts";
-import { addFault, clearFaults, migrate, moveClock, putPeople, receive, setLimits } from "./actions.ts";
+import { addFault, clearFaults, migrate, moveClock, post, putPeople, receive, setLimits } from "./actions.ts";
 import { arrived } from "./arrived.ts";
 import { Misuse } from "./misuse.ts";
 import { overviewPage } from "./page.ts";
@@ -17,6 +17,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "POST /_sandbox/limits": setLimits,
   "POST /_sandbox/people": putPeople,
   "POST /_sandbox/inbound": receive,
+  "POST /_sandbox/post": post,
   "POST /_sandbox/clock": moveClock,
   "POST /_sandbox/telegram/migrate": migrate,
   "POST /_sandbox/x/revoke": ({ x }) => revokeAll(x),

@@ -1,6 +1,7 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest } from "./answers.ts";
+import { bill } from "./billing.ts";
 import { guarded } from "./guard.ts";
 import { asShown } from "./links.ts";
 import { conversationOf, visibleTo } from "./mailbox.ts";
@@ -43,7 +44,8 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   if (participant !== undefined && !/^\d{1,19}$/.test(participant)) {
     return invalidRequest("The `participant_id` path parameter value does not match ^[0-9]{1,19}$");
   }
-  const query = new URL(request.url).searchParams;
+  const url = new URL(request.url);
+  const query = url.searchParams;
   const choices = {
     fields: choicesOf(query, "dm_event.fields", EVENT_FIELDS),
     types: choicesOf(query, "event_types", EVENT_TYPES),
@@ -58,10 +60,15 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   const wantsMessages = types.values.length === 0 || types.values.includes("MessageCreate");
   const all = wantsMessages ? visibleTo(state, userId, participant) : [];
   const expandsSender = expansions.values.includes("sender_id");
-  return paged(query, all, { least: 1, most: 100, usual: 100 }, (page) => ({
-    data: page.map((message) => shownEvent(message, [...DEFAULT_FIELDS, ...fields.values], expandsSender)),
-    ...(expandsSender ? { includes: { users: sendersOf(state, page, userFields.values) } } : {}),
-  }));
+  const listing = { url, now: state.clock.now(), all, size: { least: 1, most: 100, usual: 100 } };
+  return paged(listing, (page) => {
+    const senders = expandsSender ? sendersOf(state, page, userFields.values) : undefined;
+    bill(state.billed, { messages: page.length, users: senders?.length ?? 0 });
+    return {
+      data: page.map((message) => shownEvent(message, [...DEFAULT_FIELDS, ...fields.values], expandsSender)),
+      ...(senders === undefined ? {} : { includes: { users: senders } }),
+    };
+  });
 }
 
 function shownEvent(message: DirectMessage, fields: readonly string[], expandsSender: boolean) {

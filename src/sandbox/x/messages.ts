@@ -1,6 +1,7 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidRequest, xProblem } from "./answers.ts";
+import { bill } from "./billing.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, deliver } from "./mailbox.ts";
 import { findById, type Grant, type XState } from "./state.ts";
@@ -39,6 +40,7 @@ async function send(state: XState, grant: Grant, participant: string, request: R
     return xProblem(403, "Forbidden", "You do not have permission to DM one or more participants.");
   }
   const message = deliver(state, grant.userId, participant, text);
+  bill(state.billed, { sends: 1 });
   state.accepted.set(participant, (state.accepted.get(participant) ?? 0) + 1);
   const data = { dm_conversation_id: conversationOf(message), dm_event_id: message.id };
   return HttpResponse.json({ data }, { status: 201 });

@@ -11,15 +11,30 @@ export interface PageSize {
 interface Body {
   readonly data: readonly unknown[];
   readonly includes?: Readonly<Record<string, unknown>>;
+  /** Beside what every page tells. */
+  readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-/** One page of a list, its size and place taken from the query. An empty page has no `data` at all. */
-export function paged<T>(
-  query: URLSearchParams,
-  all: readonly T[],
-  { least, most, usual }: PageSize,
+/** X forgets where a page ended; after how long it does not say. */
+const TOKEN_LIFETIME_MS = 7 * 24 * 3_600_000;
+
+/** A list of which one page is wanted. */
+export interface Listing<T> {
+  readonly url: URL;
+  readonly now: number;
+  readonly all: readonly T[];
+  readonly size: PageSize;
+}
+
+/**
+ * One page of a list, its size and place taken from the query. An empty page has no `data` at all. A token is good for
+ * the list that it came from, and goes on behind the entry it came with, whatever was added before that.
+ */
+export function paged<T extends { readonly id: string }>(
+  { url, now, all, size: { least, most, usual } }: Listing<T>,
   show: (page: readonly T[]) => Body,
 ): Response {
+  const query = url.searchParams;
   const asked = query.get("max_results") ?? String(usual);
   const size = Number(asked);
   if (!Number.isInteger(size) || size < least || size > most) {
@@ -27,22 +42,51 @@ export function paged<T>(
   }
   const name = query.has("next_token") ? "next_token" : "pagination_token";
   const token = query.get(name);
-  const start = token === null ? 0 : startOf(token);
+  const start = token === null ? 0 : startOf(token, all, listOf(url), now);
   if (start === undefined) return invalidParameter(name, token ?? "", "is not valid");
   const page = all.slice(start, start + size);
-  const meta = {
-    result_count: page.length,
-    ...(start + size < all.length ? { next_token: tokenOf(start + size) } : {}),
-    ...(start > 0 ? { previous_token: tokenOf(Math.max(0, start - size)) } : {}),
-  };
-  return HttpResponse.json(page.length === 0 ? { meta } : { ...show(page), meta });
+  const last = page.at(-1);
+  const isEnd = last === undefined || start + size >= all.length;
+  const next = isEnd
+    ? {}
+    : { next_token: tokenOf({ list: listOf(url), after: last.id, until: now + TOKEN_LIFETIME_MS }) };
+  const { meta: more, ...shown } = page.length === 0 ? {} : show(page);
+  return HttpResponse.json({ ...shown, meta: { ...more, result_count: page.length, ...next } });
 }
 
-function tokenOf(start: number): string {
-  return Buffer.from(`at ${start}`).toString("base64url");
+/** What a token says, which to its bearer is a text without meaning. */
+interface Place {
+  readonly list: string;
+  /** The last entry of the page it came with. */
+  readonly after: string;
+  readonly until: number;
 }
 
-function startOf(token: string): number | undefined {
-  const start = /^at (\d{1,9})$/.exec(Buffer.from(token, "base64url").toString())?.[1];
-  return start === undefined ? undefined : Number(start);
+function tokenOf(place: Place): string {
+  return Buffer.from(JSON.stringify(place)).toString("base64url");
+}
+
+function startOf(
+  token: string,
+  all: readonly { readonly id: string }[],
+  list: string,
+  now: number,
+): number | undefined {
+  const place = placeOf(token);
+  if (place?.list !== list || now >= place.until) return undefined;
+  const at = all.findIndex(({ id }) => id === place.after);
+  return at < 0 ? undefined : at + 1;
+}
+
+function placeOf(token: string): Place | null | undefined {
+  try {
+    return JSON.parse(Buffer.from(token, "base64url").toString()) as Place | null;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Which list a request asks for: its path, and what of its query chooses entries. */
+function listOf({ pathname, searchParams }: URL): string {
+  return `${pathname} ${searchParams.get("query") ?? ""} ${searchParams.get("event_types") ?? ""}`;
 }

@@ -13,7 +13,7 @@ export interface Person {
   readonly can_authorize?: boolean;
   /** False: deleted or suspended. Look-ups do not find the person, messages are refused. */
   readonly exists?: boolean;
-  /** The newest post, for searches. */
+  /** The newest post, for searches; another one here is a new post. */
   readonly post?: string;
 }
 
@@ -30,6 +30,9 @@ function person(number: number, username: string, name: string, more: Partial<Pe
     ...more,
   };
 }
+
+/** The one list on X: everybody who cannot authorize is on it. */
+export const LIST_ID = "1750000000000000042";
 
 /** Those who can authorize, and the people of the demo's sample recipients. */
 export const CAST: readonly Person[] = [

@@ -1,7 +1,9 @@
 import type { SandboxClock } from "../clock.ts";
 import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 import { createWindows, type Windows } from "../window.ts";
+import { createBilled, type Billed } from "./billing.ts";
 import { CAST, exists, type Person } from "./people.ts";
+import { firstPosts, type Post } from "./posts.ts";
 
 export interface DirectMessage {
   readonly id: string;
@@ -67,6 +69,9 @@ export interface XState {
   readonly people: Map<string, Person>;
   /** All messages, both ways. */
   readonly messages: Arrivals<DirectMessage>;
+  /** Oldest first, like the messages. */
+  readonly posts: Arrivals<Post>;
+  readonly billed: Billed;
   /** Accepted messages by recipient, complete. */
   readonly accepted: Map<string, number>;
   readonly codes: Map<string, Code>;
@@ -98,6 +103,8 @@ export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app:
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),
     messages: createArrivals(TEXTS_KEPT),
+    posts: firstPosts(CAST, clock.now()),
+    billed: createBilled(),
     accepted: new Map(),
     codes: new Map(),
     access: new Map(),

@@ -1,6 +1,7 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest, resourceNotFound, unauthorized } from "./answers.ts";
+import { bill } from "./billing.ts";
 import { guarded } from "./guard.ts";
 import type { Person } from "./people.ts";
 import { findById, findByUsername, type XState } from "./state.ts";
@@ -23,7 +24,10 @@ export function userHandlers(state: XState) {
         const person = findById(state, userId);
         // A suspended account's tokens are worth nothing.
         if (person === undefined) return unauthorized();
-        return withFields(request, (fields) => HttpResponse.json({ data: shownUser(person, fields) }));
+        return withFields(request, (fields) => {
+          bill(state.billed, { users: 1 });
+          return HttpResponse.json({ data: shownUser(person, fields) });
+        });
       }),
     ),
     http.get(`${api}/by`, ({ request }) =>
@@ -57,6 +61,7 @@ function lookUp(
     if (malformed !== undefined) return invalidParameter(parameter, malformed, `does not match ${form.source}`);
     return withFields(request, (fields) => {
       const data = values.flatMap((value) => find(value) ?? []).map((person) => shownUser(person, fields));
+      bill(state.billed, { users: data.length });
       const unknown = values.filter((value) => find(value) === undefined);
       const errors = unknown.map((value) => resourceNotFound(parameter, value, "user"));
       return HttpResponse.json({ ...(data.length > 0 ? { data } : {}), ...(errors.length > 0 ? { errors } : {}) });

@@ -1,0 +1,77 @@
+import type { Usage } from "../../events/outreach.ts";
+import type { Prices, SendDmResult, SentDm, SocialNetwork } from "../networks/network.ts";
+
+export type { Prices } from "../networks/network.ts";
+
+const MILLIONTHS = 1_000_000;
+
+export interface Meter {
+  /** The network, each answer of which is counted. */
+  readonly network: SocialNetwork;
+  /** What was asked for until now. */
+  usage(): Usage;
+  /** The same with so many more messages sent: what a run comes to that does what this one found. */
+  withSends(sends: number): Usage;
+}
+
+type Counts = Omit<Usage, "usd">;
+
+/**
+ * Counts what a network returned and took. A person who comes along with posts or messages is counted too. A send
+ * counts when it was taken or may have been; all other results say that the network certainly did not take it.
+ */
+export function createMeter(network: SocialNetwork, prices: Prices): Meter {
+  const counts = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 };
+
+  const count = (more: Partial<Counts>): void => {
+    for (const name of Object.keys(counts) as (keyof Counts)[]) counts[name] += more[name] ?? 0;
+  };
+
+  return {
+    network: countedCalls(network, count),
+    usage: () => priced(counts, prices),
+    withSends: (sends) => priced({ ...counts, sends: counts.sends + sends }, prices),
+  };
+}
+
+function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => void): SocialNetwork {
+  const counted =
+    <A extends readonly unknown[], R>(ask: (...asked: A) => Promise<R>, amount: (answer: R) => Partial<Counts>) =>
+    async (...asked: A): Promise<R> => {
+      const answer = await ask(...asked);
+      count(amount(answer));
+      return answer;
+    };
+  const messages = (read: readonly SentDm[]) => ({ messages: read.length, users: sendersOf(read) });
+  return {
+    network: network.network,
+    me: counted(network.me, () => ({ users: 1 })),
+    usersByUsername: counted(network.usersByUsername, ({ length }) => ({ users: length })),
+    usersById: counted(network.usersById, ({ length }) => ({ users: length })),
+    followers: counted(network.followers, ({ users }) => ({ followers: users.length })),
+    listMembers: counted(network.listMembers, ({ users }) => ({ users: users.length })),
+    searchAuthors: counted(network.searchAuthors, ({ users, posts }) => ({ users: users.length, posts })),
+    sendDm: counted(network.sendDm, (result) => ({ sends: isBilled(result) ? 1 : 0 })),
+    conversation: counted(network.conversation, messages),
+    inbox: counted(network.inbox, (page) => messages(page.messages)),
+  };
+}
+
+function isBilled({ outcome }: SendDmResult): boolean {
+  return outcome === "sent" || outcome === "in_doubt";
+}
+
+function sendersOf(messages: readonly SentDm[]): number {
+  return new Set(messages.map(({ senderId }) => senderId)).size;
+}
+
+function priced(counts: Counts, prices: Prices): Usage {
+  const { sends, users, followers, posts, messages } = counts;
+  const total =
+    sends * prices.send +
+    users * prices.user +
+    followers * prices.follower +
+    posts * prices.post +
+    messages * prices.message;
+  return { ...counts, usd: total / MILLIONTHS };
+}

@@ -1,0 +1,66 @@
+import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
+import { exists, type Person } from "./people.ts";
+import { snowflakeAt } from "./snowflake.ts";
+import type { XState } from "./state.ts";
+
+/** How far back a search of recent posts goes: https://docs.x.com/x-api/posts/search/introduction */
+const SEARCHED_MS = 7 * 24 * 3_600_000;
+
+/** The cast posted one after the other before the sandbox began. */
+const APART_MS = 60_000;
+
+/** What the bits below the time can hold. */
+const SEQUENCE = 2 ** 22;
+
+export interface Post {
+  readonly id: string;
+  readonly author_id: string;
+  readonly text: string;
+  readonly created_at: number;
+}
+
+/** What the cast has posted already, the first of them last. */
+export function firstPosts(cast: readonly Person[], now: number): Arrivals<Post> {
+  const posts = createArrivals<Post>(TEXTS_KEPT);
+  const authors = cast.filter((person) => person.post !== undefined);
+  for (const [index, { id, post = "" }] of authors.toReversed().entries()) {
+    add(posts, id, post, now - (authors.length - index) * APART_MS);
+  }
+  return posts;
+}
+
+/** Somebody posts; it is their newest post then. */
+export function publish({ posts, people, clock }: XState, author: Person, text: string): Post {
+  people.set(author.id, { ...author, post: text });
+  return add(posts, author.id, text, clock.now());
+}
+
+/** Posts of those who are there, as far back as a search goes, newest first. */
+export function recentPosts(state: XState): Post[] {
+  publishNew(state);
+  const since = oldestSearched(state);
+  const isShown = ({ author_id, created_at }: Post): boolean => {
+    const author = state.people.get(author_id);
+    return created_at > since && exists(author) && author.protected !== true;
+  };
+  return state.posts.kept.filter(isShown).toReversed();
+}
+
+/** The time before which no search looks, in ms since the epoch. */
+export function oldestSearched({ clock }: XState): number {
+  return clock.now() - SEARCHED_MS;
+}
+
+/** People who were replaced since may have a newest post that is not out yet. */
+function publishNew(state: XState): void {
+  const newest = new Map(state.posts.kept.map(({ author_id, text }) => [author_id, text]));
+  for (const person of state.people.values()) {
+    if (person.post !== undefined && newest.get(person.id) !== person.post) publish(state, person, person.post);
+  }
+}
+
+function add(posts: Arrivals<Post>, author_id: string, text: string, created_at: number): Post {
+  const post = { id: snowflakeAt(created_at, posts.total % SEQUENCE), author_id, text, created_at };
+  posts.add(post);
+  return post;
+}

@@ -1,0 +1,92 @@
+import { http } from "msw";
+import { ORIGINS } from "../network.ts";
+import { invalidParameter, invalidRequest } from "./answers.ts";
+import { bill } from "./billing.ts";
+import { guarded, type Terms } from "./guard.ts";
+import { paged, type PageSize } from "./page.ts";
+import { oldestSearched, recentPosts, type Post } from "./posts.ts";
+import { choicesOf } from "./query.ts";
+import { snowflakeAt } from "./snowflake.ts";
+import { findById, type XState } from "./state.ts";
+import { shownUser } from "./user-fields.ts";
+import { withFields } from "./users.ts";
+
+/** https://docs.x.com/x-api/fundamentals/rate-limits: of a user, in 15 minutes */
+const SEARCH: Terms = { endpoint: "search", scopes: ["tweet.read", "users.read"], limit: 300 };
+
+const SIZE: PageSize = { least: 10, most: 100, usual: 10 };
+
+/** Self-serve accounts; others have more. */
+const QUERY_CHARS_MAX = 512;
+
+/** Searching the posts of the last days. */
+export function searchHandlers(state: XState) {
+  return [
+    http.get(`${ORIGINS.x}/2/tweets/search/recent`, ({ request }) =>
+      guarded(state, request, SEARCH, () => search(state, request)),
+    ),
+  ];
+}
+
+function search(state: XState, request: Request): Response {
+  const url = new URL(request.url);
+  const query = url.searchParams.get("query") ?? "";
+  const refused = refuse(state, url.searchParams, query);
+  if (refused !== undefined) return refused;
+  const expands = url.searchParams.get("expansions") === "author_id";
+  const since = BigInt(url.searchParams.get("since_id") ?? 0);
+  const all = recentPosts(state).filter(({ id, text }) => BigInt(id) > since && matches(query, text.toLowerCase()));
+  return withFields(request, (fields) =>
+    paged({ url, now: state.clock.now(), all, size: SIZE }, (page) => {
+      const users = expands ? authorsOf(state, page) : [];
+      bill(state.billed, { posts: page.length, users: users.length });
+      return {
+        data: page.map(({ id, text, author_id }) => ({ id, text, ...(expands ? { author_id } : {}) })),
+        ...(expands ? { includes: { users: users.map((person) => shownUser(person, fields)) } } : {}),
+        meta: { newest_id: page[0]?.id, oldest_id: page.at(-1)?.id },
+      };
+    }),
+  );
+}
+
+function refuse(state: XState, parameters: URLSearchParams, query: string): Response | undefined {
+  if (query.length < 1 || query.length > QUERY_CHARS_MAX) {
+    return invalidParameter("query", query.slice(0, 20), `is not between 1 and ${QUERY_CHARS_MAX} characters`);
+  }
+  if (wordsOf(query).length === 0) {
+    return invalidParameter("query", query, "must have at least one stand-alone operator");
+  }
+  const { unknown } = choicesOf(parameters, "expansions", ["author_id"]);
+  if (unknown !== undefined) return invalidParameter("expansions", unknown.value, "is not one of the known values");
+  const since = parameters.get("since_id");
+  return since === null ? undefined : refuseSince(state, since);
+}
+
+/** X wants the id of a post that a search could still find. */
+function refuseSince(state: XState, since: string): Response | undefined {
+  if (!/^\d{1,19}$/.test(since)) return invalidParameter("since_id", since, "does not match ^[0-9]{1,19}$");
+  const oldest = oldestSearched(state);
+  const least = snowflakeAt(oldest, 0);
+  if (BigInt(since) > BigInt(least)) return undefined;
+  const minute = `${new Date(oldest).toISOString().slice(0, 16)}Z`;
+  const wish = `Please use a 'since_id' that is larger than ${least}`;
+  return invalidRequest(`'since_id' must be a tweet id created after ${minute}. ${wish}`, { since_id: [since] });
+}
+
+function authorsOf(state: XState, page: readonly Post[]) {
+  const ids = new Set(page.map(({ author_id }) => author_id));
+  return [...ids].flatMap((id) => findById(state, id) ?? []);
+}
+
+/** The plain words of a query; operators such as `lang:en` and `-is:retweet` leave nothing out here. */
+function wordsOf(query: string): string[] {
+  const words = query.replace(/["()]/g, " ").split(/\s+/);
+  return words.filter((word) => !/^-|:|^$|^OR$/.test(word)).map((word) => word.toLowerCase());
+}
+
+/** X wants every word, or with `OR` any. */
+function matches(query: string, post: string): boolean {
+  const words = wordsOf(query);
+  const found = words.filter((word) => post.includes(word)).length;
+  return / OR /.test(query) ? found > 0 : found === words.length;
+}
