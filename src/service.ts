@@ -1,11 +1,9 @@
 import { usedOn } from "../projections/quota.ts";
-import { createTokens } from "./account/tokens.ts";
-import { openVault } from "./account/vault.ts";
 import { openCheckpoints } from "./checkpoint/checkpoints.ts";
-import { makeId, sleep, systemClock } from "./clock.ts";
+import { makeId, systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
 import { isLoopback } from "./config/urls.ts";
-import { createAnnounce, type Announce } from "./delivery/announce.ts";
+import { createAnnounce } from "./delivery/announce.ts";
 import { createDelivery, type Delivery } from "./delivery/delivery.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
 import { createApp, type AppDeps } from "./http/app.ts";
@@ -18,14 +16,12 @@ import { createSessions } from "./http/session.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import { logFiles } from "./log-files.ts";
 import { faultFields, type Logger } from "./log.ts";
-import type { SafeFetch } from "./networks/safe-fetch.ts";
-import { missingPlaceholders, type Template } from "./outreach/message.ts";
-import { logTime, today, type OutreachContext } from "./outreach/context.ts";
+import { missingPlaceholders } from "./outreach/message.ts";
+import { logTime, today } from "./outreach/context.ts";
 import { nextDayAt } from "./outreach/day.ts";
 import { createRunner } from "./outreach/runner.ts";
-import { followersSource } from "./outreach/sources/followers.ts";
-import { listSource } from "./outreach/sources/list.ts";
-import { openChannels, openKey, openLog, openSocial, outbound } from "./parts.ts";
+import { openOutreach, type OutreachDeps } from "./outreach-parts.ts";
+import { openChannels, openKey, openLog, outbound } from "./parts.ts";
 import { startProjector, type Projector } from "./projector.ts";
 import { VERSION } from "./version.ts";
 
@@ -87,7 +83,7 @@ export async function startService(
     stack.use(startDispatcher({ channel, journal, projector, clock: systemClock, random: Math.random, log, announce })),
   );
   const delivery = createDelivery(journal, projector, dispatchers);
-  const outreach = openOutreach(base, stack, safeFetch, announce);
+  const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
   const app = createApp(wireHttp(base, delivery, outreach, () => failure() === undefined));
   stack.use(listen(app, config.http));
   if (outreach !== undefined) {
@@ -128,47 +124,13 @@ interface Base {
 }
 
 /** The outreach agent; undefined when X is not configured. */
-function openOutreach(base: Base, stack: AsyncDisposableStack, safeFetch: SafeFetch, announce: Announce) {
-  const { config, key, journal, projector, log } = base;
-  const social = openSocial(config, config.http.publicUrl, safeFetch, systemClock);
-  if (social === undefined) return undefined;
-  const { network, oauth } = social;
-  const vault = stack.use(openVault(logFiles(config.log.file).vault, key));
-  const holder = makeId();
-  const tokens = createTokens({ vault, oauth, journal, projector, clock: systemClock, sleep, holder, log, announce });
-  const { outreach } = config;
-  const sources = {
-    list: () => listSource(() => projector.state("contacts")),
-    followers: () => followersSource(network, tokens, () => projector.state("account").user?.id ?? ""),
-  };
-  const context: OutreachContext = {
-    journal,
-    projector,
-    network,
-    log,
-    announce,
-    holder,
-    makeId,
-    sleep,
-    clock: systemClock,
-    credentials: tokens,
-    sources: outreach.sources.map((name) => sources[name]()),
-    rules: {
-      template: outreach.template ?? NO_TEMPLATE,
-      requireConsent: outreach.requireConsent,
-      dailyLimit: outreach.dailyLimit,
-    },
-    timezone: outreach.timezone,
-    runMaxMs: outreach.runMaxMinutes * 60_000,
-    settleMs: outreach.inDoubtSettleSeconds * 1000,
-    spacingMs: outreach.sendSpacingSeconds === undefined ? undefined : outreach.sendSpacingSeconds * 1000,
-  };
-  const link = { oauth, tokens, network, journal, projector, pinnedHandle: config.x?.account };
-  return { ...link, runner: createRunner(context) };
+function startOutreach(deps: OutreachDeps, stack: AsyncDisposableStack) {
+  const opened = openOutreach(deps, stack);
+  if (opened === undefined) return undefined;
+  const { context, ...link } = opened;
+  const { config, journal, projector } = deps;
+  return { ...link, journal, projector, pinnedHandle: config.x?.account, runner: createRunner(context) };
 }
-
-/** Never rendered: without a template no run starts. */
-const NO_TEMPLATE: Template = { text: "", variants: [] };
 
 /** Placeholders that nobody can fill are told at start, before a run skips everybody. */
 function checkTemplate({ config, projector }: Base): void {
@@ -182,7 +144,7 @@ function checkTemplate({ config, projector }: Base): void {
 function wireHttp(
   base: Base,
   delivery: Delivery,
-  outreach: ReturnType<typeof openOutreach>,
+  outreach: ReturnType<typeof startOutreach>,
   isWritable: () => boolean,
 ): AppDeps {
   const { config, key, journal, projector, log } = base;

@@ -369,14 +369,22 @@ describe("what this version does not serve is said", () => {
   test.each([
     [{ CHAT_PROVIDER: "discord" }, "wanted: one of slack"],
     [{ MESSAGING_PROVIDER: "line" }, "wanted: one of telegram"],
-    [{ RECIPIENT_SOURCES: "list,inbound" }, '"inbound" is not supported yet'],
+    [{ RECIPIENT_SOURCES: "list,search" }, "X_SEARCH_QUERY: is missing for the source search"],
+    [{ RECIPIENT_SOURCES: "list_members" }, "X_LIST_ID: is missing for the source list_members"],
     [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],
     [{ RECIPIENT_SOURCES: "," }, "names no source"],
   ])("%o", (env, problem) => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
   });
   test("sources keep their order, each once", () => {
-    expect(load({ RECIPIENT_SOURCES: "Followers, list,followers" }).outreach.sources).toEqual(["followers", "list"]);
+    const named = { RECIPIENT_SOURCES: "Followers, list,inbound,followers,search,list_members" };
+    const { outreach } = load({ ...named, X_SEARCH_QUERY: "links -is:retweet", X_LIST_ID: "42" });
+    expect(outreach.sources).toEqual(["followers", "list", "inbound", "search", "list_members"]);
+  });
+  test("sources whose people agreed to nothing are warned of while consent is required", () => {
+    const named = { RECIPIENT_SOURCES: "inbound,followers" };
+    expect(load(named).warnings).toContainEqual(expect.stringContaining("names followers: with REQUIRE_CONSENT"));
+    expect(load({ ...named, REQUIRE_CONSENT: "false" }).warnings.join()).not.toContain("REQUIRE_CONSENT");
   });
   test.each(["LINE_CHANNEL_ACCESS_TOKEN", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
     "%s is warned of",
@@ -461,10 +469,7 @@ describe(".env.example", () => {
 });
 
 test("a setting without effect in this version is told", () => {
-  const { warnings } = loadConfig({ RETENTION_DAYS: "30", STOP_WORDS: "stop" }, () => "");
+  const { warnings } = loadConfig({ RETENTION_DAYS: "30" }, () => "");
   expect(warnings).toContain("RETENTION_DAYS has no effect in this version: personal data is kept.");
-  expect(warnings).toContain(
-    "STOP_WORDS has no effect in this version: replies are not read; use recipients suppress.",
-  );
   expect(loadConfig({}, () => "").warnings.join()).not.toContain("no effect");
 });

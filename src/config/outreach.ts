@@ -4,7 +4,7 @@ import { commaList, shown } from "./environment.ts";
 import type { Report } from "./faults.ts";
 import type { Environment } from "./schema.ts";
 
-export type RecipientSource = "list" | "followers";
+export type RecipientSource = "list" | "inbound" | "followers" | "search" | "list_members";
 
 export interface OutreachConfig {
   /** In the order in which they are merged, each once. */
@@ -27,8 +27,13 @@ export interface OutreachConfig {
 /** Reads a text file. May throw. */
 export type ReadFile = (path: string) => string;
 
-const SUPPORTED_SOURCES: readonly string[] = ["list", "followers"] satisfies RecipientSource[];
-const LATER_SOURCES: readonly string[] = ["inbound", "search", "list_members"];
+const SOURCES: readonly RecipientSource[] = ["list", "inbound", "followers", "search", "list_members"];
+
+/** Sources that need to be told what to read. */
+const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
+
+/** Sources of people who agreed to nothing: only some of them may be known otherwise. */
+const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
 /** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
 const SETTLE_SECONDS_SAFE = 10;
@@ -39,11 +44,8 @@ export function readOutreach(values: Environment, readFile: ReadFile, report: Re
       `IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: a message that X commits late may be taken for undelivered.`,
     );
   }
-  for (const name of ["X_SEARCH_QUERY", "X_LIST_ID"] as const) {
-    if (values[name] !== undefined) report.warn(`${name} is set, but this version has no source that uses it.`);
-  }
   return {
-    sources: readSources(values.RECIPIENT_SOURCES, report),
+    sources: readSources(values, report),
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
     template: readTemplate(values, readFile, report),
@@ -57,14 +59,33 @@ export function readOutreach(values: Environment, readFile: ReadFile, report: Re
   };
 }
 
-function readSources(raw: string, report: Report): RecipientSource[] {
-  const names = [...new Set(commaList(raw).map((name) => name.toLowerCase()))];
-  if (names.length === 0) report.fault("RECIPIENT_SOURCES", "names no source", SUPPORTED_SOURCES.join(", "));
-  for (const name of names.filter((entry) => !SUPPORTED_SOURCES.includes(entry))) {
-    const problem = LATER_SOURCES.includes(name) ? "is not supported yet by this version" : "is no source";
-    report.fault("RECIPIENT_SOURCES", `${shown(name)} ${problem}`, `some of ${SUPPORTED_SOURCES.join(", ")}`);
+function readSources(values: Environment, report: Report): RecipientSource[] {
+  const names = [...new Set(commaList(values.RECIPIENT_SOURCES).map((name) => name.toLowerCase()))];
+  const known = `some of ${SOURCES.join(", ")}`;
+  if (names.length === 0) report.fault("RECIPIENT_SOURCES", "names no source", known);
+  for (const name of names.filter((entry) => !isSource(entry))) {
+    report.fault("RECIPIENT_SOURCES", `${shown(name)} is no source`, known);
   }
-  return names.filter((name): name is RecipientSource => SUPPORTED_SOURCES.includes(name));
+  const sources = names.filter(isSource);
+  for (const [source, setting] of Object.entries(READS) as [keyof typeof READS, "X_SEARCH_QUERY" | "X_LIST_ID"][]) {
+    const isUsed = sources.includes(source);
+    if (isUsed && values[setting] === undefined)
+      report.fault(setting, `is missing for the source ${source}`, "a value");
+    if (!isUsed && values[setting] !== undefined) {
+      report.warn(`${setting} is set, but RECIPIENT_SOURCES does not name ${source}.`);
+    }
+  }
+  const unasked = sources.filter((source) => WITHOUT_CONSENT.includes(source));
+  if (values.REQUIRE_CONSENT && unasked.length > 0) {
+    report.warn(
+      `RECIPIENT_SOURCES names ${unasked.join(", ")}: with REQUIRE_CONSENT every one of these people is read, which costs money, and skipped, unless an import or a message of theirs tells of their consent.`,
+    );
+  }
+  return sources;
+}
+
+function isSource(name: string): name is RecipientSource {
+  return (SOURCES as readonly string[]).includes(name);
 }
 
 function readTemplate(values: Environment, readFile: ReadFile, report: Report): Template | undefined {

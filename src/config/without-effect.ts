@@ -4,9 +4,6 @@ import type { Report } from "./faults.ts";
 /** Settings that are checked, but that this version does not act on: silence would look like success. */
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   RETENTION_DAYS: "personal data is kept",
-  STOP_WORDS: "replies are not read; use recipients suppress",
-  X_SEARCH_QUERY: "the search source is not supported",
-  X_LIST_ID: "the list_members source is not supported",
   CHAT_DIGEST_AFTER_SECONDS: "every click is told by itself",
 };
 

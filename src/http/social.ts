@@ -1,7 +1,9 @@
 import type { Static } from "@sinclair/typebox";
 import { isoTime, type Clock } from "../clock.ts";
+import type { RunState } from "../../projections/run.ts";
 import type { Cause } from "../journal.ts";
-import type { Runner, RunReport, Triggered } from "../outreach/runner.ts";
+import type { RunReport } from "../outreach/perform.ts";
+import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
 import { json, type Answer } from "./answer.ts";
 import { problems, type Problem } from "./problem.ts";
@@ -45,7 +47,7 @@ export function createSocial(deps: SocialDeps) {
       return json(200, {
         status: degraded ? "degraded" : "ok",
         running: current !== null,
-        run: current === null ? null : { id: current.run_id, ...shown(current) },
+        run: current === null ? null : { id: current.run_id, ...shown(current, deps.clock()) },
         authorized: account.authorized,
         quota: { ...quota(), resets_at: isoTime(deps.limits.resetsAt()) },
       });
@@ -91,20 +93,10 @@ export function createSocial(deps: SocialDeps) {
   };
 }
 
-function shown({
-  dry_run,
-  started_at,
-  sent,
-  skipped,
-  failed,
-}: {
-  dry_run: boolean;
-  started_at: string;
-  sent: number;
-  skipped: number;
-  failed: number;
-}) {
-  return { dry_run, started_at, sent, skipped, failed };
+/** `waiting`: until when and why; null while the run works. */
+function shown({ dry_run, started_at, sent, skipped, failed, in_doubt, waiting }: RunState, now: number) {
+  const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
+  return { dry_run, started_at, sent, skipped, failed, in_doubt, waiting: isWaiting ? waiting : null };
 }
 
 function startedOrThrow(triggered: Triggered, limitReached: () => Problem): Extract<Triggered, { kind: "started" }> {
@@ -140,6 +132,7 @@ async function withinMs(done: Promise<RunReport | undefined>, ms: number | undef
 
 function finished({ preview, ...report }: RunReport, dryRun: boolean) {
   const { run_id, ...rest } = report;
-  const previewed = preview === undefined ? {} : { would_send: preview.would_send, would_skip: preview.would_skip };
-  return { run_id, dry_run: dryRun, status: "finished", ...rest, ...previewed };
+  if (preview === undefined) return { run_id, dry_run: dryRun, status: "finished", ...rest };
+  const { would_send, would_skip, variants, estimate } = preview;
+  return { run_id, dry_run: dryRun, status: "finished", ...rest, estimate, variants, would_send, would_skip };
 }

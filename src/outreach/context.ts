@@ -7,6 +7,7 @@ import type { SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
 import { dayIn } from "./day.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
+import type { Prices } from "./meter.ts";
 import type { Source } from "./sources/source.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */
@@ -23,6 +24,12 @@ export interface OutreachContext {
   readonly timezone: string;
   readonly runMaxMs: number;
   readonly settleMs: number;
+  /** Whether a message to us asks to be left alone. */
+  readonly isOptOut: (text: string) => boolean;
+  /** What the network charges. */
+  readonly prices: Prices;
+  /** 0 to 1, for what is left to chance. */
+  readonly random: () => number;
   /** Fixed spacing between sends; undefined: by the network's headers. */
   readonly spacingMs: number | undefined;
   /** Names this process in the run's lease. */
@@ -70,4 +77,6 @@ export interface RunContext extends OutreachContext {
   /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
   readonly signal: AbortSignal;
   readonly cause: Cause;
+  /** Renews the right to run. False: it is lost, another process may make runs. */
+  readonly keepLease: () => Promise<boolean>;
 }

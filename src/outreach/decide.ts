@@ -1,11 +1,10 @@
-import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usedOn, type Quota } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
-import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import type { OutcomeFact } from "./outcome.ts";
-import { render, type Rendered, type Template } from "./message.ts";
+import type { SocialUser } from "../networks/network.ts";
+import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "./message.ts";
 
 /** What a decision looks at: projections of one position of the log. */
 export interface OutreachState {
@@ -20,6 +19,8 @@ export interface OutreachRules {
   readonly template: Template;
   readonly requireConsent: boolean;
   readonly dailyLimit: number;
+  /** Keyed hashes of what is known of a person, as suppressions keep them. */
+  readonly marks: (who: Recipient) => readonly string[];
 }
 
 /** Why a person gets no message. `pass`: the log tells it already. */
@@ -89,63 +90,24 @@ export function isTold(state: OutreachState, who: Recipient, reason: SkipReason)
   return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;
 }
 
-/** A send that came to an end; `gave_up`: the run or the day ended while the network asked to wait. */
-export type SendDecided =
-  | Exclude<SendDmResult, { outcome: "rate_limited" }>
-  | { readonly outcome: "gave_up"; readonly rate: RateWindow | undefined };
+/** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
+export function isSuppressed({ contacts }: OutreachState, { marks }: OutreachRules, who: Recipient): boolean {
+  const contact = findContact(contacts, who);
+  const entries = contact === undefined ? [] : [contact, ...namesake(contacts, who, contact)];
+  if (entries.some(({ suppressed }) => suppressed)) return true;
+  return contacts.marks.size > 0 && [who, ...entries].flatMap(marks).some((mark) => contacts.marks.has(mark));
+}
 
-/** What a send that took place means: the outcome to record, and whether the run ends with it. */
-export function decideOutcome(
-  attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
-  result: SendDecided,
-): { readonly fact: OutcomeFact; readonly end?: RunEnd } {
-  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeFact => ({
-    type: "DirectMessageFailed",
-    data: { ...attempt, reason, detail, frees_quota: true, retry },
-  });
-  switch (result.outcome) {
-    case "sent":
-      return {
-        fact: {
-          type: "DirectMessageSent",
-          data: {
-            ...attempt,
-            message_id: result.messageId,
-            settled_by: "answer",
-          },
-        },
-      };
-    case "in_doubt":
-      return {
-        fact: {
-          type: "DirectMessageInDoubt",
-          data: { ...attempt, detail: result.detail },
-        },
-      };
-    case "recipient_closed":
-      return { fact: failed("recipient_closed", result.detail, false) };
-    case "rejected":
-      return { fact: failed("rejected", result.detail, false) };
-    case "unreachable":
-      return {
-        fact: failed("unreachable", result.detail, true),
-        end: "network_unavailable",
-      };
-    case "unauthorized":
-      return {
-        fact: failed("unauthorized", "the network no longer accepts the grant", true),
-        end: "not_authorized",
-      };
-    case "gave_up":
-      return {
-        fact: failed("rate_limited", "the run or the day ended while the network asked to wait", true),
-      };
-    case "stopped":
-      return {
-        fact: failed(result.reason, result.detail, true),
-        end: result.reason,
-      };
-  }
+/** What every variant of the template says to one person; those that lack a field say nothing. */
+export function previewVariants(
+  state: OutreachState,
+  { template }: OutreachRules,
+  who: Recipient & { name?: string },
+): readonly { readonly variant: string; readonly text: string }[] {
+  const recipient = messageRecipient(findContact(state.contacts, who), who);
+  return renderAll(template, recipient).flatMap(({ variant, rendered }) =>
+    rendered.ok ? [{ variant, text: rendered.text }] : [],
+  );
 }
 
 function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
@@ -153,7 +115,7 @@ function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Ref
   const entries = contact === undefined ? [] : [contact, ...namesake(state.contacts, who, contact)];
   const self = state.account.user;
   if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
-  if (entries.some(({ suppressed }) => suppressed)) return { verdict: "skip", reason: "suppressed" };
+  if (isSuppressed(state, rules, who)) return { verdict: "skip", reason: "suppressed" };
   if (contact?.status === "failed") return { verdict: "pass" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
   const hasConsent = entries.some(({ basis }) => basis !== "none");
@@ -181,13 +143,17 @@ function tooLong(length: number): Refusal {
 }
 
 function compose(template: Template, contact: Contact | undefined, who: Recipient & { name?: string }): Rendered {
+  return render(template, messageRecipient(contact, who));
+}
+
+function messageRecipient(contact: Contact | undefined, who: Recipient & { name?: string }): MessageRecipient {
   const username = who.username ?? contact?.username ?? "";
-  return render(template, {
+  return {
     key: who.id ?? contact?.id ?? `@${username.toLowerCase()}`,
     username,
     name: contact?.name ?? who.name ?? "",
     fields: contact?.fields ?? {},
-  });
+  };
 }
 
 function isSame(self: { id: string; username: string }, who: Recipient): boolean {

@@ -1,10 +1,11 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
-import { judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
+import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { impatient } from "./patience.ts";
 import { endOf } from "./run.ts";
-import type { Candidate } from "./sources/source.ts";
+import { LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
 export interface DryRun {
@@ -15,21 +16,27 @@ export interface DryRun {
     variant: string;
   }[];
   readonly would_skip: { recipient: Recipient; reason: SkipReason }[];
+  /** Every variant of the message, as the first of those would read it. */
+  readonly variants: { variant: string; text: string }[];
 }
 
 export async function performDryRun(context: RunContext): Promise<DryRun> {
-  const preview: DryRun = {
-    reason: "completed",
-    would_send: [],
-    would_skip: [],
+  const preview: DryRun = { reason: "completed", would_send: [], would_skip: [], variants: [] };
+  const left = (): number =>
+    remaining(outreachState(context), context.rules, today(context)) - preview.would_send.length;
+  const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, left()));
+  const rehearsal: Rehearsal = {
+    ...context,
+    reader: { run: context, patience: impatient, wanted },
+    preview,
+    left,
+    met: new Set(),
   };
-  const met = new Set<string>();
   try {
+    await readInbox(context, impatient);
     for (const source of context.sources) {
-      for await (const batch of source.candidates(impatient)) {
-        if (context.signal.aborted) return { ...preview, reason: context.signal.reason as RunEnd };
-        if (await previewBatch(context, preview, met, batch)) return { ...preview, reason: "daily_limit_reached" };
-      }
+      const end = await rehearse(rehearsal, source);
+      if (end !== undefined) return { ...preview, reason: end };
     }
     return preview;
   } catch (fault) {
@@ -37,44 +44,61 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
   }
 }
 
-/** True when the day's quota would be used up. */
-async function previewBatch(
-  context: RunContext,
-  preview: DryRun,
-  met: Set<string>,
-  batch: readonly Candidate[],
-): Promise<boolean> {
-  const places = () => remaining(outreachState(context), context.rules, today(context)) - preview.would_send.length;
-  const skip = (recipient: Recipient, verdict: Refusal): void => {
-    if (verdict.verdict === "skip") preview.would_skip.push({ recipient, reason: verdict.reason });
-  };
-  const open: Candidate[] = [];
-  for (const candidate of batch) {
-    if (candidate.who.id !== undefined && met.has(candidate.who.id)) continue;
-    const verdict = judgeKnown(outreachState(context), context.rules, candidate.who);
-    if (verdict.verdict === "ask") open.push(candidate);
-    else skip(candidate.who, verdict);
+/** A dry run, and what it found so far. */
+interface Rehearsal extends RunContext {
+  readonly reader: Reader;
+  readonly preview: DryRun;
+  /** Places left of the day's quota, less what would be sent. */
+  readonly left: () => number;
+  readonly met: Set<string>;
+}
+
+async function rehearse(context: Rehearsal, source: Source): Promise<RunEnd | undefined> {
+  if (source.paid && context.left() <= 0) return "daily_limit_reached";
+  for await (const { candidates } of source.candidates(context.reader)) {
+    const open = screen(context, candidates);
+    for (let at = 0; at < open.length;) {
+      if (context.left() <= 0) return "daily_limit_reached";
+      const size = context.reader.wanted();
+      await previewSome(context, open.slice(at, at + size));
+      at += size;
+    }
+    if (context.signal.aborted) return context.signal.reason as RunEnd;
+    if (source.paid && context.left() <= 0) return "daily_limit_reached";
   }
-  if (open.length === 0) return false;
-  if (places() <= 0) return true;
+  return undefined;
+}
+
+function screen(context: Rehearsal, candidates: readonly Candidate[]): readonly Candidate[] {
+  return candidates.filter(({ who }) => {
+    if (who.id !== undefined && context.met.has(who.id)) return false;
+    const verdict = judgeKnown(outreachState(context), context.rules, who);
+    if (verdict.verdict === "ask") return true;
+    skip(context, who, verdict);
+    return false;
+  });
+}
+
+async function previewSome(context: Rehearsal, open: readonly Candidate[]): Promise<void> {
   for (const { candidate, user } of await resolve(context.network, context.credentials, open)) {
     if (user === undefined) {
-      skip(candidate.who, { verdict: "skip", reason: "invalid_recipient" });
+      skip(context, candidate.who, { verdict: "skip", reason: "invalid_recipient" });
       continue;
     }
-    if (met.has(user.id)) continue;
-    met.add(user.id);
+    if (context.met.has(user.id)) continue;
+    context.met.add(user.id);
     const recipient = { id: user.id, username: user.username };
     const verdict = judgeUser(outreachState(context), context.rules, user);
-    if (verdict.verdict !== "write") skip(recipient, verdict);
-    else if (places() <= 0) return true;
-    else {
-      preview.would_send.push({
-        recipient,
-        text: verdict.text,
-        variant: verdict.variant,
-      });
+    if (verdict.verdict !== "write") {
+      skip(context, recipient, verdict);
+      continue;
     }
+    const { would_send, variants } = context.preview;
+    if (would_send.length === 0) variants.push(...previewVariants(outreachState(context), context.rules, user));
+    would_send.push({ recipient, text: verdict.text, variant: verdict.variant });
   }
-  return false;
+}
+
+function skip({ preview }: Rehearsal, recipient: Recipient, verdict: Refusal): void {
+  if (verdict.verdict === "skip") preview.would_skip.push({ recipient, reason: verdict.reason });
 }

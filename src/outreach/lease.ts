@@ -10,11 +10,16 @@ const RUN_LEASE = "run";
 const LEASE_TTL_MS = 30_000;
 const LEASE_RENEW_MS = 10_000;
 
+/** Longer than one request to send takes. */
+const SEND_MS_MAX = 20_000;
+
 /** The right to run, kept until it is released. `end` aborts the signal with the reason as the run's end. */
 export interface RunLease extends AsyncDisposable {
   readonly fence: Fence;
   readonly signal: AbortSignal;
   end(reason: RunEnd): void;
+  /** Renews it. True: it lasts for a send from now on, also where this process stood still while it asked. */
+  keep(): Promise<boolean>;
 }
 
 /** Takes the lease for one run; undefined while another holds it. `steal`: its holder is known to be dead. */
@@ -33,25 +38,33 @@ export async function takeRunLease(
 
   const ending = new AbortController();
   const released = new AbortController();
+  const renew = async (): Promise<boolean> => {
+    const renewed = await acquire().catch((fault: unknown) => {
+      context.log.error("the run's lease could not be renewed", faultFields(fault));
+      return undefined;
+    });
+    // Another token means that the lease ran out meanwhile: what it fenced may be out of date.
+    if (renewed?.token === lease.token) return true;
+    if (renewed !== undefined) await leases.release(renewed).catch(() => {});
+    ending.abort("fault" satisfies RunEnd);
+    return false;
+  };
   const renewing = (async () => {
-    for (;;) {
-      await context.sleep(LEASE_RENEW_MS, released.signal);
-      if (released.signal.aborted) return;
-      const renewed = await acquire().catch((fault: unknown) => {
-        context.log.error("the run's lease could not be renewed", faultFields(fault));
-        return undefined;
-      });
-      // Another token means that the lease ran out meanwhile: what it fenced may be out of date.
-      if (renewed?.token === lease.token) continue;
-      if (renewed !== undefined) await leases.release(renewed).catch(() => {});
-      return ending.abort("fault" satisfies RunEnd);
-    }
+    do await context.sleep(LEASE_RENEW_MS, released.signal);
+    while (!released.signal.aborted && (await renew()));
   })();
 
   return {
     fence: { lease: RUN_LEASE, token: lease.token },
     signal: ending.signal,
     end: (reason) => ending.abort(reason),
+    async keep() {
+      const askedAt = context.clock();
+      const isRenewed = await renew();
+      const sinceMs = context.clock() - askedAt;
+      // An answer that is seen late may be out of date, and so may one on a clock that was set back.
+      return isRenewed && sinceMs >= 0 && sinceMs < LEASE_TTL_MS - SEND_MS_MAX;
+    },
     async [Symbol.asyncDispose]() {
       released.abort();
       await renewing;

@@ -1,17 +1,23 @@
 import type { SentDm } from "../networks/network.ts";
 
-/** Clocks of two computers differ; a message this much "older" than its attempt still counts as its. */
-const CLOCK_SKEW_MS = 5 * 60_000;
+/**
+ * The time of an attempt is that of the log, which never runs backwards: after a clock that was a day ahead it stays
+ * ahead for a day. So much older than its attempt a message has to be before it surely is an earlier one.
+ */
+const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
-/** The message of the conversation that is our attempt, if it is there. */
+/**
+ * The message of the conversation that is our attempt, if it is there. Its time is not looked at: the person was sent
+ * nothing before that counts as sent, so the same text is this one's, or that of an earlier attempt which was given up
+ * as not delivered; either way they have it.
+ */
 export function findSent(
   conversation: readonly SentDm[],
-  attempt: { readonly text: string; readonly attempted_at: string },
+  { text }: { readonly text: string },
   ownId: string,
 ): SentDm | undefined {
-  const earliest = earliestOf(attempt);
-  const wanted = comparable(attempt.text);
-  return conversation.find((dm) => dm.senderId === ownId && dm.createdAt >= earliest && comparable(dm.text) === wanted);
+  const wanted = comparable(text);
+  return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
 
 /**
@@ -20,14 +26,11 @@ export function findSent(
  */
 export function reachesBack(
   conversation: readonly SentDm[],
-  attempt: { readonly attempted_at: string },
+  { attempted_at }: { readonly attempted_at: string },
   limit: number,
-) {
-  return conversation.length < limit || conversation.some((dm) => dm.createdAt < earliestOf(attempt));
-}
-
-function earliestOf({ attempted_at }: { readonly attempted_at: string }): number {
-  return Date.parse(attempted_at) - CLOCK_SKEW_MS;
+): boolean {
+  const earliest = Date.parse(attempted_at) - CLOCK_SKEW_MS;
+  return conversation.length < limit || conversation.some(({ createdAt }) => createdAt < earliest);
 }
 
 /**

@@ -9,8 +9,13 @@ export const MESSAGE_CHARS_MAX = 10_000;
 /** Variants are named A to Z. */
 const VARIANTS_MAX = 26;
 
+/** Hex digits of a template's id: 48 bits tell all templates that a log will ever see apart. */
+const TEMPLATE_ID_DIGITS = 12;
+
 /** Parsed once, at start. Fields are named in the form of {@link fieldName}. */
 export interface Template {
+  /** The beginning of the SHA-256 of `text`: tells a variant A from that of another template. */
+  readonly id: string;
   readonly text: string;
   readonly variants: readonly Variant[];
 }
@@ -50,6 +55,7 @@ export function parseTemplate(raw: string): Template {
   if (spans.length > VARIANTS_MAX)
     throw new TemplateError(`more than ${VARIANTS_MAX} variants`, text, spans[VARIANTS_MAX]?.start ?? 0);
   return {
+    id: createHash("sha256").update(text, "utf8").digest("hex").slice(0, TEMPLATE_ID_DIGITS),
     text,
     variants: spans.map((span, index) => parseVariant(text, span, index)),
   };
@@ -68,17 +74,33 @@ export function missingPlaceholders(template: Template, knownFields: Iterable<st
 
 /** The message for one person, or why there is none. A blank value is a missing one; values are taken literally. */
 export function render(template: Template, recipient: MessageRecipient): Rendered {
-  const variant = variantFor(template, recipient.key);
+  return fill(variantFor(template, recipient.key), valuesOf(recipient));
+}
+
+/** What each variant says to one person, whichever of them is theirs. */
+export function renderAll(
+  template: Template,
+  recipient: MessageRecipient,
+): readonly { readonly variant: string; readonly rendered: Rendered }[] {
   const values = valuesOf(recipient);
+  return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(variant, values) }));
+}
+
+/** The label of the variant that the person with this key gets. */
+export function variantOf(template: Template, key: string): string {
+  return variantFor(template, key).label;
+}
+
+function fill({ label, parts }: Variant, values: ReadonlyMap<string, string>): Rendered {
   const missing = new Set<string>();
   let text = "";
-  for (const part of variant.parts) {
+  for (const part of parts) {
     if (typeof part === "string") text += part;
     else text += values.get(part.field) ?? part.fallback ?? note(missing, part.field);
   }
   if (missing.size > 0) return { ok: false, reason: "missing_field", missing: [...missing].sort() };
   if (text.length > MESSAGE_CHARS_MAX) return { ok: false, reason: "too_long", missing: [], length: text.length };
-  return { ok: true, text, variant: variant.label };
+  return { ok: true, text, variant: label };
 }
 
 /**

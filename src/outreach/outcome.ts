@@ -6,13 +6,14 @@ import { catchUp, type OutreachContext } from "./context.ts";
 export type OutcomeFact = Extract<Fact, { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }>;
 
 /**
- * Records what became of an attempt, unless it is settled already: an attempt has at most one final outcome,
+ * Records what became of an attempt, unless it is settled already: an attempt has at most one final outcome, and is doubted once,
  * whoever looks at it (the run that sent it, the next start, another instance).
  */
 export async function recordOutcome(context: OutreachContext, fact: OutcomeFact, cause: Cause): Promise<void> {
   for (;;) {
     const { open, version } = context.projector.state("run");
-    if (!open.has(fact.data.attempt_id)) return;
+    const attempt = open.get(fact.data.attempt_id);
+    if (attempt === undefined || (fact.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;
     try {
       const appended = await context.journal.append(STREAMS.outreach, [fact], cause, { expected: version });
       await context.projector.until(appended.last);

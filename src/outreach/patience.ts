@@ -1,26 +1,40 @@
 import { SocialError } from "../networks/network.ts";
 import type { RunContext } from "./context.ts";
+import { pause } from "./pause.ts";
 
 /** Asks the network a question; how long to bear with a 429 is the asker's matter. */
 export type Patience = <T>(ask: () => Promise<T>) => Promise<T>;
 
 /** A window that is over already must not make a busy loop. */
-const WAIT_MS_MIN = 1000;
+export const RETRY_WAIT_MS_MIN = 1000;
 
 /** Waits for the window after a 429 and asks again; once the run has to end, the SocialError is thrown on. */
-export function patient({ clock, sleep, signal, log, runId }: RunContext): Patience {
-  return async (ask) => {
-    for (;;) {
-      try {
-        return await ask();
-      } catch (fault) {
-        if (!(fault instanceof SocialError) || fault.retryAt === undefined) throw fault;
-        log.info("the network asks to wait", { run_id: runId, until: new Date(fault.retryAt).toISOString() });
-        await sleep(Math.max(WAIT_MS_MIN, fault.retryAt - clock()), signal);
-        if (signal.aborted) throw fault;
-      }
+export function patient(run: RunContext): Patience {
+  return (ask) =>
+    patiently(
+      ask,
+      async (retryAt) => {
+        await pause(run, "rate_limited", retryAt);
+        return !run.signal.aborted;
+      },
+      run.clock,
+    );
+}
+
+/** `wait` answers whether to ask again. */
+export async function patiently<T>(
+  ask: () => Promise<T>,
+  wait: (until: number) => Promise<boolean>,
+  clock: () => number,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (fault) {
+      if (!(fault instanceof SocialError) || fault.retryAt === undefined) throw fault;
+      if (!(await wait(Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN)))) throw fault;
     }
-  };
+  }
 }
 
 /** For somebody who waits for the answer: a 429 is thrown like any other fault. */

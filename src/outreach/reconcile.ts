@@ -1,40 +1,65 @@
+import type { PauseReason } from "../../events/outreach.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { OWN_CAUSE } from "../journal.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
 import { findSent, reachesBack } from "./match.ts";
+import { patiently } from "./patience.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
-const LOOKUP_MESSAGES = [10, 100];
+const LOOKUP_MESSAGES = [5, 25, 100];
 
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
 
+/** How long waits are made, until the signal ends them. */
+export interface Waiting {
+  readonly signal: AbortSignal;
+  /** Until a time in ms since the epoch; less when the signal aborts. */
+  wait(reason: PauseReason, until: number): Promise<void>;
+}
+
+interface Look {
+  readonly id: string;
+  readonly attempt: OpenAttempt;
+  /** Absent now too, it was not delivered. */
+  readonly isLast: boolean;
+}
+
 /**
  * Settles attempts whose outcome is unknown by reading the conversations: found is sent, absent twice is not
  * delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
- * `settleMs` have passed since the attempt. Ends early, leaving the rest in doubt, when the signal aborts.
+ * `settleMs` have passed since the attempt, and a 429 is waited for. Ends early, leaving the rest in doubt, when the
+ * signal aborts.
  */
-export async function reconcile(
+async function reconcile(
   context: OutreachContext,
   attempts: ReadonlyMap<string, OpenAttempt>,
-  signal: AbortSignal,
+  waiting: Waiting,
 ): Promise<void> {
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
-  let notBefore = Math.max(0, ...unsettled.map(([, attempt]) => Date.parse(attempt.attempted_at))) + context.settleMs;
+  const attemptedAt = Math.max(0, ...unsettled.map(([, attempt]) => Date.parse(attempt.attempted_at)));
+  // The log's time may be ahead of the clock; what is in the log was attempted before now all the same.
+  let notBefore = Math.min(attemptedAt, context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
-    await context.sleep(notBefore - context.clock(), signal);
-    if (signal.aborted) return;
+    await waiting.wait("settling", notBefore);
     const absent: [string, OpenAttempt][] = [];
     for (const [id, attempt] of unsettled) {
-      if ((await settle(context, id, attempt, read === ABSENT_READS)) === "absent") absent.push([id, attempt]);
+      if (waiting.signal.aborted) return;
+      const looked = await settle(context, { id, attempt, isLast: read === ABSENT_READS }, waiting);
+      if (looked === "absent") absent.push([id, attempt]);
     }
     unsettled = absent;
     // Counted from the last of them, so that the two reads of each are that far apart.
     notBefore = context.clock() + context.settleMs;
   }
+}
+
+/** Settles whatever any run left in doubt, the present one or an earlier one. */
+export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {
+  await reconcile(context, new Map(context.projector.state("run").open), waiting);
 }
 
 /** An attempt that a dead process left without any outcome is in doubt from now on. */
@@ -55,11 +80,10 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
 
 async function settle(
   context: OutreachContext,
-  id: string,
-  attempt: OpenAttempt,
-  last: boolean,
+  { id, attempt, isLast }: Look,
+  waiting: Waiting,
 ): Promise<"settled" | "absent" | "unreadable"> {
-  const found = await look(context, attempt);
+  const found = await look(context, attempt, waiting);
   if (found === "unreadable") return "unreadable";
   if (found !== undefined) {
     const data = {
@@ -70,7 +94,7 @@ async function settle(
     await recordOutcome(context, { type: "DirectMessageSent", data }, OWN_CAUSE);
     return "settled";
   }
-  if (!last) return "absent";
+  if (!isLast) return "absent";
   const data = {
     ...outcomeOf(id, attempt),
     reason: "not_delivered",
@@ -82,23 +106,36 @@ async function settle(
   return "settled";
 }
 
-async function look(context: OutreachContext, attempt: OpenAttempt): Promise<SentDm | undefined | "unreadable"> {
+async function look(
+  context: OutreachContext,
+  attempt: OpenAttempt,
+  { wait, signal }: Waiting,
+): Promise<SentDm | undefined | "unreadable"> {
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
+  const doubtful = (detail: string): "unreadable" => {
+    context.log.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
+    return "unreadable";
+  };
+  const read = (limit: number): Promise<readonly SentDm[]> =>
+    patiently(
+      () => context.credentials.use((token) => context.network.conversation(token, attempt.recipient.id, limit)),
+      async (until) => {
+        await wait("rate_limited", until);
+        return !signal.aborted;
+      },
+      context.clock,
+    );
   try {
     for (const limit of LOOKUP_MESSAGES) {
-      const conversation = await context.credentials.use((token) =>
-        context.network.conversation(token, attempt.recipient.id, limit),
-      );
+      const conversation = await read(limit);
       const found = findSent(conversation, attempt, own.id);
       if (found !== undefined || reachesBack(conversation, attempt, limit)) return found;
     }
-    context.log.warn("a message stays in doubt: too much was written after it", { run_id: attempt.run_id });
-    return "unreadable";
+    return doubtful("too much was written after it");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    context.log.warn("a message stays in doubt: its conversation cannot be read", { detail: fault.message });
-    return "unreadable";
+    return doubtful(fault.message);
   }
 }
 

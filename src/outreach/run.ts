@@ -1,36 +1,63 @@
 import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
-import type { Fact } from "../journal.ts";
+import { STREAMS, type Fact } from "../journal.ts";
 import { SocialError, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
 import { isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
-import { patient, type Patience } from "./patience.ts";
+import { patient } from "./patience.ts";
+import { pause } from "./pause.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
-import type { Candidate } from "./sources/source.ts";
+import { LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
 interface Round extends RunContext {
-  readonly patience: Patience;
+  readonly reader: Reader;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
 }
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
 export async function performRun(context: RunContext): Promise<RunEnd> {
-  const round: Round = { ...context, patience: patient(context), met: new Set() };
+  const patience = patient(context);
+  const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
+  const round: Round = { ...context, reader: { run: context, patience, wanted }, met: new Set() };
   try {
+    // Who asked to be left alone meanwhile is known before anybody is judged.
+    await readInbox(context, patience);
     for (const source of context.sources) {
-      for await (const batch of source.candidates(round.patience)) {
-        const end = await workOff(round, batch);
-        if (end !== undefined) return end;
-      }
+      const end = await workOffSource(round, source);
+      if (end !== undefined) return end;
     }
     return "completed";
   } catch (fault) {
     return endOf(context, fault);
   }
+}
+
+async function workOffSource(round: Round, source: Source): Promise<RunEnd | undefined> {
+  if (source.paid && placesLeft(round) === 0) return "daily_limit_reached";
+  for await (const batch of source.candidates(round.reader)) {
+    const end = await workOff(round, batch.candidates);
+    if (end !== undefined) return end;
+    if (batch.read !== undefined) await tellRead(round, batch.read);
+    // Reading on would only tell whether anybody is left, and cost money.
+    if (source.paid && placesLeft(round) === 0) return "daily_limit_reached";
+  }
+  return undefined;
+}
+
+function placesLeft(context: RunContext): number {
+  return remaining(outreachState(context), context.rules, today(context));
+}
+
+async function tellRead(context: RunContext, read: NonNullable<Batch["read"]>): Promise<void> {
+  const fact: Fact = { type: "SourceRead", data: { ...read, run_id: context.runId } };
+  const { fence } = context;
+  const appended = await context.journal.append(STREAMS.outreach, [fact], context.cause, { fence });
+  await context.projector.until(appended.last);
 }
 
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
@@ -43,19 +70,32 @@ export function endOf({ log, runId, signal }: RunContext, fault: unknown): RunEn
     detail: fault.message,
   });
   if (fault.kind === "unauthorized") return "not_authorized";
+  if (fault.kind === "rejected") return "request_rejected";
   return fault.stop ?? "network_unavailable";
 }
 
-async function workOff(context: Round, batch: readonly Candidate[]): Promise<RunEnd | undefined> {
-  const asked = await askAbout(context, await screen(context, batch));
-  for (const user of asked === "limit" ? [] : asked) {
+async function workOff(context: Round, candidates: readonly Candidate[]): Promise<RunEnd | undefined> {
+  const open = await screen(context, candidates);
+  for (let at = 0; at < open.length;) {
+    if (context.signal.aborted) return stopReason(context);
+    if (placesLeft(context) === 0) return "daily_limit_reached";
+    // A look-up is paid for each person, so no more are asked about than there are places.
+    const size = context.reader.wanted();
+    const end = await writeTo(context, await askAbout(context, open.slice(at, at + size)));
+    if (end !== undefined) return end;
+    at += size;
+  }
+  return context.signal.aborted ? stopReason(context) : undefined;
+}
+
+async function writeTo(context: Round, users: readonly SocialUser[]): Promise<RunEnd | undefined> {
+  for (const user of users) {
     if (context.signal.aborted) return stopReason(context);
     const turn = await takeTurn(context, user);
     if (turn.end !== undefined) return turn.end;
     if (turn.called) await pace(context, turn);
   }
-  if (context.signal.aborted) return stopReason(context);
-  return asked === "limit" ? "daily_limit_reached" : undefined;
+  return undefined;
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
@@ -75,10 +115,9 @@ async function screen(context: Round, batch: readonly Candidate[]): Promise<read
 }
 
 /** Asks the network about the batch, tells whom it rules out, and answers those who may be written to. */
-async function askAbout(context: Round, open: readonly Candidate[]): Promise<readonly SocialUser[] | "limit"> {
-  if (open.length === 0) return [];
-  if (remaining(outreachState(context), context.rules, today(context)) === 0) return "limit";
-  const resolved = await context.patience(() => resolve(context.network, context.credentials, open));
+async function askAbout(context: Round, open: readonly Candidate[]): Promise<readonly SocialUser[]> {
+  const { patience } = context.reader;
+  const resolved = await patience(() => resolve(context.network, context.credentials, open));
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
   for (const { candidate, user } of resolved) {
@@ -130,7 +169,8 @@ function skipKey(who: Recipient, reason: SkipReason): string {
 }
 
 async function pace(context: RunContext, { rate }: Turn): Promise<void> {
-  await context.sleep(spacingMs(rate, context.clock(), context.spacingMs), context.signal);
+  const now = context.clock();
+  await pause(context, "pace", now + spacingMs(rate, now, context.spacingMs, context.random()));
 }
 
 /** The signal's reason is the run's end. */

@@ -1,29 +1,13 @@
-import { LeaseLost, StoreClosed, VersionConflict } from "eventstore-lite";
-import type { RunEnd } from "../../events/outreach.ts";
+import { StoreClosed } from "eventstore-lite";
 import { usedOn } from "../../projections/quota.ts";
-import { isoTime } from "../clock.ts";
-import { OWN_CAUSE, STREAMS, type Cause, type Fact } from "../journal.ts";
-import { faultFields } from "../log.ts";
+import { STREAMS, type Cause, type Fact } from "../journal.ts";
 import { catchUp, outreachState, today, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
-import { performDryRun, type DryRun } from "./dry-run.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
-import { reconcile } from "./reconcile.ts";
-import { performRun } from "./run.ts";
-
-/** A finished run, as it is answered. */
-export interface RunReport {
-  readonly run_id: string;
-  readonly reason: RunEnd;
-  readonly sent: number;
-  readonly skipped: number;
-  readonly failed: number;
-  readonly in_doubt: number;
-  readonly started_at: string;
-  readonly finished_at: string;
-  /** Only of a dry run. */
-  readonly preview?: DryRun;
-}
+import { createMeter } from "./meter.ts";
+import { perform, type RunReport } from "./perform.ts";
+import { createRecovery } from "./recovery.ts";
+import { createWorks } from "./works.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =
@@ -50,18 +34,9 @@ export interface Runner extends AsyncDisposable {
    * stops. `steal`: its lease needs no waiting for.
    */
   recover(options: { readonly steal: boolean }): Promise<void>;
+  /** Settles what is in doubt, and closes the run of a dead process, unless a run is in progress. */
+  reconcile(): Promise<Extract<Triggered, { kind: "running" }> | { readonly kind: "settled" }>;
 }
-
-/** Ends that an operator has to do something about. */
-const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
-  "credits_depleted",
-  "usage_capped",
-  "sender_restricted",
-  "missing_scope",
-]);
-
-/** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
-const RECOVERY_RETRY_MS = 5_000;
 
 /** Whoever holds the lease starts a run within a moment; how often and how long its start is waited for. */
 const START_POLL_MS = 50;
@@ -69,34 +44,7 @@ const START_POLLS = 40;
 
 export function createRunner(context: OutreachContext): Runner {
   const works = createWorks(context);
-
-  const recoverUnder = (lease: RunLease): Promise<void> =>
-    works.start("the recovery of a run", lease, async () => {
-      await settleOpen(context, lease);
-      if (!lease.signal.aborted) await abandon(context, lease);
-    });
-
-  const recover = async (steal: boolean): Promise<void> => {
-    const { current, open } = context.projector.state("run");
-    if (current === null && open.size === 0) return;
-    const lease = await takeRunLease(context, current?.run_id ?? context.makeId(), steal);
-    if (lease !== undefined) await recoverUnder(lease);
-  };
-
-  /** Closes a run that no process performs any more, however long the log refuses it: nobody else would unasked. */
-  const recoverUntilClosed = async (steal: boolean): Promise<void> => {
-    const dead = context.projector.state("run").current?.run_id;
-    for (;;) {
-      try {
-        await recover(steal);
-      } catch (fault) {
-        context.log.error("a dead run could not be closed", faultFields(fault));
-      }
-      if (dead === undefined || context.projector.state("run").current?.run_id !== dead) return;
-      await context.sleep(RECOVERY_RETRY_MS, works.signal);
-      if (works.stopped()) return;
-    }
-  };
+  const recovery = createRecovery(context, works);
 
   const startUnder = async (lease: RunLease, runId: string, request: TriggerRequest): Promise<Triggered> => {
     const { dryRun, cause } = request;
@@ -105,10 +53,12 @@ export function createRunner(context: OutreachContext): Runner {
       await lease[Symbol.asyncDispose]();
       return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
     }
-    const run: RunContext = { ...context, runId, cause, fence: lease.fence, signal: lease.signal };
-    const done = works.start("a run", lease, () => perform(run, lease, dryRun));
+    const meter = createMeter(context.network, context.prices);
+    const { fence, signal, keep: keepLease } = lease;
+    const run: RunContext = { ...context, network: meter.network, runId, cause, fence, signal, keepLease };
+    const done = works.start("a run", lease, () => perform(run, lease, meter, dryRun));
     void works.track(
-      done.then((report) => (report === undefined && !works.stopped() ? recoverUntilClosed(false) : undefined)),
+      done.then((report) => (report === undefined && !works.stopped() ? recovery.untilClosed(false) : undefined)),
     );
     return { kind: "started", run_id: runId, done };
   };
@@ -133,63 +83,21 @@ export function createRunner(context: OutreachContext): Runner {
       throw fault;
     }
     // The lease was free, so that run's process is dead.
-    void recoverUnder(lease);
+    void recovery.under(lease);
     return runningNow(context);
   };
+
+  const reconcile: Runner["reconcile"] = async () =>
+    (await recovery.once()) === "running" ? runningNow(context) : { kind: "settled" };
 
   return {
     async trigger(request) {
       if (works.stopped()) throw new StoreClosed();
       return works.track(trigger(request));
     },
-    recover: ({ steal }) => works.track(recoverUntilClosed(steal)),
+    recover: ({ steal }) => works.track(recovery.untilClosed(steal)),
+    reconcile: () => works.track(reconcile()),
     [Symbol.asyncDispose]: works.stop,
-  };
-}
-
-/** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
-function createWorks({ log }: OutreachContext) {
-  const leases = new Set<RunLease>();
-  const pending = new Set<Promise<unknown>>();
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
-  const track = <T>(work: Promise<T>): Promise<T> => {
-    pending.add(work);
-    const forget = (): unknown => pending.delete(work);
-    work.then(forget, forget);
-    return work;
-  };
-
-  return {
-    /** Aborts when all work has to end. */
-    signal,
-    stopped: () => signal.aborted,
-    /** Lets a stop wait for work that holds no lease yet. */
-    track,
-    /** Does the work and releases the lease; a fault is logged and answered as undefined. */
-    start<T>(what: string, lease: RunLease, work: () => Promise<T>): Promise<T | undefined> {
-      leases.add(lease);
-      if (signal.aborted) lease.end("stopped");
-      const end = (async () => {
-        try {
-          return await work();
-        } catch (fault) {
-          log.error(`${what} failed`, faultFields(fault));
-          return undefined;
-        } finally {
-          leases.delete(lease);
-          await lease[Symbol.asyncDispose]();
-        }
-      })();
-      return track(end);
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      for (const lease of leases) lease.end("stopped");
-      // A trigger that was under way may have started a run meanwhile.
-      while (pending.size > 0) await Promise.allSettled(pending);
-    },
   };
 }
 
@@ -251,102 +159,4 @@ async function appendStart(
     if (event.type === "RunStarted") return event.data.run_id;
   }
   throw new Error(`no run starts at position ${appended.first}`);
-}
-
-async function perform(run: RunContext, lease: RunLease, dryRun: boolean): Promise<RunReport | undefined> {
-  const timer = new AbortController();
-  void run.sleep(run.runMaxMs, timer.signal).then(() => {
-    if (!timer.signal.aborted) lease.end("time_limit");
-  });
-  try {
-    return dryRun ? await performDry(run) : await performReal(run, lease);
-  } finally {
-    timer.abort();
-  }
-}
-
-async function performReal(run: RunContext, lease: RunLease): Promise<RunReport> {
-  let reason: RunEnd;
-  try {
-    await settleOpen(run, lease);
-    reason = await performRun(run);
-    if (CALLS_FOR_ACTION.has(reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
-    await settleOpen(run, lease);
-  } catch (fault) {
-    if (fault instanceof LeaseLost) throw fault;
-    run.log.error("a run ended by a fault", {
-      run_id: run.runId,
-      ...faultFields(fault),
-    });
-    reason = "fault";
-  }
-  const counts = countsOf(run);
-  const { started_at } = currentOf(run);
-  const data = { run_id: run.runId, reason, ...counts };
-  const finished_at = await appendEnd(run, { type: "RunFinished", data });
-  return { ...data, started_at, finished_at };
-}
-
-async function performDry(run: RunContext): Promise<RunReport> {
-  const { started_at } = currentOf(run);
-  const preview = await performDryRun(run);
-  const data = {
-    run_id: run.runId,
-    reason: preview.reason,
-    would_send: preview.would_send.length,
-    would_skip: preview.would_skip.length,
-  };
-  const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
-  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  return {
-    run_id: run.runId,
-    reason: preview.reason,
-    ...counts,
-    started_at,
-    finished_at,
-    preview,
-  };
-}
-
-/** Appends the run's end and answers when it was recorded. */
-async function appendEnd(run: RunContext, fact: Fact): Promise<string> {
-  const appended = await run.journal.append(STREAMS.outreach, [fact], run.cause, { fence: run.fence });
-  await run.projector.until(appended.last);
-  return run.projector.time ?? isoTime(run.clock());
-}
-
-/** Settles whatever any run left in doubt. */
-async function settleOpen(context: OutreachContext, lease: RunLease): Promise<void> {
-  await reconcile(context, new Map(context.projector.state("run").open), lease.signal);
-}
-
-async function abandon(context: OutreachContext, lease: RunLease): Promise<void> {
-  for (;;) {
-    const { current, version } = context.projector.state("run");
-    if (current === null) return;
-    const { run_id, sent, skipped, failed, in_doubt } = current;
-    const fact: Fact = {
-      type: "RunAbandoned",
-      data: { run_id, sent, skipped, failed, in_doubt },
-    };
-    try {
-      const options = { expected: version, fence: lease.fence };
-      const appended = await context.journal.append(STREAMS.outreach, [fact], OWN_CAUSE, options);
-      return await context.projector.until(appended.last);
-    } catch (fault) {
-      if (!(fault instanceof VersionConflict)) throw fault;
-      await catchUp(context);
-    }
-  }
-}
-
-function currentOf(run: RunContext) {
-  const { current } = run.projector.state("run");
-  if (current?.run_id !== run.runId) throw new Error(`run ${run.runId} is not the one in progress`);
-  return current;
-}
-
-function countsOf(run: RunContext) {
-  const { sent, skipped, failed, in_doubt } = currentOf(run);
-  return { sent, skipped, failed, in_doubt };
 }

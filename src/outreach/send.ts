@@ -3,8 +3,11 @@ import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { STREAMS, type Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, today, type RunContext } from "./context.ts";
-import { decideOutcome, isTold, judgeUser, remaining, type SendDecided } from "./decide.ts";
+import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
+import { isSuppressed, isTold, judgeUser, remaining } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
+import { RETRY_WAIT_MS_MIN } from "./patience.ts";
+import { pause } from "./pause.ts";
 
 /** What one person's turn came to. `sent`: a request reached the network, so the pace applies. */
 export interface Turn {
@@ -13,9 +16,6 @@ export interface Turn {
   /** Why the run ends here; undefined: it goes on. */
   readonly end: RunEnd | undefined;
 }
-
-/** A 429 whose wait is over already must not make a busy loop. */
-const RETRY_WAIT_MS_MIN = 1000;
 
 interface Attempt {
   readonly attempt_id: string;
@@ -31,8 +31,8 @@ export async function takeTurn(context: RunContext, user: SocialUser): Promise<T
     const result = await sendUntilDecided(context, intended);
     const { fact, end } = decideOutcome(intended.attempt, result);
     await recordOutcome(context, fact, context.cause);
-    // Given up because of a new day, the message takes a place of that day.
-    if (result.outcome === "gave_up" && !context.signal.aborted) continue;
+    // A new day has places of its own.
+    if (result.outcome === "gave_up" && result.why === "day_over") continue;
     return { called: true, rate: result.rate, end };
   }
 }
@@ -72,6 +72,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
               ...attempt,
               text: verdict.text,
               variant: verdict.variant,
+              template: context.rules.template.id,
               day,
             },
           }
@@ -109,22 +110,40 @@ export async function appendFenced(context: RunContext, facts: readonly Fact[], 
 
 /**
  * A 429 is certain non-delivery, so the same intent waits for the window and is sent then; a 401 is tried once more
- * with a fresh token. When the run or the day ends during the wait, the intent ends as refused: sent on the next day,
- * it would be one more than that day's limit.
+ * with a fresh token. What changed meanwhile is looked at before each request.
  */
-async function sendUntilDecided(context: RunContext, { attempt, text, day }: Intent): Promise<SendDecided> {
+async function sendUntilDecided(context: RunContext, intent: Intent): Promise<SendDecided> {
+  const { attempt, text } = intent;
+  let rate: RateWindow | undefined;
   for (;;) {
-    const result: SendDmResult = await context.credentials.send((token) =>
-      context.network.sendDm(token, attempt.recipient.id, text),
-    );
-    if (result.outcome !== "rate_limited") return result;
-    context.log.info("the network asks to wait", {
-      run_id: context.runId,
-      until: new Date(result.retryAt).toISOString(),
+    let why: GiveUp | undefined;
+    // Inside of the call: a token that had to be refreshed before it may have taken a minute.
+    const result = await context.credentials.send(async (token) => {
+      why = await reasonToGiveUp(context, intent);
+      return why === undefined ? context.network.sendDm(token, attempt.recipient.id, text) : NOT_ASKED;
     });
-    await context.sleep(Math.max(RETRY_WAIT_MS_MIN, result.retryAt - context.clock()), context.signal);
-    if (context.signal.aborted || today(context) !== day) return { outcome: "gave_up", rate: result.rate };
+    if (why !== undefined) return { outcome: "gave_up", why, rate };
+    if (result.outcome !== "rate_limited") return result;
+    rate = result.rate;
+    await pause(context, "rate_limited", Math.max(result.retryAt, context.clock() + RETRY_WAIT_MS_MIN));
   }
+}
+
+/** Stands for the answer of a network that was not called. */
+const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
+
+/**
+ * The network cannot be fenced, so this is asked at the last moment before it: whether the run and the day go on (sent
+ * on the next day, the message would be one more than that day's limit), whether the person still may be written to,
+ * and, as the last thing that is waited for, whether nobody else makes the runs by now.
+ */
+async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
+  await catchUp(context);
+  const isOurs = await context.keepLease();
+  if (isSuppressed(outreachState(context), context.rules, attempt.recipient)) return "suppressed";
+  if (!isOurs) return "lease_lost";
+  if (context.signal.aborted) return "stopped";
+  return today(context) === day ? undefined : "day_over";
 }
 
 /** A skip as the event tells it. */

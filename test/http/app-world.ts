@@ -13,7 +13,8 @@ import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { createJournal, type Fact, type Journal } from "../../src/journal.ts";
 import type { ChannelName } from "../../src/networks/network.ts";
-import type { Runner, RunReport, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
+import type { RunReport } from "../../src/outreach/perform.ts";
+import type { Runner, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
 import { startProjector, type Projector } from "../../src/projector.ts";
 
 export const TOKEN = "token-of-the-tests";
@@ -77,6 +78,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
       return world.triggered;
     },
     recover: async () => {},
+    reconcile: async () => ({ kind: "settled" }),
     async [Symbol.asyncDispose]() {},
   };
   const deps = wire({
@@ -132,6 +134,7 @@ export const REPORT: RunReport = {
   in_doubt: 0,
   started_at: "2026-03-01T08:00:00.000Z",
   finished_at: "2026-03-01T08:03:00.000Z",
+  usage: { sends: 3, users: 4, followers: 0, posts: 0, messages: 2, usd: 0.105 },
 };
 
 interface Wiring {

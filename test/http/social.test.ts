@@ -64,13 +64,15 @@ test("a dry run always waits, and shows whom it would write to and whom not", as
     reason: "completed" as const,
     would_send: [{ recipient: { id: "7", username: "ann" }, text: "Hi", variant: "A" }],
     would_skip: [{ recipient: { username: "bob" }, reason: "no_consent" as const }],
+    variants: [{ variant: "A", text: "Hi" }],
+    estimate: { ...REPORT.usage, sends: 4, usd: 0.12 },
   };
   world.triggered = { kind: "started", run_id, done: Promise.resolve({ ...REPORT, preview }) };
   const response = await run(world, { dry_run: true }, "wait=0");
-  const { would_send, would_skip } = preview;
+  const { reason: _reason, ...shown } = preview;
   expect([response.status, await response.json()]).toEqual([
     200,
-    { run_id, dry_run: true, status: "finished", ...rest, would_send, would_skip },
+    { run_id, dry_run: true, status: "finished", ...rest, ...shown },
   ]);
   expect(world.triggers).toMatchObject([{ dryRun: true }]);
 });
@@ -136,8 +138,15 @@ test("health shows the run in progress, the account and the day", async () => {
 
   await world.authorize();
   await world.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
-  const run = { id: run_id, dry_run: false, started_at: world.projector.time, sent: 0, skipped: 0, failed: 0 };
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const run = { id: run_id, dry_run: false, started_at: world.projector.time, ...counts, waiting: null };
   expect(await health()).toEqual({ status: "ok", running: true, run, authorized: true, quota });
+
+  const waiting = { reason: "rate_limited" as const, until: new Date(world.now + 60_000).toISOString() };
+  await world.append("outreach", { type: "RunPaused", data: { run_id, ...waiting } });
+  expect(await health()).toMatchObject({ run: { waiting } });
+  world.now += 60_000;
+  expect(await health()).toMatchObject({ run: { waiting: null } });
 
   await world.append("account", {
     type: "TokenRefreshFailed",

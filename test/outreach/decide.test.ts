@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { RunEnd } from "../../events/outreach.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
 import {
-  decideOutcome,
   decideStart,
   isTold,
   judgeKnown,
@@ -11,13 +9,14 @@ import {
   remaining,
   type OutreachRules,
   type OutreachState,
-  type SendDecided,
 } from "../../src/outreach/decide.ts";
+import { createMarks } from "../../src/outreach/marks.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
 import { OWN, person } from "./social-network.ts";
 
 const DAY = "2026-03-01";
-const RULES: OutreachRules = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 };
+const marks = createMarks(new Uint8Array(32).fill(7));
+const RULES: OutreachRules = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100, marks };
 
 interface Given {
   readonly contact?: Partial<Contact> & { key?: string };
@@ -36,10 +35,15 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
     listed: true,
     status: "open",
     suppressed: false,
+    inbound: false,
+    received: false,
+    replied: false,
+    again: false,
     skipped: [],
     ...contact,
   };
-  const current = { run_id: "r", dry_run: false, started_at: DAY, sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const current = { run_id: "r", dry_run: false, started_at: DAY, ...counts, waiting: null };
   return {
     run: { current: running ? current : null, open: new Map(), version: 0 },
     quota: { days: new Map([[DAY, used]]), open: new Map() },
@@ -48,6 +52,7 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
       ids: new Map([["7", "7"]]),
       handles: new Map([["user_7", "7"]]),
       fields: new Map(),
+      marks: new Map(),
     },
     account: { user: authorized ? OWN : null, scopes: [], authorized },
   };
@@ -143,39 +148,4 @@ describe("whether a person gets a message", () => {
     expect(isTold(state, { id: "7" }, "suppressed")).toBe(false);
     expect(isTold(state, { id: "8" }, "protected")).toBe(false);
   });
-});
-
-describe("what a send comes to", () => {
-  const attempt = { attempt_id: "a", run_id: "r", recipient: { id: "7", username: "user_7" } };
-  const rate = undefined;
-  const detail = "told so";
-  const failed = (reason: string, retry: boolean) => ({
-    type: "DirectMessageFailed",
-    data: { ...attempt, reason, retry, frees_quota: true },
-  });
-  const cases: readonly (readonly [SendDecided, object, RunEnd | undefined])[] = [
-    [
-      { outcome: "sent", messageId: "9", rate },
-      { type: "DirectMessageSent", data: { ...attempt, message_id: "9", settled_by: "answer" } },
-      undefined,
-    ],
-    [{ outcome: "in_doubt", detail, rate }, { type: "DirectMessageInDoubt", data: { ...attempt, detail } }, undefined],
-    [{ outcome: "recipient_closed", detail, rate }, failed("recipient_closed", false), undefined],
-    [{ outcome: "rejected", detail, rate }, failed("rejected", false), undefined],
-    [{ outcome: "unreachable", detail, rate }, failed("unreachable", true), "network_unavailable"],
-    [{ outcome: "unauthorized", rate }, failed("unauthorized", true), "not_authorized"],
-    [{ outcome: "gave_up", rate }, failed("rate_limited", true), undefined],
-    ...(["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const).map(
-      (reason) => [{ outcome: "stopped", reason, detail, rate }, failed(reason, true), reason] as const,
-    ),
-  ];
-
-  test.each(cases.map(([result, fact, end]) => [result.outcome, result, fact, end] as const))(
-    "%s",
-    (_outcome, result, fact, end) => {
-      const decided = decideOutcome(attempt, result);
-      expect(decided.fact).toMatchObject(fact);
-      expect(decided.end).toBe(end);
-    },
-  );
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { person } from "./social-network.ts";
-import { openWorld, type World } from "./world.ts";
+import { openWorld, RULES, type World } from "./world.ts";
 
 const CAUSE = { caller: "tests" };
 const PEOPLE = ["10", "11", "12"];
@@ -50,9 +50,8 @@ test("a run that a full log stopped is closed by itself once there is room, and 
 
 test("a trigger that waits for the lease while another run uses up the day is refused, and starts nothing", async () => {
   await using world = await worldOfThree();
-  const rules = { dailyLimit: 2 };
-  const [one, other] = [await world.start(), await world.start()];
-  for (const { context } of [one, other]) Object.assign(context.rules, rules);
+  const limited = { rules: { ...RULES, dailyLimit: 2 } };
+  const [one, other] = [await world.start(limited), await world.start(limited)];
   const { leases } = other.context.journal.store;
   const { acquire } = leases;
   Object.assign(leases, {

@@ -66,6 +66,46 @@ test("nothing is read before the settle time has passed, so a message that is co
   expect(reads).toEqual([MINUTE_MS]);
 });
 
+test("a message is found though our clock, and with it the log, is hours ahead of the network's", async () => {
+  await using world = await worldOfTwo();
+  const { conversation } = world.network;
+  world.network.conversation = async (...asked) =>
+    (await conversation(...asked)).map((dm) => ({ ...dm, createdAt: dm.createdAt - 600 * MINUTE_MS }));
+  world.network.answers.push({ doubt: "delivered" });
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
+});
+
+test("a clock that was set back does not put the settling off until the log's time comes again", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "lost" });
+  let behind = 0;
+  const { run } = await world.start({
+    clock: () => world.time.now() - behind,
+    network: {
+      ...world.network,
+      async sendDm(...asked) {
+        const result = await world.network.sendDm(...asked);
+        if (result.outcome === "in_doubt") behind = 24 * 60 * MINUTE_MS;
+        return result;
+      },
+    },
+  });
+  const from = world.time.now();
+  expect(await run()).toMatchObject({ sent: 1, failed: 1, in_doubt: 0 });
+  expect(world.time.now() - from).toBeLessThan(5 * MINUTE_MS);
+});
+
+test("a 429 on the conversation is waited for, and then the message is settled", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ doubt: "delivered" });
+  const retryAt = world.time.now() + 30 * MINUTE_MS;
+  world.network.faults.push(undefined, new SocialError("rate_limited", "wait", { retryAt }));
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, in_doubt: 0 });
+  expect(world.time.now()).toBeGreaterThanOrEqual(retryAt);
+});
+
 test("a message that shows up between the two reads is sent", async () => {
   await using world = await worldOfTwo();
   world.network.answers.push({ doubt: "delivered", lateMs: 90_000 });
@@ -155,7 +195,7 @@ test("a message under many newer ones is still found", async () => {
   };
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
-  expect(world.network.reads.slice(-2)).toEqual(["conversation 10 10", "conversation 10 100"]);
+  expect(world.network.reads.slice(-2)).toEqual(["conversation 10 5", "conversation 10 25"]);
 });
 
 test("a stop does not wait for the settle time: what is in doubt stays so until the next start", async () => {

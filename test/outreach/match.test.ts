@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { findSent, reachesBack } from "../../src/outreach/match.ts";
 
+const TWO_DAYS_MS = 48 * 3_600_000;
 const SENT_AT = "2026-03-01T08:00:00.000Z";
 const attempt = { text: "Hi Ann", attempted_at: SENT_AT };
 const dm = (more: Partial<{ senderId: string; text: string; afterMs: number }> = {}) => ({
@@ -13,8 +14,7 @@ const dm = (more: Partial<{ senderId: string; text: string; afterMs: number }> =
 test.each([
   ["our text", dm(), true],
   ["our text, committed 2 minutes late", dm({ afterMs: 120_000 }), true],
-  ["our text on a clock that is 5 minutes behind", dm({ afterMs: -300_000 }), true],
-  ["our text of longer ago", dm({ afterMs: -300_001 }), false],
+  ["our text on a clock that is a day behind", dm({ afterMs: -86_400_000 }), true],
   ["our text, trimmed", dm({ text: " Hi Ann\n" }), true],
   ["their echo of it", dm({ senderId: "2" }), false],
   ["another text", dm({ text: "Hi Anna" }), false],
@@ -31,8 +31,8 @@ test("a full page of newer messages does not tell whether an older one is there"
   const newer = [dm({ senderId: "2" }), dm({ senderId: "2" })];
   expect(reachesBack(newer, attempt, 3)).toBe(true);
   expect(reachesBack(newer, attempt, 2)).toBe(false);
-  expect(reachesBack([...newer, dm({ afterMs: -300_001 })], attempt, 3)).toBe(true);
-  expect(reachesBack([...newer, dm({ afterMs: -300_000 })], attempt, 3)).toBe(false);
+  expect(reachesBack([...newer, dm({ afterMs: -TWO_DAYS_MS - 1 })], attempt, 3)).toBe(true);
+  expect(reachesBack([...newer, dm({ afterMs: -TWO_DAYS_MS })], attempt, 3)).toBe(false);
 });
 
 test("a bare domain that the network made a link of is the same text", () => {

@@ -6,6 +6,8 @@ import {
   parseTemplate,
   placeholders,
   render,
+  renderAll,
+  variantOf,
   type MessageRecipient,
 } from "../../src/outreach/message.ts";
 import { TemplateError } from "../../src/outreach/template-parser.ts";
@@ -158,6 +160,15 @@ describe("variants", () => {
     expect(render(seven, { ...ann, key })).toMatchObject({ variant });
   });
 
+  test("whatever a template says, a person keeps their letter as long as the number of variants stays", () => {
+    const wording = fc.array(fc.stringMatching(/^[a-z]{1,20}$/), { minLength: 7, maxLength: 7 });
+    fc.assert(
+      fc.property(wording, fc.string(), (texts, key) => {
+        expect(variantOf(parseTemplate(texts.join("\n---\n")), key)).toBe(variantOf(seven, key));
+      }),
+    );
+  });
+
   test("are assigned about evenly", () => {
     const counts = new Map<string, number>();
     for (let id = 0; id < 30_000; id++) {
@@ -178,6 +189,18 @@ describe("variants", () => {
 
   test("there are at most 26", () => {
     expect(faultOf(Array.from({ length: 27 }, () => "x").join("\n---\n")).message).toContain("26 variants");
+  });
+});
+
+describe("a template's id", () => {
+  // As `printf 'Hi {{name}}' | sha256sum` writes it: the log keeps it, so it may not change either.
+  test("is the beginning of the SHA-256 of its text", () => {
+    expect(parseTemplate("Hi {{name}}").id).toBe("deeba1bc3365");
+  });
+
+  test("is the same whatever editor saved the file, and another for another text", () => {
+    expect(parseTemplate("\uFEFFa\r\n---\r\nb").id).toBe(parseTemplate("a\n---\nb").id);
+    expect(parseTemplate("a\n---\nc").id).not.toBe(parseTemplate("a\n---\nb").id);
   });
 });
 
@@ -236,6 +259,40 @@ describe("for any template and recipient", () => {
     );
   });
 
+  const several = fc.array(template, { minLength: 1, maxLength: 5 }).map((texts) => texts.join("\n---\n"));
+
+  test("every variant renders for a person who has all fields, and none has a hole", () => {
+    const said = fc.stringMatching(/^[a-z]{1,10}$/);
+    const whole = fc.record({
+      key: fc.string(),
+      username: fc.stringMatching(/^\w{1,15}$/),
+      name: said,
+      fields: fc.record({ company: said, City: said, ort: said }),
+    });
+    fc.assert(
+      fc.property(several, whole, (text, who) => {
+        const parsed = parseTemplate(text);
+        const all = renderAll(parsed, who);
+        expect(all.map(({ variant }) => variant)).toEqual(["A", "B", "C", "D", "E"].slice(0, parsed.variants.length));
+        for (const { variant, rendered } of all) {
+          expect(rendered).toMatchObject({ ok: true, variant });
+          if (rendered.ok) expect(rendered.text).toBe(filledByHand(text, variant, who));
+        }
+      }),
+    );
+  });
+
+  test("the variant a person gets reads as it does among all variants", () => {
+    fc.assert(
+      fc.property(several, recipient, (text, who) => {
+        const parsed = parseTemplate(text);
+        const own = variantOf(parsed, who.key);
+        const among = renderAll(parsed, who).find(({ variant }) => variant === own);
+        expect(among?.rendered).toEqual(render(parsed, who));
+      }),
+    );
+  });
+
   test("a value never changes the text around it", () => {
     fc.assert(
       fc.property(value, (name) => {
@@ -263,3 +320,13 @@ describe("for any template and recipient", () => {
     );
   });
 });
+
+/** What a variant says, by plain replacement: for values without braces and white space. */
+function filledByHand(text: string, variant: string, { username, name, fields }: MessageRecipient): string {
+  const values = new Map([...Object.entries(fields), ["name", name ?? ""], ["username", username]]);
+  const lower = new Map([...values].map(([field, value]) => [field.toLowerCase(), value]));
+  const source = text.split("\n---\n")["ABCDE".indexOf(variant)] ?? "";
+  return source
+    .trim()
+    .replaceAll(/\{\{ ?(\w+) ?(?:\|\w+)?\}\}/g, (_, field: string) => lower.get(field.toLowerCase()) ?? "");
+}

@@ -17,13 +17,34 @@ test.each([
   ["a window that is over already", window(0, -1), undefined, 0],
   ["a window that is over already, with places left", window(7, -60_000), undefined, 0],
 ])("%s", (_what, rate, fixedMs, wanted) => {
-  expect(spacingMs(rate, NOW, fixedMs)).toBe(wanted);
+  expect(spacingMs(rate, NOW, fixedMs, rate === undefined ? 0 : 0.5)).toBe(wanted);
 });
 
-test("as many messages as the window has places never take less than the window", () => {
+test("the places of a window last for it, whatever chance says, and are all used", () => {
+  const chance = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 0, max: 86_400_000 }), (remaining, inMs) => {
-      expect(spacingMs(window(remaining, inMs), NOW, undefined) * remaining).toBeGreaterThanOrEqual(inMs);
-    }),
+    fc.property(
+      fc.integer({ min: 1, max: 100 }),
+      fc.integer({ min: 1_000, max: 86_400_000 }),
+      fc.array(chance, { minLength: 100, maxLength: 100 }),
+      (places, inMs, chances) => {
+        const resetAt = NOW + inMs;
+        let now = NOW;
+        for (let remaining = places; remaining > 0; remaining--) {
+          expect(now).toBeLessThanOrEqual(resetAt + places);
+          now += spacingMs({ limit: places, remaining, resetAt }, now, undefined, chances[remaining] ?? 0);
+        }
+        now += spacingMs({ limit: places, remaining: 0, resetAt }, now, undefined, 0);
+        expect(now).toBeGreaterThanOrEqual(resetAt);
+      },
+    ),
   );
+});
+
+test("chance makes a spacing shorter or longer by a fifth at the most, and never shorter where no header evens it out", () => {
+  expect(spacingMs(window(3, 90_000), NOW, undefined, 0)).toBe(24_000);
+  expect(spacingMs(window(3, 90_000), NOW, undefined, 1)).toBe(36_000);
+  expect(spacingMs(undefined, NOW, undefined, 1)).toBe(72_000);
+  expect(spacingMs(window(0, 90_000), NOW, undefined, 0)).toBe(90_000);
+  expect(spacingMs(window(3, 90_000), NOW, 5_000, 0)).toBe(5_000);
 });

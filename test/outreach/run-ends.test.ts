@@ -1,10 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { parseTemplate } from "../../src/outreach/message.ts";
 import { person } from "./social-network.ts";
-import { openWorld } from "./world.ts";
-
-const RULES = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 };
+import { openWorld, RULES } from "./world.ts";
 
 async function worldOfThree() {
   const world = await openWorld();
@@ -100,7 +97,7 @@ describe("a question that the network does not answer", () => {
   test.each([
     ["unauthorized", new SocialError("unauthorized", "told so"), "not_authorized", []],
     ["unavailable", new SocialError("unavailable", "told so"), "network_unavailable", []],
-    ["rejected", new SocialError("rejected", "told so"), "network_unavailable", []],
+    ["rejected", new SocialError("rejected", "told so"), "request_rejected", ["outreach stopped: request_rejected"]],
     [
       "stopped",
       new SocialError("stopped", "told so", { stop: "credits_depleted" }),

@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test";
-import { parseTemplate } from "../../src/outreach/message.ts";
 import { person } from "./social-network.ts";
-import { openWorld } from "./world.ts";
+import { openWorld, RULES } from "./world.ts";
 
 const CAUSE = { caller: "tests" };
-const RULES = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 };
 
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
@@ -112,6 +110,8 @@ test("a dry run says what a run would do, sends nothing, records no skip, and co
       { recipient: { id: "404" }, reason: "suppressed" },
       { recipient: { id: "11", username: "user_11" }, reason: "cannot_receive_dm" },
     ],
+    variants: [{ variant: "A", text: "Hi Name 10" }],
+    estimate: { sends: 1, users: 2, followers: 0, posts: 0, messages: 0, usd: 0.035 },
   });
   expect(world.network.asked).toEqual([]);
   expect(await world.events("DirectMessageSkipped", "DirectMessageAttempted")).toEqual([]);

@@ -1,9 +1,12 @@
 import {
   SocialError,
+  type InboxMessage,
+  type Page,
   type SendDmResult,
   type SentDm,
   type SocialNetwork,
   type SocialUser,
+  type UserPage,
 } from "../../src/networks/network.ts";
 
 /** The account that the service acts for. */
@@ -21,30 +24,51 @@ export interface Accepted extends SentDm {
   readonly recipientId: string;
 }
 
+/** A public post that a search may find. */
+interface Post {
+  readonly id: string;
+  readonly authorId: string;
+  readonly text: string;
+}
+
 export interface SimulatedNetwork extends SocialNetwork {
   readonly people: Map<string, SocialUser>;
+  /** Id of a list -> ids of its members, newest first. */
+  readonly lists: Map<string, readonly string[]>;
+  /** The most entries that a page of people has; one of the inbox has them too. */
+  pageMax: number;
   /** Every message that it took, in order. */
   readonly accepted: Accepted[];
   /** Ids of the recipients of all requests to send, taken or not. */
   readonly asked: string[];
   /** Answers for the next messages; when there are none it takes them. */
-  readonly answers: Answer[];
-  /** Faults of the next reads, one after the other. */
+  readonly answers: (Answer | undefined)[];
+  /** Faults of the next reads but those of the inbox, one after the other. */
   readonly faults: (SocialError | undefined)[];
-  /** What was read, e.g. `usersById 1,2`. */
+  /** What was read, e.g. `usersById 1,2`; all but the inbox, which every run reads. */
   readonly reads: string[];
+  readonly inboxFaults: (SocialError | undefined)[];
+  /** Cursors with which the inbox was read; "" for its top. */
+  readonly inboxReads: string[];
+  /** A person writes to us; others see it `lateMs` after. Answers the message's id. */
+  receive(personId: string, text: string, lateMs?: number): string;
+  /** A person posts something. Answers the post's id. */
+  post(authorId: string, text: string): string;
 }
 
 /** A social network in memory that tells what it took. A message may become visible late, as networks do. */
 export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   const people = new Map<string, SocialUser>();
+  const lists = new Map<string, readonly string[]>();
+  const posts: Post[] = [];
   const accepted: Accepted[] = [];
-  const visibleAt = new Map<string, number>();
-  const replies: Accepted[] = [];
+  const mail = createMail(now);
   const asked: string[] = [];
-  const answers: Answer[] = [];
+  const answers: (Answer | undefined)[] = [];
   const faults: (SocialError | undefined)[] = [];
   const reads: string[] = [];
+  const inboxFaults: (SocialError | undefined)[] = [];
+  const inboxReads: string[] = [];
 
   const read = (what: string): void => {
     reads.push(what);
@@ -54,20 +78,29 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   const find = (is: (user: SocialUser) => boolean): SocialUser | undefined => [...people.values()].find(is);
 
   const take = (recipientId: string, text: string, lateMs = 0): string => {
-    const id = String(9_000 + accepted.length);
-    accepted.push({ id, senderId: OWN.id, text, createdAt: now(), recipientId });
-    visibleAt.set(id, now() + lateMs);
-    return id;
+    const dm = mail.add({ senderId: OWN.id, text, recipientId }, lateMs);
+    accepted.push(dm);
+    return dm.id;
   };
 
-  return {
+  const network: SimulatedNetwork = {
     network: "simulated",
     people,
+    lists,
+    pageMax: 2,
     accepted,
     asked,
     answers,
     faults,
     reads,
+    inboxFaults,
+    inboxReads,
+    receive: (personId, text, lateMs = 0) => mail.add({ senderId: personId, text, recipientId: personId }, lateMs).id,
+    post(authorId, text) {
+      const id = mail.nextId();
+      posts.unshift({ id, authorId, text });
+      return id;
+    },
     async me() {
       read("me");
       return OWN;
@@ -81,11 +114,31 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
       const wanted = (name: string) => find(({ username }) => username.toLowerCase() === name.toLowerCase());
       return names.flatMap((name) => wanted(name) ?? []);
     },
-    async followers(_token, _userId, cursor) {
-      read(`followers ${cursor ?? ""}`);
-      const from = Number(cursor ?? 0);
-      const users = [...people.values()].slice(from, from + 2);
-      return from + 2 < people.size ? { users, next: String(from + 2) } : { users };
+    async followers(_token, _userId, page) {
+      read(`followers ${page.cursor ?? ""}`);
+      return pageOf([...people.values()], network.pageMax, page);
+    },
+    async listMembers(_token, listId, page) {
+      read(`listMembers ${listId} ${page.cursor ?? ""}`);
+      const members = (lists.get(listId) ?? []).flatMap((id) => people.get(id) ?? []);
+      return pageOf(members, network.pageMax, page);
+    },
+    async searchAuthors(_token, query, { limit, cursor, since }) {
+      read(`searchAuthors ${query} ${cursor ?? ""}`);
+      const found = posts.filter(
+        ({ id, text }) => text.includes(query) && isBefore(id, cursor) && (since === undefined || isBefore(since, id)),
+      );
+      const shown = found.slice(0, Math.min(limit, network.pageMax));
+      const authors = new Set(shown.map(({ authorId }) => authorId));
+      const users = [...authors].flatMap((id) => people.get(id) ?? []);
+      const [newest] = shown;
+      const last = shown.at(-1);
+      return {
+        users,
+        posts: shown.length,
+        ...(newest === undefined ? {} : { newest: newest.id }),
+        ...(last === undefined || shown.length === found.length ? {} : { next: last.id }),
+      };
     },
     async sendDm(_token, recipientId, text) {
       asked.push(recipientId);
@@ -93,13 +146,68 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     },
     async conversation(_token, recipientId, limit) {
       read(`conversation ${recipientId} ${limit}`);
-      const visible = accepted.filter((dm) => (visibleAt.get(dm.id) ?? 0) <= now());
-      return [...visible, ...replies]
+      return mail
+        .visible()
         .filter((dm) => dm.recipientId === recipientId)
-        .slice(-limit)
-        .toReversed();
+        .slice(0, limit);
+    },
+    async inbox(_token, { limit, cursor }) {
+      inboxReads.push(cursor ?? "");
+      const fault = inboxFaults.shift();
+      if (fault !== undefined) throw fault;
+      const older = mail.visible().filter(({ id }) => isBefore(id, cursor));
+      const messages = older
+        .slice(0, Math.min(limit, network.pageMax))
+        .map(({ recipientId: _recipientId, ...dm }): InboxMessage => ({
+          ...dm,
+          senderUsername: dm.senderId === OWN.id ? OWN.username : people.get(dm.senderId)?.username,
+        }));
+      const last = messages.at(-1);
+      return last === undefined || messages.length === older.length ? { messages } : { messages, next: last.id };
     },
   };
+  return network;
+}
+
+/** All messages, ours and theirs. Their ids grow with time and are compared as numbers, like X's. */
+function createMail(now: () => number) {
+  const all: { readonly dm: Accepted; readonly visibleAt: number }[] = [];
+  let lastId = 0n;
+
+  const nextId = (): string => {
+    const byTime = BigInt(now()) << SEQUENCE_BITS;
+    lastId = byTime > lastId ? byTime : lastId + 1n;
+    return String(lastId);
+  };
+
+  return {
+    nextId,
+    add(message: Omit<Accepted, "id" | "createdAt">, lateMs: number): Accepted {
+      const dm = { id: nextId(), createdAt: now(), ...message };
+      all.push({ dm, visibleAt: now() + lateMs });
+      return dm;
+    },
+    /** Newest first. */
+    visible: (): Accepted[] =>
+      all
+        .filter(({ visibleAt }) => visibleAt <= now())
+        .map(({ dm }) => dm)
+        .toReversed(),
+  };
+}
+
+/** A snowflake's lowest bits tell the messages of one millisecond apart. */
+const SEQUENCE_BITS = 22n;
+
+function isBefore(id: string, than: string | undefined): boolean {
+  return than === undefined || BigInt(id) < BigInt(than);
+}
+
+function pageOf(people: readonly SocialUser[], pageMax: number, { limit, cursor }: Page): UserPage {
+  const from = Number(cursor ?? 0);
+  const end = from + Math.min(limit, pageMax);
+  const users = people.slice(from, end);
+  return end < people.length ? { users, next: String(end) } : { users };
 }
 
 interface Sending {

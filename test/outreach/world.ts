@@ -6,10 +6,15 @@ import { codec, type Event, type EventType, type Recorded } from "../../events/c
 import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
 import type { Logger } from "../../src/log.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
+import { X_PRICES } from "../../src/networks/x-prices.ts";
 import type { OutreachContext } from "../../src/outreach/context.ts";
+import type { OutreachRules } from "../../src/outreach/decide.ts";
+import { createMarks } from "../../src/outreach/marks.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
-import { createRunner, type Runner, type RunReport } from "../../src/outreach/runner.ts";
+import type { RunReport } from "../../src/outreach/perform.ts";
+import { createRunner, type Runner } from "../../src/outreach/runner.ts";
 import { listSource } from "../../src/outreach/sources/list.ts";
+import { createStopWords } from "../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../src/projector.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
@@ -17,6 +22,16 @@ import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 const START = "2026-03-01T08:00:00.000Z";
 
 const CAUSE = { caller: "tests" };
+
+/** Spreads like real keys; nothing here is secret. */
+const MASTER_KEY = new Uint8Array(32).fill(7);
+
+export const RULES: OutreachRules = {
+  template: parseTemplate("Hi {{name}}"),
+  requireConsent: true,
+  dailyLimit: 100,
+  marks: createMarks(MASTER_KEY),
+};
 
 /** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */
 interface Instance {
@@ -114,7 +129,10 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
     sources: [listSource(() => projector.state("contacts"))],
-    rules: { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100 },
+    rules: RULES,
+    prices: X_PRICES,
+    isOptOut: createStopWords(["stop", "unsubscribe"]),
+    random: () => 0.5,
     timezone: "UTC",
     runMaxMs: 180 * 60_000,
     settleMs: 60_000,
@@ -207,9 +225,12 @@ function createLife(store: EventStore<Event>) {
     me: (token) => call(() => network.me(token)),
     usersById: (token, ids) => call(() => network.usersById(token, ids)),
     usersByUsername: (token, names) => call(() => network.usersByUsername(token, names)),
-    followers: (token, userId, cursor) => call(() => network.followers(token, userId, cursor)),
+    followers: (token, userId, page) => call(() => network.followers(token, userId, page)),
+    listMembers: (token, listId, page) => call(() => network.listMembers(token, listId, page)),
+    searchAuthors: (token, query, page) => call(() => network.searchAuthors(token, query, page)),
     sendDm: (token, recipientId, text) => call(() => network.sendDm(token, recipientId, text)),
     conversation: (token, recipientId, limit) => call(() => network.conversation(token, recipientId, limit)),
+    inbox: (token, page) => call(() => network.inbox(token, page)),
   });
 
   return {

@@ -1,5 +1,7 @@
+import type { DataOf } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { SocialUser } from "../../networks/network.ts";
+import type { RunContext } from "../context.ts";
 import type { Patience } from "../patience.ts";
 
 /** Somebody who may get a message; `user` where the source already asked the network. */
@@ -11,8 +13,25 @@ export interface Candidate {
 /** People asked of the network at once: what one look-up takes. */
 export const LOOKUP_BATCH = 100;
 
+/** Who reads a source, and how much of it. */
+export interface Reader {
+  readonly run: RunContext;
+  readonly patience: Patience;
+  /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more people than that costs money for nothing. */
+  wanted(): number;
+}
+
+export interface Batch {
+  readonly candidates: readonly Candidate[];
+  /** Told once everybody of the batch was judged, so that a later run goes on behind it. */
+  readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
+}
+
 /** Where recipients come from: batches of at most {@link LOOKUP_BATCH}, read only as far as they are wanted. */
 export interface Source {
   readonly name: string;
-  candidates(patience: Patience): AsyncIterable<readonly Candidate[]>;
+  /** Whether reading on costs money: then nothing is read that the day has no place for. */
+  readonly paid: boolean;
+  /** Throws the network's SocialError. */
+  candidates(reader: Reader): AsyncIterable<Batch>;
 }

@@ -1,0 +1,144 @@
+import type { Recipient } from "../../events/outreach.ts";
+import { findContact, type Contact } from "../../projections/contacts.ts";
+import { isoTime } from "../clock.ts";
+import { STREAMS, type Fact } from "../journal.ts";
+import { SocialError, type InboxMessage } from "../networks/network.ts";
+import { outreachState, type RunContext } from "./context.ts";
+import { isSuppressed, type OutreachState } from "./decide.ts";
+import type { Patience } from "./patience.ts";
+import { appendFenced } from "./send.ts";
+
+/** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
+const PAGE_SIZES = [10, 25, 100];
+
+/** Networks show messages late, and then behind newer ones: so far back they are looked at once more. */
+const LATE_MS = 10 * 60_000;
+
+/** By so much the network's clock may differ from that of the log. */
+const CLOCK_SKEW_MS = 60 * 60_000;
+
+/**
+ * Reads what was written to us since the last time: who asks to be left alone is suppressed, and who wrote is noted.
+ * Each page is recorded before the next is read; how far it was read, only at the end. Throws the network's SocialError.
+ */
+export async function readInbox(run: RunContext, patience: Patience): Promise<void> {
+  const { begun, newest_id, backlog } = run.projector.state("inbox");
+  const isEnd = begun ? isReadBefore(newest_id) : await isTooOld(run);
+  const lateFrom = run.clock() - LATE_MS;
+  let newest: string | undefined;
+  let messages = 0;
+  let cursor: string | undefined;
+  for (let page = 0; ; page++) {
+    const read = await readPage(run, patience, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
+    messages += read.messages.length;
+    await tell(run, read.messages);
+    newest ??= read.messages.find(({ createdAt }) => createdAt <= lateFrom)?.id;
+    const isDone = read.next === undefined || read.messages.some(isEnd);
+    // The first reading leaves what is older to those who want more people.
+    const left = begun ? backlog : isDone ? (read.next ?? null) : null;
+    if (isDone)
+      return await tellRead(run, { newest: newest ?? (begun ? undefined : read.messages.at(-1)?.id), messages, left });
+    cursor = read.next;
+  }
+}
+
+/**
+ * Reads one more page of what is older than the first reading. False when nothing is left of it.
+ * Throws the network's SocialError.
+ */
+export async function readBacklog(run: RunContext, patience: Patience, wanted: number): Promise<boolean> {
+  const { backlog } = run.projector.state("inbox");
+  if (backlog === null) return false;
+  const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
+  const read = await readPage(run, patience, size, backlog).catch((fault: unknown) => {
+    // An old cursor: whoever is known already is noted once all the same.
+    if (fault instanceof SocialError && fault.kind === "rejected") return readPage(run, patience, size, undefined);
+    throw fault;
+  });
+  await tell(run, read.messages);
+  await tellRead(run, { newest: undefined, messages: read.messages.length, left: read.next ?? null });
+  return read.next !== undefined;
+}
+
+function readPage({ network, credentials }: RunContext, patience: Patience, limit: number, cursor: string | undefined) {
+  const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+  return patience(() => credentials.use((token) => network.inbox(token, page)));
+}
+
+function isReadBefore(newestId: string | null): (message: InboxMessage) => boolean {
+  return ({ id }) => newestId !== null && BigInt(id) <= BigInt(newestId);
+}
+
+/**
+ * Nobody replies to what was not sent yet: the first reading ends with the first page, or where an older version wrote
+ * to people without reading, before the first of its messages.
+ */
+async function isTooOld({ journal }: RunContext): Promise<(message: InboxMessage) => boolean> {
+  for await (const { time } of journal.store.read({ types: ["DirectMessageAttempted"], limit: 1 })) {
+    const earliest = Date.parse(time) - CLOCK_SKEW_MS;
+    return ({ createdAt }) => createdAt < earliest;
+  }
+  return () => true;
+}
+
+/** Records what the messages say and the log does not tell yet. */
+async function tell(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
+  for (;;) {
+    const state = outreachState(run);
+    const facts = factsOf(run, state, messages);
+    if (facts.length === 0 || (await appendFenced(run, facts, state.run.version))) return;
+  }
+}
+
+/** Oldest first, as they were written. */
+function factsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): Fact[] {
+  const own = state.account.user?.id;
+  const told = new Set<string>();
+  const once = (what: string): boolean => told.size < told.add(what).size;
+  return messages.toReversed().flatMap((message): Fact[] => {
+    const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
+    if (senderId === own) return [];
+    const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
+    const facts: Fact[] = [];
+    const side = isNews(findContact(state.contacts, recipient), createdAt);
+    if (side !== undefined && once(`${side} ${senderId}`)) {
+      const data = { recipient, message_id, received_at: isoTime(createdAt) };
+      facts.push({ type: "DirectMessageReceived", data });
+    }
+    if (run.isOptOut(text) && !isSuppressed(state, run.rules, recipient) && once(`stop ${senderId}`)) {
+      facts.push(suppression(run, recipient, message_id));
+    }
+    return facts;
+  });
+}
+
+function suppression({ rules }: RunContext, recipient: Recipient, message_id: string): Fact {
+  const marks = [...rules.marks(recipient)];
+  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", marks, message_id } };
+}
+
+/** What a message tells of its author: that they wrote at all, or that they answered us. */
+function isNews(contact: Contact | undefined, createdAt: number): "first" | "reply" | undefined {
+  const isReply = contact?.attempted_at !== undefined && createdAt >= Date.parse(contact.attempted_at);
+  if (isReply) return contact.replied ? undefined : "reply";
+  return contact?.received === true ? undefined : "first";
+}
+
+interface Reading {
+  readonly newest: string | undefined;
+  readonly messages: number;
+  /** Where what is older goes on; null: nowhere. */
+  readonly left: string | null;
+}
+
+async function tellRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
+  const data = {
+    run_id: run.runId,
+    messages,
+    ...(newest === undefined ? {} : { newest_id: newest }),
+    ...(left === null ? {} : { backlog: left }),
+  };
+  const { fence } = run;
+  const appended = await run.journal.append(STREAMS.outreach, [{ type: "InboxRead", data }], run.cause, { fence });
+  await run.projector.until(appended.last);
+}

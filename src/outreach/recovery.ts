@@ -1,0 +1,84 @@
+import { VersionConflict } from "eventstore-lite";
+import { OWN_CAUSE, STREAMS, type Fact } from "../journal.ts";
+import { faultFields } from "../log.ts";
+import { catchUp, type OutreachContext } from "./context.ts";
+import { takeRunLease, type RunLease } from "./lease.ts";
+import { settleOpen } from "./reconcile.ts";
+import type { Works } from "./works.ts";
+
+/** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
+const RECOVERY_RETRY_MS = 5_000;
+
+/** What is left of runs that nobody performs any more. */
+export interface Recovery {
+  /** Settles and closes under a lease that was free although a run is open in the log. */
+  under(lease: RunLease): Promise<void>;
+  /** Closes a dead run, however long the log refuses it: nobody else would unasked. `steal`: its lease needs no waiting for. */
+  untilClosed(steal: boolean): Promise<void>;
+  /** Does it once, unless a run is in progress. */
+  once(): Promise<"settled" | "running">;
+}
+
+export function createRecovery(context: OutreachContext, works: Works): Recovery {
+  const under: Recovery["under"] = async (lease) => {
+    await works.start("the recovery of a run", lease, async () => {
+      await settleOpen(context, { signal: lease.signal, wait: (_reason, until) => sleepUntil(context, lease, until) });
+      if (!lease.signal.aborted) await abandon(context, lease);
+    });
+  };
+
+  const once = async (steal: boolean): Promise<"settled" | "running"> => {
+    const { current, open } = context.projector.state("run");
+    if (current === null && open.size === 0) return "settled";
+    // A holder of its own: that of the run would renew the lease of a run that goes on.
+    const lease = await takeRunLease(context, context.makeId(), steal);
+    if (lease === undefined) return "running";
+    await under(lease);
+    return "settled";
+  };
+
+  return {
+    under,
+    async once() {
+      await catchUp(context);
+      return once(false);
+    },
+    async untilClosed(steal) {
+      const dead = context.projector.state("run").current?.run_id;
+      for (;;) {
+        try {
+          await once(steal);
+        } catch (fault) {
+          context.log.error("a dead run could not be closed", faultFields(fault));
+        }
+        if (dead === undefined || context.projector.state("run").current?.run_id !== dead) return;
+        await context.sleep(RECOVERY_RETRY_MS, works.signal);
+        if (works.stopped()) return;
+      }
+    },
+  };
+}
+
+function sleepUntil({ sleep, clock }: OutreachContext, { signal }: RunLease, until: number): Promise<void> {
+  return sleep(until - clock(), signal);
+}
+
+async function abandon(context: OutreachContext, lease: RunLease): Promise<void> {
+  for (;;) {
+    const { current, version } = context.projector.state("run");
+    if (current === null) return;
+    const { run_id, sent, skipped, failed, in_doubt } = current;
+    const fact: Fact = {
+      type: "RunAbandoned",
+      data: { run_id, sent, skipped, failed, in_doubt },
+    };
+    try {
+      const options = { expected: version, fence: lease.fence };
+      const appended = await context.journal.append(STREAMS.outreach, [fact], OWN_CAUSE, options);
+      return await context.projector.until(appended.last);
+    } catch (fault) {
+      if (!(fault instanceof VersionConflict)) throw fault;
+      await catchUp(context);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** Letters of scripts that write words without spaces between them. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+/** Soft hyphens, joiners and other characters that nobody sees. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
+
+/**
+ * Whether a text asks to be left alone: one of the words or phrases occurs anywhere in it as whole words. That "don't
+ * stop" counts too is wanted: each person gets at most one message ever, so a false alarm costs next to nothing, while
+ * a wish that is missed breaks the network's rules.
+ */
+export function createStopWords(words: readonly string[]): (text: string) => boolean {
+  const patterns = words
+    .map(comparable)
+    .filter((word) => word !== "")
+    .map(patternOf);
+  return (text) => {
+    const compared = comparable(text);
+    return patterns.some((pattern) => pattern.test(compared));
+  };
+}
+
+function patternOf(word: string): RegExp {
+  const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  if (UNSPACED.test(word)) return new RegExp(escaped, "u");
+  return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${escaped}(?![\\p{L}\\p{M}\\p{N}])`, "u");
+}
+
+/** One form for all ways to write the same: width, case, quotation marks, dashes, white space. */
+function comparable(text: string): string {
+  return text
+    .normalize("NFKC")
+    .replace(INVISIBLE, "")
+    .toLowerCase()
+    .replace(/[\u2018\u2019\u02bc]/g, "'")
+    .replace(/\p{Pd}/gu, "-")
+    .replace(/\s+/g, " ")
+    .trim();
+}

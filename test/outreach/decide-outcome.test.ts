@@ -1,0 +1,41 @@
+import { describe, expect, test } from "bun:test";
+import type { RunEnd } from "../../events/outreach.ts";
+import { decideOutcome, type SendDecided } from "../../src/outreach/decide-outcome.ts";
+
+describe("what a send comes to", () => {
+  const attempt = { attempt_id: "a", run_id: "r", recipient: { id: "7", username: "user_7" } };
+  const rate = undefined;
+  const detail = "told so";
+  const failed = (reason: string, retry: boolean) => ({
+    type: "DirectMessageFailed",
+    data: { ...attempt, reason, retry, frees_quota: true },
+  });
+  const cases: readonly (readonly [SendDecided, object, RunEnd | undefined])[] = [
+    [
+      { outcome: "sent", messageId: "9", rate },
+      { type: "DirectMessageSent", data: { ...attempt, message_id: "9", settled_by: "answer" } },
+      undefined,
+    ],
+    [{ outcome: "in_doubt", detail, rate }, { type: "DirectMessageInDoubt", data: { ...attempt, detail } }, undefined],
+    [{ outcome: "recipient_closed", detail, rate }, failed("recipient_closed", false), undefined],
+    [{ outcome: "rejected", detail, rate }, failed("rejected", false), undefined],
+    [{ outcome: "unreachable", detail, rate }, failed("unreachable", true), "network_unavailable"],
+    [{ outcome: "unauthorized", rate }, failed("unauthorized", true), "not_authorized"],
+    ...(["stopped", "day_over", "lease_lost"] as const).map(
+      (why) => [{ outcome: "gave_up", why, rate }, failed("withdrawn", true), undefined] as const,
+    ),
+    [{ outcome: "gave_up", why: "suppressed", rate }, failed("suppressed", false), undefined],
+    ...(["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const).map(
+      (reason) => [{ outcome: "stopped", reason, detail, rate }, failed(reason, true), reason] as const,
+    ),
+  ];
+
+  test.each(cases.map(([result, fact, end]) => [result.outcome, result, fact, end] as const))(
+    "%s",
+    (_outcome, result, fact, end) => {
+      const decided = decideOutcome(attempt, result);
+      expect(decided.fact).toMatchObject(fact);
+      expect(decided.end).toBe(end);
+    },
+  );
+});

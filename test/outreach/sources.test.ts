@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import { SocialError } from "../../src/networks/network.ts";
+import { parseTemplate } from "../../src/outreach/message.ts";
+import { followersSource } from "../../src/outreach/sources/followers.ts";
+import { listMembersSource } from "../../src/outreach/sources/list-members.ts";
+import { listSource } from "../../src/outreach/sources/list.ts";
+import { searchSource } from "../../src/outreach/sources/search.ts";
+import { OWN, person } from "./social-network.ts";
+import { openWorld, RULES, type World } from "./world.ts";
+
+const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
+const followers = followersSource(() => OWN.id);
+
+async function worldOf(...ids: readonly string[]): Promise<World> {
+  const world = await openWorld();
+  for (const id of ids) world.network.people.set(id, person(id));
+  return world;
+}
+
+const reached = ({ network }: World): string[] => network.accepted.map(({ recipientId }) => recipientId);
+
+test("every page of followers is read, and nobody is asked about again", async () => {
+  await using world = await worldOf("10", "11", "12", "13", "14");
+  const { run } = await world.start({ sources: [followers], rules });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 5 });
+  expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 4"]);
+});
+
+test("no more people are read than the day has places for: each costs money", async () => {
+  await using world = await worldOf("10", "11", "12", "13", "14");
+  world.network.pageMax = 100;
+  const { run } = await world.start({ sources: [followers], rules: { ...rules, dailyLimit: 3 } });
+  expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 3, usage: { followers: 3, users: 0 } });
+  expect(world.network.reads).toEqual(["followers "]);
+});
+
+test("no more people of a list are looked up than the day has places for", async () => {
+  await using world = await worldOf("10", "11", "12", "13", "14");
+  world.network.people.set("10", person("10", { receivesOurDm: false }));
+  await world.list("10", "11", "12", "13", "14");
+  const { run } = await world.start({ rules: { ...rules, dailyLimit: 2 } });
+  expect(await run()).toMatchObject({
+    reason: "daily_limit_reached",
+    sent: 2,
+    skipped: 1,
+    usage: { users: 3, sends: 2 },
+  });
+  expect(world.network.reads).toEqual(["usersById 10,11", "usersById 12"]);
+});
+
+test("a dry run reads no more than a run would, and does not move on", async () => {
+  await using world = await worldOf("10", "11", "12", "13", "14");
+  const { run } = await world.start({ sources: [followers], rules: { ...rules, dailyLimit: 2 } });
+  const rehearsed = await run({ dryRun: true });
+  expect(rehearsed).toMatchObject({
+    reason: "daily_limit_reached",
+    usage: { followers: 2, sends: 0 },
+    preview: { estimate: { followers: 2, sends: 2 } },
+  });
+  expect(await world.events("SourceRead")).toEqual([]);
+  const real = await run();
+  expect(real).toMatchObject({ sent: 2, usage: { followers: 2, sends: 2 } });
+  expect(rehearsed.preview?.estimate.usd).toBe(real.usage.usd);
+});
+
+test("a 429 on a later page is waited for, and the run goes on from there", async () => {
+  await using world = await worldOf("10", "11", "12");
+  const retryAt = world.time.now() + 900_000;
+  world.network.faults.push(undefined, new SocialError("rate_limited", "wait", { retryAt }));
+  const { run } = await world.start({ sources: [followers], rules });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 2"]);
+  const until = new Date(retryAt).toISOString();
+  expect(await world.events("RunPaused")).toMatchObject([{ data: { reason: "rate_limited", until } }]);
+});
+
+test("a dry run does not wait for a 429, and does not ask again at once either", async () => {
+  await using world = await worldOf("10");
+  world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
+  const { run } = await world.start({ sources: [followers], rules });
+  expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "network_unavailable", would_send: [] });
+  expect(world.network.reads).toEqual(["followers "]);
+});
+
+test("a question that the network refuses ends the run with that reason, and the operator is told", async () => {
+  await using world = await worldOf("10");
+  world.network.faults.push(new SocialError("rejected", "told so"));
+  const { run, announced } = await world.start({ sources: [listMembersSource("7")], rules });
+  expect(await run()).toMatchObject({ reason: "request_rejected", sent: 0 });
+  expect(announced).toEqual(["outreach stopped: request_rejected"]);
+});
+
+test("sources are merged in order, and who is in two of them gets one message and no skip in that run", async () => {
+  await using world = await worldOf("10", "11", "12");
+  world.network.lists.set("7", ["12", "10"]);
+  await world.append([
+    {
+      type: "RecipientAdded",
+      data: { recipient: { username: "user_11" }, basis: "opt_in", fields: {}, source: "list" },
+    },
+  ]);
+  const instance = await world.start();
+  const list = listSource(() => instance.projector.state("contacts"));
+  const { run } = await world.start({ sources: [list, listMembersSource("7"), followers], rules });
+  expect(await run()).toMatchObject({ sent: 3, skipped: 0 });
+  expect(reached(world)).toEqual(["11", "12", "10"]);
+});
+
+test("followers without consent are skipped, once", async () => {
+  await using world = await worldOf("10", "11", "12");
+  const { run } = await world.start({ sources: [followers], rules: { ...rules, requireConsent: true } });
+  expect(await run()).toMatchObject({ sent: 0, skipped: 3 });
+  expect(await run()).toMatchObject({ sent: 0, skipped: 0 });
+});
+
+describe("what one run left", () => {
+  const limited = { sources: [followers], rules: { ...rules, dailyLimit: 2 } };
+
+  test("is read by the next one where it stopped, also in another process", async () => {
+    await using world = await worldOf("10", "11", "12", "13", "14");
+    expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
+    world.time.jump(86_400_000);
+    expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
+    world.time.jump(86_400_000);
+    expect(await (await world.start(limited)).run()).toMatchObject({ reason: "completed", sent: 1 });
+    expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 4"]);
+  });
+
+  test("a page that was not worked off is read again", async () => {
+    await using world = await worldOf("10", "11", "12", "13");
+    world.network.answers.push(undefined, undefined, undefined, { stop: "credits_depleted" });
+    const { run } = await world.start({ sources: [followers], rules });
+    expect(await run()).toMatchObject({ reason: "credits_depleted", sent: 3, failed: 1 });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+    expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 2"]);
+  });
+
+  test("once all were read, only those are who came since", async () => {
+    await using world = await worldOf("10", "11", "12", "13");
+    const { run } = await world.start({ sources: [followers], rules });
+    expect(await run()).toMatchObject({ sent: 4 });
+    const before = [...world.network.people];
+    world.network.people.clear();
+    for (const [id, user] of [["20", person("20")] as const, ...before]) world.network.people.set(id, user);
+    world.network.reads.length = 0;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+    expect(world.network.reads).toEqual(["followers "]);
+  });
+
+  test("a cursor that the network no longer takes begins the pass anew", async () => {
+    await using world = await worldOf("10", "11", "12", "13");
+    expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
+    world.time.jump(86_400_000);
+    world.network.faults.push(new SocialError("rejected", "told so"));
+    const { run } = await world.start({ sources: [followers], rules });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+    expect(world.network.reads).toEqual(["followers ", "followers 2", "followers ", "followers 2"]);
+  });
+
+  test("a search goes on from the newest post of the last one", async () => {
+    await using world = await worldOf("10", "11", "12");
+    world.network.post("10", "tracking links");
+    world.network.post("11", "links, links");
+    world.network.post("10", "more links");
+    const { run } = await world.start({ sources: [searchSource("links")], rules });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, usage: { posts: 3 } });
+    expect(reached(world)).toEqual(["10", "11"]);
+    world.network.post("12", "links at last");
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, usage: { posts: 1 } });
+  });
+});

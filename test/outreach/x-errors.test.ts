@@ -1,0 +1,262 @@
+import { describe, expect, test } from "bun:test";
+import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
+import { createX } from "../../src/networks/x.ts";
+import { openWorld } from "./world.ts";
+import { startXServer, type Answer } from "./x-server.ts";
+
+const MINUTE_MS = 60_000;
+const START = Date.parse("2026-03-01T08:00:00.000Z");
+
+/** Silence need not last as long as the client would bear it. */
+const SEND_TIMEOUT_MS = 300;
+
+/** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as told. */
+async function openOutreach(...answers: Answer[]) {
+  const stack = new AsyncDisposableStack();
+  const world = stack.use(await openWorld());
+  const server = stack.use(await startXServer(world.time.now));
+  server.answers.push(...answers);
+  const real = createSafeFetch({ allowedOrigins: [server.url] });
+  const safeFetch: SafeFetch = (url, request) =>
+    real(url, request.method === "POST" ? { ...request, timeoutMs: SEND_TIMEOUT_MS } : request);
+  Object.assign(world.network, createX({ apiUrl: server.url, safeFetch, clock: world.time.now }));
+  await world.list("10", "11");
+  const instance = await world.start();
+  return {
+    ...instance,
+    world,
+    asked: server.asked,
+    used: () => instance.projector.state("quota").days.get("2026-03-01"),
+    [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
+  };
+}
+
+const X = "https://api.x.com/2/problems/";
+const TWITTER = "https://api.twitter.com/2/problems/";
+
+const problem = (status: number, title: string, detail: string, type = "about:blank"): Answer => ({
+  status,
+  headers: { "content-type": "application/problem+json" },
+  body: { title, detail, type, status },
+});
+const legacy = (status: number, code: number, message = "words"): Answer => ({
+  status,
+  body: { errors: [{ code, message }] },
+});
+const coded = (status: number, code: number, message: string): Answer => ({ status, body: { code, message } });
+const named = (name: string, answer: Answer) => [name, answer] as const;
+
+const CREDITS = "Your enrolled account [1] does not have any credits to fulfill this request.";
+const CAPPED = "Usage cap exceeded: Monthly product cap";
+const NO_DM = "You do not have permission to DM one or more participants.";
+
+/** Rate-limit headers of an endpoint; `inMs`: until the reset. */
+const windowOf = (remaining: number, inMs: number, prefix = "x-rate-limit") => ({
+  [`${prefix}-limit`]: "40000",
+  [`${prefix}-remaining`]: String(remaining),
+  [`${prefix}-reset`]: String((START + inMs) / 1000),
+});
+
+describe("the account may not send: the run ends, an operator is told, and everybody is open to a later run", () => {
+  const STOPS = {
+    credits_depleted: [
+      named("402 of api.twitter.com", problem(402, "CreditsDepleted", CREDITS, `${TWITTER}credits`)),
+      named("402 of api.x.com", problem(402, "Payment Required", CREDITS, `${X}credits-depleted`)),
+      named("402 with a code", coded(402, 402, "Payment Required")),
+      named("402 without a word", { status: 402 }),
+    ],
+    usage_capped: [
+      named("429 of api.twitter.com with requests left", {
+        ...problem(429, "UsageCapExceeded", CAPPED, `${TWITTER}usage-capped`),
+        headers: windowOf(39_999, 15 * MINUTE_MS),
+      }),
+      named("429 of api.x.com", problem(429, "Too Many Requests", CAPPED, `${X}usage-capped`)),
+      named("429 by its title", { status: 429, body: { title: "UsageCapExceeded" } }),
+    ],
+    sender_restricted: [
+      named("403 not permitted", problem(403, "Forbidden", "This operation is not permitted.")),
+      named("403 of an app without access", problem(403, "Client Forbidden", "Not enrolled", `${X}client-forbidden`)),
+      named("the same of api.twitter.com", problem(403, "Client Forbidden", "No", `${TWITTER}client-forbidden`)),
+      named("code 226", legacy(403, 226, "This request looks like it might be automated.")),
+      named("code 151", legacy(403, 151, "There was an error sending your message.")),
+      named("code 476", legacy(403, 476, "Sender is not verified to send message requests")),
+      named("code 326", legacy(403, 326)),
+      named("code 64", legacy(403, 64)),
+      named("403 that nobody knows", problem(403, "Forbidden", "Something new")),
+      named("403 without a word", { status: 403, body: "<html>" }),
+    ],
+    missing_scope: [
+      named("403 Forbidden", problem(403, "Forbidden", "Forbidden")),
+      named("403 of an app's token", problem(403, "Unsupported", "Application-Only", `${X}unsupported-authentication`)),
+      named("the same of api.twitter.com", problem(403, "No", "No", `${TWITTER}unsupported-authentication`)),
+    ],
+  } as const;
+
+  const table = Object.entries(STOPS).flatMap(([reason, answers]) =>
+    answers.map(([name, answer]) => [reason, name, answer] as const),
+  );
+  test.each(table)("%s: %s", async (reason, _name, answer) => {
+    await using outreach = await openOutreach(answer);
+    const { run, world, asked, announced, used, projector } = outreach;
+    expect(await run()).toMatchObject({ reason, sent: 0, failed: 1, in_doubt: 0, usage: { sends: 0 } });
+    expect(asked).toEqual(["10"]);
+    expect(await world.events("DirectMessageFailed")).toMatchObject([
+      { data: { reason, recipient: { id: "10" }, frees_quota: true, retry: true } },
+    ]);
+    expect(announced).toEqual([`outreach stopped: ${reason}`]);
+    expect(used()).toBe(0);
+    expect(projector.state("run").current).toBeNull();
+    expect(projector.state("account").authorized).toBe(true);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+    expect(asked).toEqual(["10", "10", "11"]);
+  });
+});
+
+describe("the grant is dead: the run ends, and everybody is open to a later run", () => {
+  test.each([
+    named("401", problem(401, "Unauthorized", "Unauthorized")),
+    named("401 without a word", { status: 401 }),
+    named("401 with a code", coded(401, 99, "Unable to verify your credentials")),
+    named("code 89", legacy(401, 89, "Invalid or expired token.")),
+    named("code 32 with 403", legacy(403, 32, "Could not authenticate you.")),
+    named("code 215 with 400", legacy(400, 215, "Bad authentication data.")),
+  ])("%s", async (_name, answer) => {
+    await using outreach = await openOutreach(answer);
+    const { run, world, asked, used } = outreach;
+    expect(await run()).toMatchObject({ reason: "not_authorized", sent: 0, failed: 1, in_doubt: 0 });
+    expect(asked).toEqual(["10"]);
+    expect(await world.events("DirectMessageFailed")).toMatchObject([
+      { data: { reason: "unauthorized", frees_quota: true, retry: true } },
+    ]);
+    expect(used()).toBe(0);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+  });
+});
+
+describe("it is about this person: the run goes on, and the person is never tried again", () => {
+  test.each([
+    ["recipient_closed", ...named("403", problem(403, "Forbidden", NO_DM))],
+    ["recipient_closed", ...named("403 with another type", problem(403, "Forbidden", NO_DM, `${X}forbidden`))],
+    ["recipient_closed", ...named("403 with a code", coded(403, 403, NO_DM))],
+    ["recipient_closed", ...named("code 349 in other words", legacy(403, 349))],
+    ["recipient_closed", ...named("code 349", legacy(403, 349, "You cannot send messages to this user."))],
+    [
+      "recipient_closed",
+      ...named("code 150", legacy(403, 150, "You cannot send messages to users who are not following you.")),
+    ],
+    ["rejected", ...named("400", problem(400, "Invalid Request", "One or more parameters", `${X}invalid-request`))],
+    ["rejected", ...named("400 with a code", coded(400, 25, "Query parameters are missing."))],
+    ["rejected", ...named("400 without a word", { status: 400 })],
+    [
+      "rejected",
+      ...named("404", problem(404, "Not Found Error", "Could not find user", `${TWITTER}resource-not-found`)),
+    ],
+    ["rejected", ...named("403 for a resource", problem(403, "No", "No", `${X}not-authorized-for-resource`))],
+  ] as const)("%s: %s", async (reason, _name, answer) => {
+    await using outreach = await openOutreach(answer);
+    const { run, world, asked, announced, used } = outreach;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0, usage: { sends: 1 } });
+    expect(await world.events("DirectMessageFailed")).toMatchObject([
+      { data: { reason, recipient: { id: "10" }, frees_quota: true, retry: false } },
+    ]);
+    expect(announced).toEqual([]);
+    expect(used()).toBe(1);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(asked).toEqual(["10", "11"]);
+  });
+});
+
+describe("X asks to wait: the run does, and then the same message goes to the same person", () => {
+  const limited = problem(429, "Too Many Requests", "Too Many Requests");
+  test.each([
+    [10, ...named("429 with an exhausted window", { ...limited, headers: windowOf(0, 10 * MINUTE_MS) })],
+    [30, ...named("429 of the day", { ...limited, headers: windowOf(0, 30 * MINUTE_MS, "x-user-limit-24hour") })],
+    [
+      30,
+      ...named("429 of the day, while the endpoint has requests left", {
+        ...limited,
+        headers: { ...windowOf(9, 10 * MINUTE_MS), ...windowOf(0, 30 * MINUTE_MS, "x-app-limit-24hour") },
+      }),
+    ],
+    [15, ...named("429 without headers", limited)],
+    [15, ...named("429 with requests left", { ...limited, headers: windowOf(5, 2 * MINUTE_MS) })],
+    [3, ...named("429 with Retry-After", { ...limited, headers: { "retry-after": "180" } })],
+    [15, ...named("429 without a word", { status: 429 })],
+    [15, ...named("code 88", legacy(429, 88, "Rate limit exceeded"))],
+    [15, ...named("code 88 with 400", legacy(400, 88, "Rate limit exceeded"))],
+    [15, ...named("429 with a code", coded(429, 429, "Too Many Requests"))],
+  ] as const)("%i minutes: %s", async (minutes, _name, answer) => {
+    await using outreach = await openOutreach(answer);
+    const { run, world, asked, announced, used } = outreach;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
+    expect(asked).toEqual(["10", "10", "11"]);
+    expect((await world.events("RunPaused"))[0]).toMatchObject({
+      data: { reason: "rate_limited", until: new Date(START + minutes * MINUTE_MS).toISOString() },
+    });
+    expect(await world.events("DirectMessageAttempted")).toHaveLength(2);
+    expect(await world.events("DirectMessageFailed", "DirectMessageInDoubt")).toEqual([]);
+    expect(announced).toEqual([]);
+    expect(used()).toBe(2);
+  });
+});
+
+describe("nobody knows: the run goes on, and the conversation tells", () => {
+  const DOUBTS = [
+    named("500", problem(500, "Internal Server Error", "Something is broken.")),
+    named("502 in HTML", { status: 502, headers: { "content-type": "text/html" }, body: "<html>Bad Gateway</html>" }),
+    named("503 with code 130", legacy(503, 130, "Over capacity")),
+    named("503 with words of another refusal", problem(503, "Forbidden", NO_DM)),
+    named("504 without a word", { status: 504 }),
+    named("408", { status: 408 }),
+    named("no answer", { fault: "silence" }),
+    named("a reset", { fault: "reset" }),
+    named("201 that breaks off", { fault: "cut" }),
+    named("201 without a message's id", { status: 201, body: { data: {} } }),
+    named("201 with errors alone", { status: 201, body: { errors: [{ title: "Odd", detail: "odd" }] } }),
+    named("201 in HTML", { status: 201, body: "<html>" }),
+    named("a redirect", { status: 307, headers: { location: "/elsewhere" }, body: "" }),
+    named(
+      "403 duplicate",
+      problem(403, "Forbidden", "You are not allowed to create a message with duplicate content."),
+    ),
+    named("code 187", legacy(403, 187, "Status is a duplicate.")),
+  ] as const;
+
+  test.each(DOUBTS)("%s of a message that arrived", async (_name, answer) => {
+    await using outreach = await openOutreach({ ...answer, delivered: true });
+    const { run, world, asked, announced, used } = outreach;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
+    expect(asked).toEqual(["10", "11"]);
+    expect(await world.events("DirectMessageInDoubt")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
+    const sent = await world.events("DirectMessageSent");
+    expect(sent.map(({ data }) => [data.recipient.id, data.settled_by, data.message_id])).toEqual([
+      ["11", "answer", "501"],
+      ["10", "lookup", "500"],
+    ]);
+    expect(announced).toEqual([]);
+    expect(used()).toBe(2);
+  });
+
+  test.each(DOUBTS)("%s of a message that did not arrive", async (_name, answer) => {
+    await using outreach = await openOutreach(answer);
+    const { run, world, asked, used } = outreach;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0 });
+    expect(await world.events("DirectMessageInDoubt")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
+    expect(await world.events("DirectMessageFailed")).toMatchObject([
+      { data: { reason: "not_delivered", recipient: { id: "10" }, frees_quota: false, retry: false } },
+    ]);
+    expect(used()).toBe(2);
+    await run();
+    expect(asked).toEqual(["10", "11"]);
+  });
+});
+
+test("201 with errors beside the message's id is sent", async () => {
+  const body = { data: { dm_event_id: "77" }, errors: [{ title: "Odd", detail: "odd", type: `${X}odd` }] };
+  await using outreach = await openOutreach({ status: 201, body, delivered: true });
+  expect(await outreach.run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0 });
+  expect((await outreach.world.events("DirectMessageSent"))[0]).toMatchObject({
+    data: { recipient: { id: "10" }, message_id: "77", settled_by: "answer" },
+  });
+  expect(await outreach.world.events("DirectMessageInDoubt")).toEqual([]);
+});
