@@ -22,6 +22,7 @@ import { deliveries } from "./commands/deliveries.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { NoLog } from "./commands/log-session.ts";
+import { outreach } from "./commands/outreach.ts";
 import { quota } from "./commands/quota.ts";
 import { recipients } from "./commands/recipients.ts";
 import { replay } from "./commands/replay.ts";
@@ -41,6 +42,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   sandbox,
   doctor,
   recipients,
+  outreach,
   contacts,
   stats,
   quota,
@@ -132,7 +134,8 @@ for (const [signal, exitCode] of Object.entries(SIGNALS)) {
   // A command that watches the signal stops in order; any other, and one that is asked twice, at once.
   process.on(signal, () => {
     if (!isWatched || interrupted.signal.aborted) process.exit(exitCode);
-    interrupted.abort();
+    // Its reason is the exit code, for commands that do not end well when they are interrupted.
+    interrupted.abort(exitCode);
   });
 }
 

@@ -8,6 +8,7 @@ import { anyEvent } from "../events/from-schema.ts";
 const ada = { id: "1001", username: "ada_builds" };
 const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
+const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
 const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
 const dispatch = { event_id: "e1", owed: 15, channel: "ads", lane: "clicks", attempt: 2, settled_below: 9 } as const;
 const person = { basis: "none", fields: {}, source: "list" } as const;
@@ -39,11 +40,52 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { recipient: ada, reason: "opt_out" },
       "@ada_builds (1001) was suppressed because they opted out, never to be written to",
     ],
+    [
+      { recipient: ada, reason: "opt_out", marks: ["x"], message_id: "78" },
+      "@ada_builds (1001) was suppressed because they opted out by message 78, never to be written to",
+    ],
+  ],
+  DirectMessageReceived: [
+    [
+      { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
+      "@ada_builds (1001) wrote to us at 2026-11-20T10:00:00.000Z, message 78",
+    ],
+  ],
+  InboxRead: [
+    [
+      { run_id: "r1", messages: 12, newest_id: "78", backlog: "p2" },
+      "run r1 read 12 messages of our conversations, all up to 78",
+    ],
+    [{ run_id: "r1", messages: 0 }, "run r1 read 0 messages of our conversations"],
+  ],
+  SourceRead: [
+    [
+      { run_id: "r1", source: "list_members", scope: "42", people: 7, next: "p2", newest: "9" },
+      'run r1 worked off 7 people of the source list members, "42"',
+    ],
+    [
+      { run_id: "r1", source: "search", scope: 'links "-is"', people: 0 },
+      'run r1 worked off 0 people of the source search, "links \\"-is\\"", to its end',
+    ],
   ],
   RecipientRetryAllowed: [[{ recipient: ada }, "one more message to @ada_builds (1001) was allowed by hand"]],
   RunStarted: [
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
+  ],
+  RunPaused: [
+    [
+      { run_id: "r1", reason: "pace", until: "2026-11-20T10:01:00.000Z" },
+      "run r1 waited until 2026-11-20T10:01:00.000Z, to spread the messages",
+    ],
+    [
+      { run_id: "r1", reason: "rate_limited", until: "2026-11-20T10:15:00.000Z" },
+      "run r1 waited until 2026-11-20T10:15:00.000Z, as the network asked",
+    ],
+    [
+      { run_id: "r1", reason: "settling", until: "2026-11-20T10:16:00.000Z" },
+      "run r1 waited until 2026-11-20T10:16:00.000Z, for the network to show a message that is in doubt",
+    ],
   ],
   DirectMessageAttempted: [
     [
@@ -94,6 +136,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { run_id: "r1", reason: "daily_limit_reached", ...counts },
       "run r1 ended, daily limit reached: 2 sent, 1 skipped, 0 failed, 1 in doubt",
     ],
+    [
+      { run_id: "r1", reason: "completed", ...counts, usage },
+      "run r1 ended, completed: 2 sent, 1 skipped, 0 failed, 1 in doubt; the network charges at most 0.075 USD",
+    ],
   ],
   RunAbandoned: [
     [
@@ -111,6 +157,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { run_id: "r1", reason: "completed", would_send: 3, would_skip: 2 },
       "dry run r1 ended, completed: it would send to 3 and skip 2",
+    ],
+    [
+      { run_id: "r1", reason: "completed", would_send: 3, would_skip: 2, usage },
+      "dry run r1 ended, completed: it would send to 3 and skip 2; the network charges at most 0.075 USD",
     ],
   ],
   LinkClicked: [

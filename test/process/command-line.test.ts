@@ -18,6 +18,7 @@ test("every command tells its help, and a wrong word is a usage error", async ()
     "audit",
     "backup",
     "deliveries",
+    "outreach",
     "account",
   ]) {
     expect(overview.out).toContain(`  ${name} `);

@@ -1,7 +1,11 @@
 import type { EventType, Folded } from "../../../../events/catalog.ts";
 import type { Reading } from "./history.ts";
 
+/** How a run went on: of interest to who asks for the run, and not to who asks for one of its people. */
+const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
+
 const RUN_TYPES: readonly EventType[] = [
+  ...COURSE_TYPES,
   "RunStarted",
   "DirectMessageAttempted",
   "DirectMessageSent",
@@ -13,7 +17,7 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-type Told = Pick<Folded, "data">;
+type Told = Pick<Folded, "type" | "data">;
 
 /** Whether it tells of one person in a run, rather than of the run. */
 export function isOfOnePerson({ data }: Told): boolean {
@@ -30,7 +34,7 @@ export async function positionsOfRuns(
   const whole = new Set(roots.filter((root) => !isOfOnePerson(root)).flatMap(runOf));
   const attempts = new Set(roots.flatMap(attemptOf));
   const belongs = (event: Told): boolean =>
-    !isOfOnePerson(event) ||
+    (!isOfOnePerson(event) && !COURSE_TYPES.includes(event.type)) ||
     runOf(event).some((run) => whole.has(run)) ||
     attemptOf(event).some((attempt) => attempts.has(attempt));
   const found: number[] = [];

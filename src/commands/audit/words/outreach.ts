@@ -26,12 +26,15 @@ export const OUTREACH_WORDS = {
     const more = Object.entries(fields).map(([field, value]) => `, ${field} ${quoted(value)}`);
     return `${nameOf(recipient)} was imported from the ${source}${called}${more.join("")}; basis for writing: ${BASES[basis]}`;
   },
-  RecipientSuppressed: ({ recipient, reason }: DataOf<"RecipientSuppressed">) => {
-    const why = reason === "by_hand" ? "by hand" : "because they opted out";
+  RecipientSuppressed: ({ recipient, reason, message_id }: DataOf<"RecipientSuppressed">) => {
+    const asked = message_id === undefined ? "" : ` by message ${message_id}`;
+    const why = reason === "by_hand" ? "by hand" : `because they opted out${asked}`;
     return `${nameOf(recipient)} was suppressed ${why}, never to be written to`;
   },
   RecipientRetryAllowed: ({ recipient }: DataOf<"RecipientRetryAllowed">) =>
     `one more message to ${nameOf(recipient)} was allowed by hand`,
+  DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
+    `${nameOf(recipient)} wrote to us at ${received_at}, message ${message_id}`,
   DirectMessageAttempted: ({ run_id, recipient, text, variant, day }: DataOf<"DirectMessageAttempted">) =>
     `run ${run_id} set out to write to ${nameOf(recipient)}, counted for ${day}, variant ${variant}: ${quoted(text)}`,
   DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) =>

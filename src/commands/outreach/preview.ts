@@ -1,0 +1,86 @@
+import { existsSync } from "node:fs";
+import type { Config } from "../../config.ts";
+import { ConfigError } from "../../config/faults.ts";
+import { logFiles } from "../../log-files.ts";
+import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
+import { createMarks } from "../../outreach/marks.ts";
+import { openKey } from "../../parts.ts";
+import type { Projector } from "../../projector.ts";
+import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { openExistingLog, openSession } from "../log-session.ts";
+import { asOf } from "../moment.ts";
+import { findPerson } from "../person.ts";
+import { printable } from "../table.ts";
+import type { OutreachAction } from "./action.ts";
+import { STAND_INS, survey, type Survey } from "./survey.ts";
+import { surveyAsJson, surveyAsText } from "./survey-text.ts";
+
+/** People named for each reason of a skip, where nothing else is asked for: a screen holds that. */
+const PEOPLE_SHOWN = "5";
+
+export const preview: OutreachAction = {
+  usage: "preview [HANDLE] [--limit N] [--json]",
+  help: `preview    shows the configured template without asking the network: each variant
+           as HANDLE would read it, or the first recipient who can get it; how many
+           of the imported recipients get which, and who would be skipped and why.
+           Of each reason --limit people are named (default ${PEOPLE_SHOWN}). What only X knows
+           shows in a dry run. Exit code 1 when HANDLE is not known, 78 without a
+           template
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, {
+      json: { type: "boolean", default: false },
+      limit: { type: "string", default: PEOPLE_SHOWN },
+    });
+    const [wanted, ...more] = positionals;
+    if (more.length > 0) throw new UsageError("outreach preview wants one HANDLE");
+    if (!/^\d{1,9}$/.test(values.limit)) throw new UsageError("--limit wants a number");
+    const config = configOf(terminal);
+    const rules = rulesOf(config);
+    await using stack = new AsyncDisposableStack();
+    const { projector } = await openSession(stack, await openExistingLog(config));
+    const place = { position: projector.position, time: projector.time };
+    const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
+    if (wanted !== undefined && person === undefined) {
+      terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
+      return EXIT.fault;
+    }
+    const found = survey(stateOf(projector), rules, { person, limit: Number(values.limit) });
+    terminal.out(values.json ? surveyAsJson(found, place) : surveyAsText(found, notesOf(config, found), place));
+    return EXIT.ok;
+  },
+};
+
+/** Throws ConfigError where there is nothing to preview. */
+function rulesOf(config: Config): OutreachRules {
+  const { template, requireConsent, dailyLimit } = config.outreach;
+  if (template === undefined) {
+    const wanted = "a text with placeholders such as {{name|there}}, or MESSAGE_TEMPLATE_FILE";
+    throw new ConfigError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
+  }
+  // Without a key nobody was marked yet, and a preview is no reason to make one.
+  const hasKey = config.key !== undefined || existsSync(logFiles(config.log.file).key);
+  return { template, requireConsent, dailyLimit, marks: hasKey ? createMarks(openKey(config)) : () => [] };
+}
+
+function stateOf(projector: Projector): OutreachState {
+  return {
+    run: projector.state("run"),
+    quota: projector.state("quota"),
+    contacts: projector.state("contacts"),
+    account: projector.state("account"),
+  };
+}
+
+/** What else is to be known of the texts and of whom a run would write to. */
+function notesOf({ outreach: { sources } }: Config, { variants }: Survey): string[] {
+  const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
+  const notes = Object.values(STAND_INS)
+    .filter((standIn) => texts.some((text) => text.includes(standIn)))
+    .map((standIn) => `${standIn} stands for what X tells when the person is written to`);
+  const others = sources.filter((name) => name !== "list");
+  if (others.length === sources.length)
+    notes.push("RECIPIENT_SOURCES does not name list: nobody is written to for being imported");
+  if (others.length > 0) notes.push(`people of ${others.join(", ")} show in a dry run only`);
+  return notes;
+}

@@ -1,0 +1,90 @@
+import type { Run } from "../../../projections/run.ts";
+import { systemClock } from "../../clock.ts";
+import type { Config } from "../../config.ts";
+import { ConfigError } from "../../config/faults.ts";
+import type { Journal } from "../../journal.ts";
+import { createLogger, type Logger } from "../../log.ts";
+import { createRunner, type Runner } from "../../outreach/runner.ts";
+import { openOutreach } from "../../outreach-parts.ts";
+import { openKey, outbound } from "../../parts.ts";
+import type { Projector } from "../../projector.ts";
+import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { openExistingLog, openSession } from "../log-session.ts";
+import { printable } from "../table.ts";
+import type { OutreachAction } from "./action.ts";
+import { settledSince, settlementText } from "./settlement.ts";
+import { startStatusLine } from "./status-line.ts";
+
+export const reconcile: OutreachAction = {
+  usage: "reconcile",
+  help: `reconcile  settles messages whose outcome is unknown, by reading the conversations:
+           twice, IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered.
+           Also closes the run of a process that died. Sends nothing. Exit code 1 when
+           some stay in doubt, 75 while a run is in progress, which does it itself
+`,
+  async run(args, terminal) {
+    const { positionals } = parse(args, {});
+    if (positionals.length > 0) throw new UsageError("outreach reconcile takes no arguments");
+    const config = configOf(terminal);
+    await using stack = new AsyncDisposableStack();
+    const session = await openSession(stack, await openExistingLog(config));
+    const runState = (): Run => session.projector.state("run");
+    const { current, open } = runState();
+    if (open.size === 0 && current === null) {
+      terminal.out("nothing is in doubt\n");
+      return EXIT.ok;
+    }
+    const before = new Map(open);
+    const from = session.projector.position + 1;
+    const settled = await settle(terminal, config, session, stack);
+    if (settled.kind === "running") return tellRunning(terminal, settled.run_id);
+    await session.projector.until((await session.journal.store.head()).position);
+    const outcomes = await settledSince(session.journal.store, from, before);
+    const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
+    const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
+    terminal.out(settlementText({ outcomes, stay, closed, inDoubt: before.size }));
+    if (terminal.signal.aborted) return Number(terminal.signal.reason);
+    return stay.length === 0 ? EXIT.ok : EXIT.fault;
+  },
+};
+
+interface Session {
+  readonly journal: Journal;
+  readonly projector: Projector;
+}
+
+/** Lets the runner settle what is in doubt, and shows meanwhile that it takes its time. */
+async function settle(terminal: Terminal, config: Config, session: Session, stack: AsyncDisposableStack) {
+  const startedAt = performance.now();
+  const seconds = config.outreach.inDoubtSettleSeconds;
+  using status = startStatusLine(terminal, () => {
+    const { size } = session.projector.state("run").open;
+    const passed = Math.floor((performance.now() - startedAt) / 1000);
+    return `${size} in doubt; conversations are read twice, ${seconds} s apart: ${passed} s so far`;
+  });
+  // Why a message stays in doubt is a warning, whatever the service's own log is to hold.
+  const log = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
+  const runner = openRunner(config, session, log, stack);
+  const stop = (): void => void runner[Symbol.asyncDispose]();
+  terminal.signal.addEventListener("abort", stop, { once: true });
+  return await runner.reconcile();
+}
+
+function openRunner(config: Config, session: Session, log: Logger, stack: AsyncDisposableStack): Runner {
+  // What calls for action is announced by the service, which goes on beside.
+  const announce = async (): Promise<void> => {};
+  const deps = { config, key: openKey(config), ...session, log, safeFetch: outbound(config), announce };
+  const opened = openOutreach(deps, stack);
+  if (opened === undefined) {
+    throw new ConfigError([
+      { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
+    ]);
+  }
+  return stack.use(createRunner(opened.context));
+}
+
+function tellRunning({ err }: Terminal, runId: string | undefined): number {
+  const which = runId === undefined ? "a run" : `run ${printable(runId)}`;
+  err(`${which} is in progress; it settles what is in doubt at its end\n`);
+  return EXIT.temporary;
+}

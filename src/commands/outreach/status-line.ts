@@ -1,0 +1,36 @@
+import type { Terminal } from "../command.ts";
+
+/** A line at the bottom of the terminal that is kept up to date, below everything that is printed meanwhile. */
+export interface StatusLine extends Disposable {
+  /** Prints something above it, by `write`, and draws it anew. */
+  above(write: () => void): void;
+}
+
+/** A countdown in seconds needs no more. */
+const REDRAW_MS = 1_000;
+
+/** Goes to the line's beginning and clears it. */
+const CLEAR = "\r\u001b[K";
+
+/** What does not fit is cut off instead of wrapped: a wrapped line could not be cleared again. */
+const WRAP_OFF = "\u001b[?7l";
+const WRAP_ON = "\u001b[?7h";
+
+/** Draws on stderr, and only on a terminal. `line`: what it says now, safe to print. */
+export function startStatusLine({ interactive, err }: Terminal, line: () => string): StatusLine {
+  if (!interactive) return { above: (write) => write(), [Symbol.dispose]() {} };
+  const draw = (): void => err(`${CLEAR}${WRAP_OFF}${line()}${WRAP_ON}`);
+  draw();
+  const timer = setInterval(draw, REDRAW_MS);
+  return {
+    above(write) {
+      err(CLEAR);
+      write();
+      draw();
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      err(CLEAR);
+    },
+  };
+}

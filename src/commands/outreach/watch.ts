@@ -1,0 +1,60 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../../events/catalog.ts";
+import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
+import { systemClock } from "../../clock.ts";
+import { foldLog } from "../../fold.ts";
+import { asJson } from "../audit/show/lines.ts";
+import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { openExistingLog } from "../log-session.ts";
+import type { OutreachAction } from "./action.ts";
+import { startStatusLine } from "./status-line.ts";
+import { endOf, eventLine, headerLine, statusOf } from "./watch-lines.ts";
+
+export const watch: OutreachAction = {
+  usage: "watch [--json]",
+  help: `watch      follows the run in progress, or waits for the next one: a line for each
+           event, and on a terminal where the run stands and what it waits for.
+           Ends with the run; interrupted, it exits 130, and the run goes on
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
+    if (positionals.length > 0) throw new UsageError("outreach watch takes no arguments");
+    await using store = await openExistingLog(configOf(terminal));
+    const folded = await foldLog(store, ["run"]);
+    return await follow(terminal, store, { json: values.json, state: folded.states.run, from: folded.position + 1 });
+  },
+};
+
+interface Following {
+  readonly json: boolean;
+  /** As of the event before `from`. */
+  readonly state: Run;
+  readonly from: number;
+}
+
+/** What is told of a run. An import beside it may be of thousands, and is no part of it. */
+const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
+
+/** Follows one run to its end. Answers the exit code. */
+async function follow(terminal: Terminal, store: EventStore<Event>, following: Following): Promise<number> {
+  let { state } = following;
+  const { from, json } = following;
+  const { signal } = terminal;
+  using status = startStatusLine(terminal, () => statusOf(state.current, systemClock()));
+  const note = (text: string): void => status.above(() => (json ? terminal.err(text) : terminal.out(text)));
+  note(state.current === null ? "no run is in progress; waiting for the next one\n" : headerLine(state.current));
+  for await (const event of store.subscribe({ from, types: WATCHED, signal })) {
+    const before = state.current;
+    state = runProjection.evolve(state, event);
+    if (before === null && state.current === null) continue;
+    const end = endOf(event);
+    status.above(() => terminal.out(json ? asJson(event) : (end ?? lineOf(event, state.current))));
+    if (end !== undefined) return EXIT.ok;
+  }
+  // The signal's reason is the code that a shell expects of it.
+  return Number(signal.reason);
+}
+
+function lineOf(event: Recorded, current: RunState | null): string {
+  return event.type === "RunStarted" && current !== null ? headerLine(current) : eventLine(event);
+}

@@ -1,0 +1,163 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { outreach } from "../../src/commands/outreach.ts";
+import { UsageError } from "../../src/commands/command.ts";
+import { ConfigError } from "../../src/config/faults.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import { parseTemplate, variantOf } from "../../src/outreach/message.ts";
+import type { Basis, Recipient } from "../../events/outreach.ts";
+import { openCommandWorld, type CommandWorld } from "./command-world.ts";
+
+const TEMPLATE = "Hi {{name}}, {{company}}\n---\nHello {{name}},\nabout {{company|you}}";
+const { id: TEMPLATE_ID } = parseTemplate(TEMPLATE);
+
+interface Row {
+  readonly name?: string;
+  readonly company?: string;
+  readonly basis?: Basis;
+}
+
+function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = {}): Fact {
+  const fields = company === undefined ? {} : { company };
+  const called = name === undefined ? {} : { name };
+  return { type: "RecipientAdded", data: { recipient, ...called, basis, fields, source: "list" } };
+}
+
+/** A log with these people, and a template. */
+async function worldWith(facts: readonly Fact[]): Promise<CommandWorld> {
+  const world = await openCommandWorld();
+  Object.assign(world.env, { MESSAGE_TEMPLATE: TEMPLATE });
+  await world.append(STREAMS.outreach, facts);
+  return world;
+}
+
+/** An id of somebody who gets this variant, as the stable hash has it. */
+function idFor(variant: string, number: number): string {
+  for (let id = 1_786_000_000_000_000 + number * 1_000; ; id++) {
+    if (variantOf(parseTemplate(TEMPLATE), String(id)) === variant) return String(id);
+  }
+}
+
+const ANN = { id: idFor("A", 1), username: "ann" };
+const BEA = { id: idFor("B", 2), username: "bea" };
+
+test("each variant is shown as the first who can get it would read it, with how many get which", async () => {
+  const dora = { id: idFor("B", 4), username: "dora" };
+  const people = [
+    added(ANN, { name: "Ann" }),
+    added(dora, { name: "Dora" }),
+    added(BEA, { name: "Bea", company: "Acme" }),
+    added({ id: idFor("B", 3), username: "cy" }, { name: "Cy", company: "Beta" }),
+  ];
+  await using world = await worldWith(people);
+  const { code, out } = await world.run(outreach, "preview");
+  expect(code).toBe(0);
+  // Without a company there is no A: Ann, whose variant it is, would be skipped, and Dora cannot show it.
+  expect(out).toStartWith(`template ${TEMPLATE_ID}
+
+variant A for @bea (${BEA.id}); 0 people get it
+  Hi Bea, Acme
+
+variant B for @dora (${dora.id}); 3 people get it
+  Hello Dora,
+  about you
+`);
+  expect(out).toContain(
+    `\nwould be skipped  people  who\nmissing_field     1       @ann (${ANN.id})\n(as of position 4, `,
+  );
+});
+
+test("whoever would be skipped before the network is asked is counted by reason, and the first are named", async () => {
+  const closed = ["d1", "d2", "d3"].map((username) => added({ username }, { basis: "none" }));
+  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  const attempt = { attempt_id: "1", run_id: "r", recipient: BEA };
+  const failure: readonly Fact[] = [
+    { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant: "A", day: "2025-11-20" } },
+    {
+      type: "DirectMessageFailed",
+      data: { ...attempt, reason: "rejected", detail: "", frees_quota: true, retry: false },
+    },
+  ];
+  const open = added({ username: "eve" }, { company: "Acme" });
+  await using world = await worldWith([added(ANN), suppressed, added(BEA), ...failure, ...closed, open]);
+  const { out } = await world.run(outreach, "preview", "--limit", "2");
+  expect(out).toContain("no_consent        3       @d1, @d2 and 1 more\n");
+  expect(out).toContain(`suppressed        1       @ann (${ANN.id})\n`);
+  expect(out).toContain("1 not tried again after a failure");
+  // Eve's id is not known, so neither is her variant.
+  expect(out).toContain("1 known by handle only");
+  expect(out.match(/; 0 people get it/g)).toHaveLength(2);
+
+  const { out: json } = await world.run(outreach, "preview", "--limit", "0", "--json");
+  expect(JSON.parse(json)).toMatchObject({
+    template: TEMPLATE_ID,
+    undecided: 1,
+    failed: 1,
+    variants: [
+      { variant: "A", recipients: 0, person: { username: "eve" }, text: "Hi [name], Acme", missing: [] },
+      { variant: "B", recipients: 0, person: { username: "eve" }, text: "Hello [name],\nabout Acme", missing: [] },
+    ],
+    skips: expect.arrayContaining([
+      { reason: "suppressed", count: 1, people: [] },
+      { reason: "no_consent", count: 3, people: [] },
+    ]),
+  });
+});
+
+test("a person asked for sees all variants, whether they can be written, and what speaks against it", async () => {
+  await using world = await worldWith([added(ANN, { name: "Ann", basis: "none" })]);
+  const { out } = await world.run(outreach, "preview", "@ANN");
+  expect(out).toContain(`variant A for @ann (${ANN.id}); 0 people get it\n  it cannot be written: company missing\n`);
+  expect(out).toContain(`variant B for @ann (${ANN.id}); 0 people get it\n  Hello Ann,\n  about you\n`);
+  expect(out).toContain("\nthis person would be skipped: no_consent\n");
+  await world.append(STREAMS.outreach, [added(ANN, { name: "Ann", company: "Acme" })]);
+  const again = await world.run(outreach, "preview", "ann");
+  expect(again.out).toContain("\nthis person would get variant A, unless X says that they cannot\n");
+  expect(again.out).toContain("\nnobody would be skipped before X is asked\n");
+});
+
+test("a name that only the network knows is stood in for, and said so", async () => {
+  await using world = await worldWith([added({ username: "ann" }, { company: "Acme" })]);
+  const { out } = await world.run(outreach, "preview");
+  expect(out).toContain("  Hi [name], Acme\n");
+  expect(out).toContain("\n[name] stands for what X tells when the person is written to\n");
+});
+
+test("nothing of a template or a person steers the terminal", async () => {
+  await using world = await worldWith([added(ANN, { name: "A\u202Enn\u001b[2J", company: "\u001b[31mAcme" })]);
+  Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {{name}}\u001b]0;x\u0007 of {{company}}" });
+  const { out } = await world.run(outreach, "preview");
+  expect(out).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
+});
+
+test("without a template there is nothing to preview, and nobody unknown is shown", async () => {
+  await using world = await worldWith([added(ANN)]);
+  expect(await world.run(outreach, "preview", "@nobody")).toMatchObject({
+    code: 1,
+    out: "",
+    err: expect.stringContaining("nobody is known as @nobody"),
+  });
+  delete world.env["MESSAGE_TEMPLATE"];
+  const fault = await world.run(outreach, "preview").catch((reason: unknown) => reason);
+  expect(fault).toBeInstanceOf(ConfigError);
+  expect((fault as Error).message).toStartWith("MESSAGE_TEMPLATE: not set");
+});
+
+test("a preview changes nothing: no event, no key", async () => {
+  await using world = await worldWith([added(ANN)]);
+  const head = await world.store.head();
+  await world.run(outreach, "preview");
+  expect(await world.store.head()).toEqual(head);
+  const log = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
+  expect(existsSync(log)).toBe(true);
+  expect(existsSync(log.replace(/\.sqlite$/, ".key"))).toBe(false);
+});
+
+test.each(["nothing", "", "preview a b", "preview --limit -1", "preview --limit x", "watch x", "reconcile x"])(
+  "outreach %s is a usage error",
+  async (line) => {
+    await using world = await worldWith([]);
+    const args = line.split(" ").filter((arg) => arg !== "");
+    expect(await world.run(outreach, ...args).catch((reason: unknown) => reason)).toBeInstanceOf(UsageError);
+  },
+);

@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test";
+import type { RunState } from "../../projections/run.ts";
+import { outreach } from "../../src/commands/outreach.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
+import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const ANN = { id: "101", username: "ann" };
+const OUTCOME = { attempt_id: "1", run_id: "run-1", recipient: ANN };
+const STARTED: Fact = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } };
+const ATTEMPTED: Fact = {
+  type: "DirectMessageAttempted",
+  data: { ...OUTCOME, text: "Hi", variant: "A", day: "2025-11-20" },
+};
+const SENT: Fact = { type: "DirectMessageSent", data: { ...OUTCOME, message_id: "m", settled_by: "answer" } };
+const USAGE = { sends: 1, users: 1, followers: 0, posts: 0, messages: 0, usd: 0.025 };
+const COUNTS = { sent: 1, skipped: 0, failed: 0, in_doubt: 0 };
+const FINISHED: Fact = {
+  type: "RunFinished",
+  data: { run_id: "run-1", reason: "completed", ...COUNTS, usage: USAGE },
+};
+
+/** Runs `outreach watch` and collects what it says; `said` resolves once it has said something that fits. */
+function watching(
+  world: CommandWorld,
+  { args = [], interactive = false }: { args?: string[]; interactive?: boolean } = {},
+) {
+  const interrupted = new AbortController();
+  let [out, err] = ["", ""];
+  let heard = (): void => {};
+  const terminal: Terminal = {
+    env: world.env,
+    out: (text) => {
+      out += text;
+      heard();
+    },
+    err: (text) => {
+      err += text;
+      heard();
+    },
+    interactive,
+    signal: interrupted.signal,
+  };
+  return {
+    ended: outreach.run(["watch", ...args], terminal),
+    interrupt: () => interrupted.abort(130),
+    out: () => out,
+    err: () => err,
+    said: (wanted: RegExp): Promise<void> =>
+      new Promise((resolve) => {
+        heard = () => {
+          if (wanted.test(out + err)) resolve();
+        };
+        heard();
+      }),
+  };
+}
+
+test("a run in progress is followed from where it is to its end, and an import beside it is not told", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [STARTED, ATTEMPTED, SENT]);
+  const watch = watching(world);
+  await watch.said(/started/);
+  const skipped: Fact = {
+    type: "DirectMessageSkipped",
+    data: { run_id: "run-1", recipient: { username: "bea\u001b[2J" }, reason: "no_consent" },
+  };
+  const imported: Fact = {
+    type: "RecipientAdded",
+    data: { recipient: ANN, basis: "none", fields: {}, source: "list" },
+  };
+  await world.append(STREAMS.outreach, [skipped, imported, FINISHED]);
+  expect(await watch.ended).toBe(0);
+  expect(watch.out()).toBe(`run run-1, started ${timeAt(1)}: 1 sent, 0 skipped, 0 failed, 0 in doubt so far
+${timeAt(4)} run run-1 skipped @bea\ufffd[2J, of whom no consent is recorded
+${timeAt(6)} ended, completed: 1 sent, 0 skipped, 0 failed, 0 in doubt; cost at most 0.03 USD
+`);
+  expect(watch.err()).toBe("");
+});
+
+test("without a run it says so, waits for the next one, and tells nothing of what others do", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [STARTED, FINISHED]);
+  const watch = watching(world);
+  await watch.said(/no run is in progress; waiting for the next one\n/);
+  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  const dry: Fact = { type: "RunStarted", data: { run_id: "run-2", dry_run: true } };
+  const done: Fact = {
+    type: "DryRunFinished",
+    data: { run_id: "run-2", reason: "daily_limit_reached", would_send: 2, would_skip: 1 },
+  };
+  await world.append(STREAMS.outreach, [suppressed, dry, done]);
+  expect(await watch.ended).toBe(0);
+  expect(watch.out()).toBe(`no run is in progress; waiting for the next one
+dry run run-2, started ${timeAt(4)}: 0 sent, 0 skipped, 0 failed, 0 in doubt so far
+${timeAt(5)} ended, daily limit reached: it would send to 2 and skip 1
+`);
+});
+
+test("for programs: an event a line on stdout and nothing else", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [STARTED]);
+  const watch = watching(world, { args: ["--json"] });
+  await watch.said(/started/);
+  const abandoned: Fact = { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } };
+  await world.append(STREAMS.outreach, [ATTEMPTED, SENT, abandoned]);
+  expect(await watch.ended).toBe(0);
+  const events = watch
+    .out()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { type: string; words: string });
+  expect(events.map(({ type }) => type)).toEqual(["DirectMessageAttempted", "DirectMessageSent", "RunAbandoned"]);
+  expect(events[1]?.words).toContain("the message to @ann (101) was sent");
+});
+
+test("interrupted, it ends with the code that a shell expects, and the line is gone from the terminal", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [STARTED]);
+  const watch = watching(world, { interactive: true });
+  await watch.said(/started[^]*0 sent/);
+  watch.interrupt();
+  expect(await watch.ended).toBe(130);
+  expect(watch.err()).toEndWith("\r\u001b[K");
+});
+
+test("on a terminal the line tells what the run waits for", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [STARTED]);
+  const watch = watching(world, { interactive: true });
+  await watch.said(/started/);
+  const until = new Date(Date.now() + 3_600_000).toISOString();
+  await world.append(STREAMS.outreach, [{ type: "RunPaused", data: { run_id: "run-1", reason: "pace", until } }]);
+  await watch.said(/waits until/);
+  await world.append(STREAMS.outreach, [FINISHED]);
+  expect(await watch.ended).toBe(0);
+  expect(watch.err()).toMatch(/waits until \d\d:\d\d:\d\dZ \((?:1:00:00|59:\d\d)\) to spread the messages/);
+  expect(watch.out()).not.toContain("waits until");
+});
+
+describe("where a run stands", () => {
+  const run: RunState = {
+    run_id: "r",
+    dry_run: false,
+    started_at: "2026-11-20T10:00:00.000Z",
+    ...COUNTS,
+    waiting: null,
+  };
+  const now = Date.parse("2026-11-20T10:00:00.000Z");
+  test.each([
+    ["2026-11-20T10:00:00.100Z", "10:00:00Z (0:01)"],
+    ["2026-11-20T10:01:02.000Z", "10:01:02Z (1:02)"],
+    ["2026-11-20T11:02:03.000Z", "11:02:03Z (1:02:03)"],
+    // Over, and the next event is not there yet.
+    ["2026-11-20T09:59:00.000Z", "09:59:00Z (0:00)"],
+  ])("waiting until %s counts down", (until, shown) => {
+    const waiting = { reason: "rate_limited", until } as const;
+    expect(statusOf({ ...run, waiting }, now)).toBe(
+      `1 sent, 0 skipped, 0 failed, 0 in doubt; waits until ${shown} because X asks to`,
+    );
+  });
+
+  test("working, or not there at all", () => {
+    expect(statusOf(run, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt");
+    expect(statusOf(null, now)).toBe("no run is in progress");
+  });
+});
+
+describe("the status line", () => {
+  test("is drawn anew in its place, and below what is printed meanwhile", () => {
+    let drawn = "";
+    let step = 1;
+    const terminal = { interactive: true, err: (text: string) => void (drawn += text) } as Terminal;
+    {
+      using status = startStatusLine(terminal, () => `step ${step}`);
+      step = 2;
+      status.above(() => void (drawn += "said\n"));
+    }
+    const line = (text: string) => `\r\u001b[K\u001b[?7l${text}\u001b[?7h`;
+    expect(drawn).toBe(`${line("step 1")}\r\u001b[Ksaid\n${line("step 2")}\r\u001b[K`);
+  });
+
+  test("is not drawn where nobody sees it", () => {
+    let drawn = "";
+    const terminal = { interactive: false, err: (text: string) => void (drawn += text) } as Terminal;
+    using status = startStatusLine(terminal, () => "step");
+    status.above(() => void (drawn += "said\n"));
+    expect(drawn).toBe("said\n");
+  });
+});

@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { stats } from "../../src/commands/stats.ts";
+import { UsageError } from "../../src/commands/command.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import { openCommandWorld, timeAt } from "./command-world.ts";
+
+const RUN = { run_id: "r" };
+const ANN = { id: "101", username: "ann" };
+const BEA = { id: "102", username: "bea" };
+
+function attempted(attempt_id: string, recipient: typeof ANN, told: { variant: string; template?: string }): Fact {
+  const data = { attempt_id, ...RUN, recipient, text: "Hi", ...told, day: "2025-11-20" };
+  return { type: "DirectMessageAttempted", data };
+}
+
+function sent(attempt_id: string, recipient: typeof ANN): Fact {
+  const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
+  return { type: "DirectMessageSent", data };
+}
+
+const HISTORY: readonly Fact[] = [
+  attempted("1", ANN, { variant: "A" }),
+  sent("1", ANN),
+  attempted("2", BEA, { variant: "B", template: "0123456789ab" }),
+  { type: "DirectMessageInDoubt", data: { attempt_id: "2", ...RUN, recipient: BEA, detail: "time-out" } },
+  { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
+];
+
+test("stats by variant: a row for each, with the rate of replies, and what has no template is called unknown", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, HISTORY);
+  const { code, out } = await world.run(stats, "--by", "variant");
+  expect(code).toBe(0);
+  expect(out).toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  reply rate
+unknown       A        1          1     0       0         1        0          100.0 %
+0123456789ab  B        1          0     0       1         0        0          -
+(as of position 5, ${timeAt(5)})
+`);
+});
+
+test("stats by variant, for programs and of an earlier moment", async () => {
+  await using world = await openCommandWorld();
+  await world.append(STREAMS.outreach, HISTORY);
+  const counts = { failed: 0, replied: 0, opted_out: 0 };
+  const { out } = await world.run(stats, "--by", "variant", "--json", "--as-of", "3");
+  expect(JSON.parse(out)).toEqual({
+    variants: [
+      { template: null, variant: "A", attempted: 1, sent: 1, in_doubt: 0, reply_rate: 0, ...counts },
+      { template: "0123456789ab", variant: "B", attempted: 1, sent: 0, in_doubt: 0, reply_rate: null, ...counts },
+    ],
+    as_of: { position: 3, time: timeAt(3) },
+  });
+});
+
+test("stats by variant of a log without messages says so, and --by knows nothing else", async () => {
+  await using world = await openCommandWorld();
+  expect((await world.run(stats, "--by", "variant")).out).toStartWith("no message was attempted yet (as of position 0");
+  const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
+  expect(fault).toBeInstanceOf(UsageError);
+  expect((fault as Error).message).toBe('--by wants variant, not "colour\ufffd[31m"');
+});

@@ -1,0 +1,173 @@
+import { expect, test } from "bun:test";
+import { authorize, openWorld, until, type Running, type World } from "./service.ts";
+
+/** Each test starts several processes: on a busy machine that takes longer than the runner's five seconds. */
+const TIMEOUT_MS = 120_000;
+
+const ADA = { id: "1700000000000011000", username: "ada_builds" };
+const GRACE = { id: "1700000000000012000", username: "grace_codes" };
+
+/** The service, authorized, with these people imported. */
+async function serveWith(world: World, people: readonly string[], more?: Record<string, string>): Promise<Running> {
+  const rows = ["username,basis", ...people.map((username) => `${username},opt_in`)];
+  await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
+  const service = await world.serve(more);
+  await authorize(service, world.sandbox);
+  return service;
+}
+
+/** A command that goes on, and what it wrote so far. */
+function following(world: World, ...args: string[]) {
+  const process = world.start(args);
+  let [out, err] = ["", ""];
+  const read = async (stream: typeof process.stdout, take: (text: string) => void): Promise<void> => {
+    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) take(chunk);
+  };
+  const ended = Promise.all([
+    process.exited,
+    read(process.stdout, (text) => (out += text)),
+    read(process.stderr, (text) => (err += text)),
+  ]).then(([code]) => code);
+  const said = (wanted: string): Promise<string> =>
+    until(
+      () => Promise.resolve(out + err),
+      (text) => text.includes(wanted),
+    );
+  return { process, ended, said, out: () => out };
+}
+
+test(
+  "outreach watch waits beside the service for the next run, tells what it does and ends with it",
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 100 } });
+    const service = await serveWith(world, ["ada_builds", "closed_carl"]);
+    const watch = following(world, "outreach", "watch");
+    await watch.said("no run is in progress; waiting for the next one\n");
+    const run = (await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json()) as {
+      run_id: string;
+    };
+    expect(await watch.ended).toBe(0);
+    const [, header, ...lines] = watch.out().trim().split("\n");
+    expect(header).toMatch(
+      new RegExp(`^run ${run.run_id}, started \\S+Z: 0 sent, 0 skipped, 0 failed, 0 in doubt so far$`),
+    );
+    expect(lines.join("\n")).toContain(`the message to @ada_builds (${ADA.id}) was sent`);
+    expect(lines.join("\n")).toContain("skipped @closed_carl");
+    expect(lines.at(-1)).toMatch(/Z ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "outreach watch joins a run in its middle, and leaves it alone when it is interrupted",
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 100 } });
+    const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
+    await service.post("/social/run");
+    await until(
+      async () => (await (await service.get("/social/health")).json()) as { run: { sent: number } | null },
+      ({ run }) => run?.sent === 1,
+    );
+    const watch = following(world, "outreach", "watch", "--json");
+    await watch.said(" so far\n");
+    const joined = following(world, "outreach", "watch");
+    await joined.said(": 1 sent, 0 skipped, 0 failed, 0 in doubt so far\n");
+    joined.process.kill("SIGINT");
+    expect(await joined.ended).toBe(130);
+    expect(await (await service.get("/social/health")).json()).toMatchObject({ running: true });
+
+    // Nothing can be settled beside a run: it does that itself.
+    const refused = await world.command("outreach", "reconcile");
+    expect(refused).toMatchObject({ code: 75, out: "" });
+    expect(refused.err).toMatch(/^run [0-9a-f-]{36} is in progress/m);
+
+    service.process.kill("SIGTERM");
+    expect(await watch.ended).toBe(0);
+    expect(watch.out().trim().split("\n").at(-1)).toContain('"type":"RunFinished"');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "outreach reconcile settles beside the service what a run left in doubt, and lists what cannot be read",
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
+    const { faults } = world.sandbox;
+    const service = await serveWith(world, [ADA.username, GRACE.username]);
+    // Ada gets the message, Grace does not; of neither the network lets us know, nor shows it afterwards.
+    faults.add({ network: "x", kind: "reset_after_delivery", path: `/${ADA.id}/messages`, count: 1 });
+    faults.add({ network: "x", kind: "500", path: `/${GRACE.id}/messages`, count: 1 });
+    for (const { id } of [ADA, GRACE]) faults.add({ network: "x", kind: "500", path: `/${id}/dm_events` });
+    const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+    expect(run).toMatchObject({ status: "finished", sent: 0, in_doubt: 2 });
+
+    const unreadable = await world.command("outreach", "reconcile");
+    expect(unreadable.code).toBe(1);
+    expect(unreadable.out).toStartWith("2 in doubt: 0 found sent, 0 not delivered, 2 still in doubt\n");
+    expect(unreadable.out).toMatch(/\n@ada_builds \(\d+\) +20\S+Z {2}[0-9a-f-]{36}\n@grace_codes /);
+
+    expect(unreadable.err.match(/"a message stays in doubt"/g)).toHaveLength(2);
+
+    faults.clear();
+    expect(await world.command("outreach", "reconcile")).toEqual({
+      code: 0,
+      out: "2 in doubt: 1 found sent, 1 not delivered, 0 still in doubt\n",
+      err: "",
+    });
+    expect(await world.command("outreach", "reconcile")).toMatchObject({ code: 0, out: "nothing is in doubt\n" });
+    expect(world.sandbox.x.accepted).toEqual(new Map([[ADA.id, 1]]));
+    // The service learns of it from the log.
+    await until(
+      async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
+      ({ sent, failed }) => sent === 1 && failed === 1,
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "outreach reconcile closes the run of a service that was killed",
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
+    world.sandbox.faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
+    const service = await serveWith(world, [ADA.username]);
+    await service.post("/social/run");
+    await until(
+      () => Promise.resolve(world.sandbox.x.accepted.size),
+      (size) => size === 1,
+    );
+    service.process.kill("SIGKILL");
+    await service.process.exited;
+    // The lease of the dead outlives them.
+    const settled = await until(
+      () => world.command("outreach", "reconcile"),
+      ({ code }) => code !== 75,
+    );
+    expect(settled).toMatchObject({ code: 0 });
+    expect(settled.out).toMatch(
+      /^1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\nrun [0-9a-f-]{36}, whose process had died, was closed\n$/,
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "outreach preview and stats by variant, beside the service, call the template by the same name",
+  async () => {
+    await using world = await openWorld({ x: { dmLimit: 100 } });
+    const service = await serveWith(world, ["ada_builds", "grace_codes"]);
+    const before = await world.command("outreach", "preview", "--json");
+    const preview = JSON.parse(before.out) as { template: string; undecided: number };
+    expect(preview).toMatchObject({ undecided: 2, variants: [{ text: "Hi [name]: https://go.example/welcome" }] });
+    await service.post("/social/run", undefined, { prefer: "wait=60" });
+    const { variants } = JSON.parse((await world.command("stats", "--by", "variant", "--json")).out) as {
+      variants: object[];
+    };
+    expect(variants).toMatchObject([
+      { template: preview.template, variant: "A", attempted: 2, sent: 2, reply_rate: 0 },
+    ]);
+    const after = await world.command("outreach", "preview");
+    expect(after.out).toMatch(/\nalready_contacted +2 /);
+  },
+  TIMEOUT_MS,
+);
