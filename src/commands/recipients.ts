@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
-import { findContact } from "../../projections/contacts.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { findContact, type Contact } from "../../projections/contacts.ts";
 import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { parseRecipients, type RecipientsFile, type RecipientsFormat } from "../outreach/recipients-file.ts";
-import { openLog } from "../parts.ts";
+import { createMarks } from "../outreach/marks.ts";
+import { openKey, openLog } from "../parts.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
@@ -78,8 +80,9 @@ function formatOf(path: string): RecipientsFormat {
 
 async function mark(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
   const who = recipientOf(subject);
+  const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();
-  const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const { journal, projector } = await openSession(stack, await openExistingLog(config));
   const contact = findContact(projector.state("contacts"), who);
   if (action === "retry" && contact?.status !== "failed") {
     terminal.err(`${printable(subject)} has no failed message to retry\n`);
@@ -87,7 +90,7 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
   }
   const fact: Fact =
     action === "suppress"
-      ? { type: "RecipientSuppressed", data: { recipient: who, reason: "by_hand" } }
+      ? suppression(contact, who, createMarks(openKey(config)))
       : { type: "RecipientRetryAllowed", data: { recipient: who } };
   await journal.append(STREAMS.outreach, [fact], COMMAND_CAUSE);
   terminal.out(
@@ -96,4 +99,12 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
       : `${printable(subject)} is tried again in the next run\n`,
   );
   return EXIT.ok;
+}
+
+/** Marks all that is known of the person, so that none of their names leads to them once the rest is erased. */
+function suppression(contact: Contact | undefined, who: Recipient, marksOf: ReturnType<typeof createMarks>): Fact {
+  const { id, username } = contact ?? {};
+  const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
+  const marks = [...new Set([...marksOf(who), ...marksOf(known)])];
+  return { type: "RecipientSuppressed", data: { recipient: who, reason: "by_hand", marks } };
 }

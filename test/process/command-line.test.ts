@@ -92,9 +92,12 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "clicks",
     "contacts",
     "deliveries",
+    "inbox",
     "quota",
     "run",
+    "sources",
     "stats",
+    "variants",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);
 

@@ -82,7 +82,9 @@ test("beside a running service, the log of its own making is told as it was at a
   // The run, by the id that its starter was answered.
   const whole = (await world.command("audit", "show", run.run_id)).out;
   expect(whole).toContain(` run ${run.run_id} skipped @ben_noconsent, of whom no consent is recorded\n`);
-  expect(whole).toContain(` run ${run.run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt\n`);
+  expect(whole).toContain(
+    ` run ${run.run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt; the network charges at most `,
+  );
 
   // None of it wrote anything, and a position to come is refused.
   expect(await exported(world)).toHaveLength(head);

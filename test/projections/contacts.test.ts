@@ -206,6 +206,74 @@ describe("fields of the template", () => {
   });
 });
 
+describe("who wrote to us", () => {
+  const received = (recipient: Recipient, received_at: string): Fact => {
+    return { type: "DirectMessageReceived", data: { recipient, message_id: "m", received_at } };
+  };
+  const BEFORE = "2026-11-20T09:00:00.000Z";
+  const AFTER = "2026-11-20T11:00:00.000Z";
+
+  test("before we did has consented, and no import takes that away", () => {
+    const state = given(
+      added(ANN, { basis: "none" }),
+      received(ANN, BEFORE),
+      added({ username: "ann" }, { basis: "none" }),
+    );
+    expect(findContact(state, ANN)).toMatchObject({ basis: "dm_first", inbound: true, received: true, replied: false });
+  });
+
+  test("after we did has answered, which is no consent", () => {
+    const state = given(added(ANN, { basis: "none" }), attempted(ANN), sent(ANN), received(ANN, AFTER));
+    expect(findContact(state, ANN)).toMatchObject({ basis: "none", inbound: false, received: true, replied: true });
+  });
+
+  test("before we did, though it was read only afterwards, wrote first", () => {
+    const state = given(attempted(ANN), sent(ANN), received(ANN, BEFORE));
+    expect(findContact(state, ANN)).toMatchObject({ inbound: true, replied: false });
+  });
+
+  test("keeps all of that when two entries turn out to be one person", () => {
+    const state = given(received({ username: "ann" }, BEFORE), added({ id: "101" }, { basis: "none" }), attempted(ANN));
+    expect(state.people.size).toBe(1);
+    expect(findContact(state, ANN)).toMatchObject({ basis: "dm_first", inbound: true, received: true });
+  });
+});
+
+describe("a suppression", () => {
+  test("keeps the marks for ever, also of somebody of whom nothing else is left", () => {
+    const marked = { recipient: {}, reason: "opt_out", marks: ["x", "y"] } as const;
+    const state = given(
+      { type: "RecipientSuppressed", data: { ...marked, marks: [...marked.marks] } },
+      added({}),
+      added(ANN),
+    );
+    expect([...state.marks.keys()]).toEqual(["x", "y"]);
+    expect([...state.people.keys()]).toEqual(["101"]);
+    expect(findContact(state, ANN)?.suppressed).toBe(false);
+  });
+});
+
+describe("a retry that is allowed", () => {
+  const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
+
+  test("opens who failed, once, to be tried again", () => {
+    expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)).toMatchObject({
+      status: "open",
+      again: true,
+    });
+  });
+
+  test("comes too late for who was written to meanwhile", () => {
+    const state = given(attempted(ANN), failed(ANN, false), retry, attempted(ANN), retry);
+    expect(findContact(state, ANN)).toMatchObject({ status: "attempted", again: false });
+    expect(findContact(given(attempted(ANN), sent(ANN), retry), ANN)).toMatchObject({ status: "sent", again: false });
+  });
+
+  test("is not needed after a failure that was not theirs", () => {
+    expect(findContact(given(attempted(ANN), failed(ANN, true)), ANN)).toMatchObject({ status: "open", again: true });
+  });
+});
+
 test("whatever happened, every way to a person leads to one, and the counts are those of the people", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {

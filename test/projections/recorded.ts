@@ -41,7 +41,7 @@ export function given<State>(projection: Projection<State>, facts: readonly Fact
 /** Stands for the streams of the journal; only that outreach has one of its own matters here. */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("ChannelDispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
-  if (/^(Recipient|Run|DryRun|DirectMessage)/.test(type)) return "outreach";
+  if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";
   return "others";
 }
 

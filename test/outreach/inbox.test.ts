@@ -1,0 +1,236 @@
+import { describe, expect, test } from "bun:test";
+import { SocialError } from "../../src/networks/network.ts";
+import { againSource } from "../../src/outreach/sources/again.ts";
+import { inboundSource } from "../../src/outreach/sources/inbound.ts";
+import { person } from "./social-network.ts";
+import { openWorld, RULES, type World } from "./world.ts";
+
+const MINUTE_MS = 60_000;
+
+async function worldOf(...ids: readonly string[]): Promise<World> {
+  const world = await openWorld();
+  for (const id of ids) world.network.people.set(id, person(id));
+  return world;
+}
+
+const reached = ({ network }: World): string[] => network.accepted.map(({ recipientId }) => recipientId);
+
+describe("somebody who asks to be left alone", () => {
+  test("is suppressed before the run judges anybody, with the message that says so, and for ever", async () => {
+    await using world = await worldOf("10", "11");
+    await world.list("10", "11");
+    const asked = world.network.receive("11", "STOP please");
+    world.time.jump(11 * MINUTE_MS);
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
+    expect(reached(world)).toEqual(["10"]);
+    const [suppressed, ...more] = await world.events("RecipientSuppressed");
+    expect(more).toEqual([]);
+    expect(suppressed?.data).toEqual({
+      recipient: { id: "11", username: "user_11" },
+      reason: "opt_out",
+      marks: [...RULES.marks({ id: "11", username: "user_11" })],
+      message_id: asked,
+    });
+    // Their words are nowhere in the log.
+    expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("STOP please");
+
+    world.time.jump(40 * 86_400_000);
+    expect(await run()).toMatchObject({ sent: 0 });
+    expect(reached(world)).toEqual(["10"]);
+    expect(await world.events("RecipientSuppressed")).toHaveLength(1);
+  });
+
+  test("is suppressed by a dry run too, and shown as that", async () => {
+    await using world = await worldOf("10");
+    await world.list("10");
+    world.network.receive("10", "unsubscribe");
+    const { run } = await world.start();
+    expect((await run({ dryRun: true })).preview).toMatchObject({
+      would_send: [],
+      would_skip: [{ reason: "suppressed" }],
+    });
+    expect(await world.events("RecipientSuppressed")).toHaveLength(1);
+  });
+
+  test("is not overlooked when the message shows up behind newer ones that were read before", async () => {
+    await using world = await worldOf("10", "11", "12");
+    await world.list("10");
+    const { run } = await world.start();
+    await run();
+    world.network.receive("11", "stop", 5 * MINUTE_MS);
+    for (let message = 0; message < 3; message++) world.network.receive("12", "hello");
+    await run();
+    expect(await world.events("RecipientSuppressed")).toEqual([]);
+    world.time.jump(6 * MINUTE_MS);
+    await world.list("11");
+    expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+    expect(reached(world)).toEqual(["10"]);
+  });
+
+  test("is suppressed though the process died between two pages", async () => {
+    await using world = await worldOf("10", "11", "12", "13");
+    await world.list("10");
+    expect(await (await world.start()).run()).toMatchObject({ sent: 1 });
+    world.time.jump(60 * MINUTE_MS);
+    // The oldest of them is on the last page.
+    world.network.receive("11", "stop");
+    for (const id of ["12", "13", "12", "13"]) world.network.receive(id, "hi");
+    world.time.jump(60 * MINUTE_MS);
+    world.network.inboxFaults.push(undefined, new SocialError("unavailable", "told so"));
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ reason: "network_unavailable" });
+    await world.list("11");
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
+  });
+
+  test("stays so when all else about them is gone: the marks are enough", async () => {
+    await using world = await worldOf("10");
+    const marks = [...RULES.marks({ id: "10" })];
+    await world.append([{ type: "RecipientSuppressed", data: { recipient: {}, reason: "opt_out", marks } }]);
+    await world.list("10");
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+});
+
+describe("messages that cannot be read", () => {
+  test("keep everybody from being written to", async () => {
+    await using world = await worldOf("10");
+    await world.list("10");
+    world.network.inboxFaults.push(new SocialError("stopped", "told so", { stop: "missing_scope" }));
+    const { run, announced } = await world.start();
+    expect(await run()).toMatchObject({ reason: "missing_scope", sent: 0 });
+    expect(announced).toEqual(["outreach stopped: missing_scope"]);
+    expect(world.network.asked).toEqual([]);
+  });
+
+  test("are waited for after a 429", async () => {
+    await using world = await worldOf("10");
+    await world.list("10");
+    const retryAt = world.time.now() + 15 * MINUTE_MS;
+    world.network.inboxFaults.push(new SocialError("rate_limited", "wait", { retryAt }));
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+    expect(world.network.accepted[0]?.createdAt).toBeGreaterThanOrEqual(retryAt);
+  });
+});
+
+describe("who wrote first", () => {
+  const inbound = { sources: [inboundSource()] };
+
+  test("has consented by that, whatever an import says, and is a source of its own", async () => {
+    await using world = await worldOf("10", "11", "12");
+    const message_id = world.network.receive("11", "Do you have a guide?");
+    world.network.receive("11", "Hello?");
+    const { run, projector } = await world.start(inbound);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1, skipped: 0 });
+    expect(reached(world)).toEqual(["11"]);
+    expect((await world.events("DirectMessageReceived")).map(({ data }) => data)).toEqual([
+      { recipient: { id: "11", username: "user_11" }, message_id, received_at: "2026-03-01T08:00:00.000Z" },
+    ]);
+    await world.append([
+      { type: "RecipientAdded", data: { recipient: { id: "11" }, basis: "none", fields: {}, source: "list" } },
+    ]);
+    await projector.until((await world.store.head()).position);
+    expect(projector.state("contacts").people.get("11")).toMatchObject({ basis: "dm_first", inbound: true });
+  });
+
+  test("is not who answered our message, and the answer is told once", async () => {
+    await using world = await worldOf("10");
+    await world.list("10");
+    const { run, projector } = await world.start();
+    await run();
+    world.time.jump(MINUTE_MS);
+    world.network.receive("10", "Thanks!");
+    world.network.receive("10", "Really");
+    world.time.jump(20 * MINUTE_MS);
+    await run();
+    await run();
+    expect(await world.events("DirectMessageReceived")).toHaveLength(1);
+    const contact = projector.state("contacts").people.get("10");
+    expect(contact).toMatchObject({ inbound: false, replied: true, basis: "opt_in", status: "sent" });
+  });
+
+  test("is read from older pages only while the day has places", async () => {
+    const ids = ["10", "11", "12", "13", "14", "15"];
+    await using world = await worldOf(...ids);
+    for (const id of ids) {
+      world.network.receive(id, "hello");
+      world.time.jump(30 * MINUTE_MS);
+    }
+    const { run } = await world.start({ ...inbound, rules: { ...RULES, dailyLimit: 3 } });
+    expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 3 });
+    // A page has two messages here: the newest, and one more.
+    expect(world.network.inboxReads).toHaveLength(2);
+    world.time.jump(86_400_000);
+    expect(await run()).toMatchObject({ sent: 3 });
+    expect(new Set(reached(world))).toEqual(new Set(ids));
+    world.time.jump(86_400_000);
+    const before = world.network.inboxReads.length;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(world.network.inboxReads.length - before).toBeLessThanOrEqual(2);
+  });
+
+  test("is found though the network no longer takes the cursor of the older pages", async () => {
+    const ids = ["10", "11", "12", "13"];
+    await using world = await worldOf(...ids);
+    for (const id of ids) {
+      world.network.receive(id, "hello");
+      world.time.jump(30 * MINUTE_MS);
+    }
+    world.network.inboxFaults.push(undefined, new SocialError("rejected", "told so"));
+    const { run } = await world.start(inbound);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 4, skipped: 0 });
+  });
+});
+
+test("a log in which an older version wrote to people is read back to its first message", async () => {
+  await using world = await worldOf("10", "11", "12", "13", "14", "15");
+  await world.list("10");
+  const { run } = await world.start();
+  await run();
+  world.time.jump(2 * 60 * MINUTE_MS);
+  world.network.receive("10", "please stop");
+  for (const id of ["11", "12", "13", "14", "15"]) world.network.receive(id, "hello");
+  // As if the inbox had never been read.
+  const user = { id: "1", username: "we", name: "We" };
+  await world.append([
+    { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },
+    { type: "AccountAuthorized", data: { user, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" } },
+  ]);
+  await run();
+  expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
+  expect(await world.events("DirectMessageReceived")).toHaveLength(6);
+});
+
+test("an inbox that was read is read again only down to what is known", async () => {
+  await using world = await worldOf("10", "11");
+  for (let message = 0; message < 9; message++) {
+    world.network.receive("10", "hello");
+    world.time.jump(30 * MINUTE_MS);
+  }
+  const { context, run } = await world.start();
+  await run();
+  const first = world.network.inboxReads.length;
+  expect(first).toBe(1);
+  await run();
+  expect(world.network.inboxReads.length).toBe(first + 1);
+  expect(context.sources).toHaveLength(1);
+});
+
+test("whom an operator allows a retry is written to again, though no source gives them any more", async () => {
+  await using world = await worldOf("10");
+  world.network.receive("10", "hello");
+  world.network.answers.push("recipient_closed");
+  const { run } = await world.start({ sources: [againSource(), inboundSource()] });
+  expect(await run()).toMatchObject({ sent: 0, failed: 1 });
+  expect(await run()).toMatchObject({ sent: 0, failed: 0 });
+  const retry = { type: "RecipientRetryAllowed", data: { recipient: { id: "10" } } } as const;
+  await world.append([retry, retry]);
+  expect(await run()).toMatchObject({ sent: 1 });
+  await world.append([retry]);
+  expect(await run()).toMatchObject({ sent: 0 });
+});
