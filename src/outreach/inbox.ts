@@ -24,20 +24,25 @@ const CLOCK_SKEW_MS = 60 * 60_000;
 export async function readInbox(run: RunContext, patience: Patience): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
   const isEnd = begun ? isReadBefore(newest_id) : await isTooOld(run);
-  const lateFrom = run.clock() - LATE_MS;
   let newest: string | undefined;
+  let lateFrom: number | undefined;
   let messages = 0;
   let cursor: string | undefined;
   for (let page = 0; ; page++) {
     const read = await readPage(run, patience, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
     await tell(run, read.messages);
-    newest ??= read.messages.find(({ createdAt }) => createdAt <= lateFrom)?.id;
+    const latest = read.messages[0]?.createdAt;
+    // By the network's clock where ours is ahead.
+    if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
+    newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isDone = read.next === undefined || read.messages.some(isEnd);
-    // The first reading leaves what is older to those who want more people.
-    const left = begun ? backlog : isDone ? (read.next ?? null) : null;
-    if (isDone)
-      return await tellRead(run, { newest: newest ?? (begun ? undefined : read.messages.at(-1)?.id), messages, left });
+    if (isDone) {
+      // The first reading leaves what is older to those who want more people.
+      const left = begun ? backlog : (read.next ?? null);
+      const upTo = newest ?? (begun || read.next === undefined ? undefined : read.messages.at(-1)?.id);
+      return await tellRead(run, { newest: upTo, messages, left });
+    }
     cursor = read.next;
   }
 }
