@@ -1,0 +1,16 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { histories } from "../outreach/model/history.ts";
+import { createLogs } from "../outreach/model/logs.ts";
+import { createTally } from "../outreach/model/tally.ts";
+
+/** Some minutes: as many as find what one history in a thousand shows. */
+const HISTORIES = 5_000;
+
+test("five thousand histories of the outreach protocol hold all of its rules", async () => {
+  await using logs = createLogs();
+  const tally = createTally();
+  await fc.assert(histories(logs, tally), { numRuns: HISTORIES });
+  console.log(tally.line());
+  expect(tally.counts().crashPoints).toBeGreaterThan(100);
+}, 1_200_000);

@@ -1,0 +1,94 @@
+import type { Recipient } from "../../../events/outreach.ts";
+import type { Fact } from "../../../src/journal.ts";
+import { SocialError } from "../../../src/networks/network.ts";
+import { nextDayAt } from "../../../src/outreach/day.ts";
+import { CAUSE, type House, type Instance } from "./house.ts";
+import type { Fate } from "./process.ts";
+import { personId } from "./setting.ts";
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+/** Several processes, as behind a load balancer. */
+export const INSTANCES_MAX = 3;
+
+export function chosen(house: House, index: number): Instance | undefined {
+  const living = house.instances();
+  return living[index % Math.max(1, living.length)];
+}
+
+/** Nobody waits for the answer: the caller of a process that dies gets none either. */
+export function unattended(work: PromiseLike<unknown>): void {
+  work.then(undefined, () => {});
+}
+
+/** A process that can be asked something; one is started where there is none. */
+export async function listening(house: House, index: number): Promise<Instance> {
+  const awake = house.instances().filter(({ process }) => !process.isPaused());
+  return awake[index % Math.max(1, awake.length)] ?? start(house);
+}
+
+/** The service does this when it starts; only one that owns the log knows that no other process lives. */
+export async function start(house: House): Promise<Instance> {
+  const isAlone = house.instances().length === 0;
+  const instance = await house.start();
+  unattended(instance.runner.recover({ steal: isAlone }));
+  return instance;
+}
+
+export function trigger({ runner }: Instance, dryRun: boolean): void {
+  unattended(runner.trigger({ dryRun, cause: CAUSE }));
+}
+
+/**
+ * A process stands still somewhere in its run for longer than its lease lasts; another takes the runs over meanwhile, and
+ * then it goes on as if nothing had happened.
+ */
+export async function overtake(
+  house: House,
+  { calls, when, wait }: { calls: number; when: Fate["when"]; wait: number },
+) {
+  const { clockwork } = house;
+  const slow = await listening(house, 0);
+  slow.process.meet({ what: "pause", calls, when });
+  trigger(slow, false);
+  await clockwork.pass(MINUTE_MS);
+  if (house.instances().length < INSTANCES_MAX) trigger(await start(house), false);
+  await clockwork.pass(wait);
+  slow.process.resume();
+}
+
+/** A number: a 429 for so many ms. */
+export type ReadFault = "unavailable" | "unauthorized" | "credits_depleted" | number | undefined;
+
+export function faultOf(fault: ReadFault, house: House): SocialError | undefined {
+  if (fault === undefined) return undefined;
+  if (typeof fault === "number") return new SocialError("rate_limited", "wait", { retryAt: house.clock() + fault });
+  return fault === "credits_depleted"
+    ? new SocialError("stopped", "no credits", { stop: fault })
+    : new SocialError(fault, "told so");
+}
+
+/** By hand people are named by their handle, and seldom by their id. */
+export function named(house: House, index: number, byId: boolean): Recipient {
+  const id = personId(index % house.people.length);
+  return byId ? { id } : { username: `user_${id}` };
+}
+
+export function suppression(recipient: Recipient): Fact {
+  return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
+}
+
+/** Somebody writes to us; "stop" is a wish that has to be honoured. */
+export function writeToUs(house: House, index: number, { text, lateMs }: { text: string; lateMs: number }): void {
+  const id = personId(index % house.people.length);
+  house.network.receive(id, text, lateMs);
+  if (text.toLowerCase() === "stop") house.witness.optOut(id, lateMs);
+}
+
+/** Sets the clock to shortly before the next midnight of the quota's zone, or back behind the last but one. */
+export function jumpToMidnight(house: House, { beforeMs, back }: { beforeMs: number; back: boolean }): void {
+  const now = house.clock();
+  const midnight = nextDayAt(house.setting.timezone, back ? now - 48 * HOUR_MS : now);
+  house.jump(midnight - beforeMs - now);
+}

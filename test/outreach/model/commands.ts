@@ -1,0 +1,183 @@
+import * as fc from "fast-check";
+import {
+  chosen,
+  faultOf,
+  HOUR_MS,
+  INSTANCES_MAX,
+  jumpToMidnight,
+  listening,
+  MINUTE_MS,
+  named,
+  overtake,
+  start,
+  suppression,
+  trigger,
+  unattended,
+  writeToUs,
+} from "./acts.ts";
+import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
+import { authorize, CAUSE, type House } from "./house.ts";
+import type { Ledger } from "./ledger.ts";
+import { KINDS } from "./setting.ts";
+
+export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
+
+/** What happens before the next command: a few steps of whoever is at work, or some time. */
+type After = { readonly steps: number } | { readonly wait: number };
+
+const after: fc.Arbitrary<After> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ steps: fc.integer({ min: 0, max: 40 }) }) },
+  { weight: 3, arbitrary: fc.record({ wait: fc.constantFrom(0, 1_000, 11_000, 31_000, 2 * MINUTE_MS) }) },
+  { weight: 1, arbitrary: fc.record({ wait: fc.constantFrom(6 * MINUTE_MS, 20 * MINUTE_MS) }) },
+);
+
+/** Longer than between two messages. */
+const STEPS_WITHIN_MS = MINUTE_MS;
+
+/** A command that is always possible: what it is about is chosen among what there is. */
+function command<Args>(
+  name: string,
+  args: fc.Arbitrary<Args>,
+  act: (house: House, args: Args) => unknown,
+): fc.Arbitrary<HistoryCommand> {
+  return fc.record({ args, after }).map(({ args: given, after: next }) => ({
+    check: () => true,
+    async run(ledger, house) {
+      await act(house, given);
+      if ("steps" in next) await house.clockwork.steps(next.steps, STEPS_WITHIN_MS);
+      else await house.clockwork.pass(next.wait);
+      await ledger.check();
+    },
+    toString: () => `${name} ${JSON.stringify(given)} then ${JSON.stringify(next)}`,
+  }));
+}
+
+const which = fc.nat(INSTANCES_MAX - 1);
+const whom = fc.nat(9);
+
+/** More messages than are read at once. */
+const FLOOD = 12;
+
+const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
+
+/** Everything that may happen, in the frequency that makes the most of a history. */
+export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
+  command("start", fc.constant(null), async (house) => {
+    if (house.instances().length < INSTANCES_MAX) await start(house);
+  }),
+  command("trigger", fc.record({ which, dryRun: fc.boolean() }), async (house, given) => {
+    trigger(await listening(house, given.which), given.dryRun);
+  }),
+  command("trigger at all", fc.boolean(), async (house, dryRun) => {
+    for (const index of house.instances().keys()) trigger(await listening(house, index), dryRun);
+  }),
+  command("trigger, then", fc.record({ which, fate }), async (house, given) => {
+    const instance = await listening(house, given.which);
+    instance.process.meet(given.fate);
+    trigger(instance, false);
+  }),
+  command("trigger, then", fate, async (house, given) => {
+    const instance = await listening(house, 0);
+    instance.process.meet(given);
+    trigger(instance, false);
+  }),
+  command(
+    "overtake",
+    fc.record({
+      calls: fc.nat(40),
+      when: fc.constantFrom("before", "behind"),
+      wait: fc.constantFrom(MINUTE_MS, 4 * MINUTE_MS),
+    }),
+    overtake,
+  ),
+  command("crash", which, (house, given) => chosen(house, given)?.process.die()),
+  command("meet", fc.record({ which, fate }), (house, given) => chosen(house, given.which)?.process.meet(given.fate)),
+  command("pause", which, (house, given) => chosen(house, given)?.process.pause()),
+  command("resume", fc.constant(null), (house) => {
+    for (const { process } of house.instances()) process.resume();
+  }),
+  command("answers", fc.array(answer, { minLength: 1, maxLength: 4 }), ({ network }, given) =>
+    network.answers.push(...given),
+  ),
+  command("read faults", fc.array(readFault, { minLength: 1, maxLength: 3 }), (house, given) =>
+    house.network.faults.push(...given.map((fault) => faultOf(fault, house))),
+  ),
+  command("inbox faults", fc.array(readFault, { minLength: 1, maxLength: 2 }), (house, given) =>
+    house.network.inboxFaults.push(...given.map((fault) => faultOf(fault, house))),
+  ),
+  command("suppress", fc.record({ whom, byId: fc.boolean() }), (house, given) => {
+    return house.append([suppression(named(house, given.whom, given.byId))]);
+  }),
+  command("suppress at the next intent", fc.boolean(), ({ witness, append }, byId) => {
+    witness.ambush((id) => append([suppression(byId ? { id } : { username: `user_${id}` })]));
+  }),
+  command("suppress who waits", which, async (house, given) => {
+    house.network.answers.unshift({ waitMs: MINUTE_MS });
+    trigger(await listening(house, given), false);
+    await house.clockwork.pass(MINUTE_MS / 2);
+    const id = house.network.asked.at(-1);
+    if (id !== undefined) await house.append([suppression({ id })]);
+  }),
+  command("retry", fc.record({ whom, byId: fc.boolean() }), (house, given) => {
+    const data = { recipient: named(house, given.whom, given.byId) };
+    return house.append([{ type: "RecipientRetryAllowed", data }]);
+  }),
+  command(
+    "receive",
+    fc.record({
+      whom,
+      text: fc.constantFrom("STOP", "stop", "hello"),
+      lateMs,
+    }),
+    (house, given) => {
+      writeToUs(house, given.whom, given);
+    },
+  ),
+  command("flood", whom, (house, given) => {
+    for (let nth = 0; nth < FLOOD; nth++) writeToUs(house, given, { text: "hello", lateMs: 0 });
+  }),
+  command("import", fc.array(fc.constantFrom(...KINDS), { minLength: 1, maxLength: 3 }), (house, given) =>
+    house.list(given),
+  ),
+  command("late wish", fc.record({ whom, which }), async (house, given) => {
+    writeToUs(house, given.whom, { text: "stop", lateMs: LATE_MS_MAX });
+    await house.clockwork.pass(1_000);
+    writeToUs(house, given.whom + 1, { text: "hello", lateMs: 0 });
+    trigger(await listening(house, given.which), true);
+    await house.clockwork.pass(MINUTE_MS);
+  }),
+  command("wait over midnight", which, async (house, given) => {
+    jumpToMidnight(house, { beforeMs: 30_000, back: false });
+    house.network.answers.unshift({ waitMs: MINUTE_MS });
+    trigger(await listening(house, given), false);
+  }),
+  command("reconcile a run", fc.record({ which, steps: fc.nat(40) }), async (house, given) => {
+    const { runner } = await listening(house, given.which);
+    unattended(runner.trigger({ dryRun: false, cause: CAUSE }));
+    await house.clockwork.steps(given.steps, STEPS_WITHIN_MS);
+    unattended(runner.reconcile());
+  }),
+  command("reconcile", which, async (house, given) => {
+    const { runner } = await listening(house, given);
+    unattended(runner.reconcile());
+  }),
+  command("stop", which, (house, given) => {
+    const instance = chosen(house, given);
+    if (instance?.process.isPaused() === false) unattended(instance.runner[Symbol.asyncDispose]());
+  }),
+  command("jump", jumps, (house, given) => {
+    house.jump(given);
+  }),
+  command(
+    "jump to midnight",
+    fc.record({ beforeMs: fc.constantFrom(1_000, 30_000), back: fc.boolean() }),
+    jumpToMidnight,
+  ),
+  command("expire the token", fc.constant(null), ({ grant }) => {
+    grant.expire();
+  }),
+  command("revoke the grant", fc.constant(null), ({ grant }) => {
+    grant.revoke();
+  }),
+  command("authorize", fc.constant(null), authorize),
+];

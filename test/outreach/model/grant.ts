@@ -1,0 +1,71 @@
+import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
+import type { Kept, Vault } from "../../../src/account/vault.ts";
+
+/** X's documented two hours. */
+const LIFETIME_MS = 2 * 3_600_000;
+
+/** The network's side of the grant, and the file that all processes keep their tokens in. */
+export interface Grant {
+  readonly oauth: Pick<OAuth, "refresh">;
+  readonly vault: Vault;
+  accepts(accessToken: string): boolean;
+  /** A person authorizes the account: a new pair, which is stored. */
+  authorize(): void;
+  /** The network forgets the access token before its time; the refresh token still works. */
+  expire(): void;
+  /** The person revokes the grant: no token of it works any more. */
+  revoke(): void;
+}
+
+/** `toOurs`: what our clock shows at a time of the network. */
+export function createGrant(now: () => number, toOurs: (ms: number) => number): Grant {
+  const vault = createMemoryVault();
+  let made = 0;
+  let access: { readonly token: string; readonly until: number } | undefined;
+  let refreshToken: string | undefined;
+
+  const issue = (): TokenPair => {
+    made += 1;
+    access = { token: `access-${made}`, until: now() + LIFETIME_MS };
+    refreshToken = `refresh-${made}`;
+    return { accessToken: access.token, refreshToken, expiresAt: toOurs(access.until), scopes: ["dm.write"] };
+  };
+
+  return {
+    vault,
+    oauth: {
+      async refresh(token) {
+        // A refresh token works once.
+        if (token !== refreshToken) throw new OAuthError("refused", "invalid_grant");
+        return issue();
+      },
+    },
+    accepts: (token) => access !== undefined && token === access.token && now() < access.until,
+    authorize: () => {
+      vault.put("x-tokens", JSON.stringify(issue()), vault.get("x-tokens")?.version ?? 0);
+    },
+    expire: () => {
+      access = undefined;
+    },
+    revoke: () => {
+      access = undefined;
+      refreshToken = undefined;
+    },
+  };
+}
+
+function createMemoryVault(): Vault {
+  const secrets = new Map<string, Kept>();
+  return {
+    get: (name) => secrets.get(name),
+    put(name, value, expected) {
+      if ((secrets.get(name)?.version ?? 0) !== expected) return false;
+      secrets.set(name, { version: expected + 1, value });
+      return true;
+    },
+    delete: (name) => {
+      secrets.delete(name);
+    },
+    [Symbol.dispose]() {},
+  };
+}

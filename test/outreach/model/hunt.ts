@@ -1,0 +1,37 @@
+/**
+ * Looks for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. Ends with a line of JSON:
+ * whether one was found, after how many histories, and the shortest one. The exit code is 1 then.
+ */
+import * as fc from "fast-check";
+import { histories } from "./history.ts";
+import { createLogs } from "./logs.ts";
+import { createTally } from "./tally.ts";
+
+/** What a hunt comes to. */
+export interface Hunted {
+  readonly found: boolean;
+  /** Histories until then. */
+  readonly after: number;
+  /** Commands of the shortest counter-example. */
+  readonly commands: number;
+  readonly rule: string;
+}
+
+const [count = "1000", seed] = process.argv.slice(2);
+const logs = createLogs();
+const tally = createTally();
+const told = await fc.check(histories(logs, tally), {
+  numRuns: Number(count),
+  ...(seed === undefined ? {} : { seed: Number(seed) }),
+});
+if (told.failed) console.log(fc.defaultReportMessage(told));
+else console.log(tally.line());
+const hunted: Hunted = {
+  found: told.failed,
+  after: told.numRuns,
+  commands: told.counterexample === null ? 0 : [...told.counterexample[1]].length,
+  rule: told.errorInstance instanceof Error ? told.errorInstance.message : "",
+};
+await logs[Symbol.asyncDispose]();
+console.log(JSON.stringify(hunted));
+process.exit(told.failed ? 1 : 0);

@@ -1,0 +1,201 @@
+/** A text that stands once in a file, and what takes its place. */
+export interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** One rule of the protocol, broken. */
+export interface Mutation {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+}
+
+const SEND = "src/outreach/send.ts";
+const RECOVERY = "src/outreach/recovery.ts";
+const RECONCILE = "src/outreach/reconcile.ts";
+const QUOTA = "projections/quota.ts";
+const CONTEXT = "src/outreach/context.ts";
+
+const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
+
+const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
+
+export const MUTATIONS: readonly Mutation[] = [
+  one(
+    "the intent is not recorded",
+    SEND,
+    "if (!(await appendFenced(context, [fact], state.run.version))) continue;",
+    'if (verdict.verdict !== "write" && !(await appendFenced(context, [fact], state.run.version))) continue;',
+  ),
+  one(
+    "the intent names no version",
+    SEND,
+    "      expected,\n      fence: context.fence,",
+    "      fence: context.fence,",
+  ),
+  one("the intent names no lease", SEND, "      expected,\n      fence: context.fence,", "      expected,"),
+  {
+    name: "a place is taken only by what was sent",
+    edits: [
+      { file: QUOTA, from: TAKE_PLACE, to: "" },
+      {
+        file: QUOTA,
+        from: "      state.open.delete(event.data.attempt_id);\n    } else",
+        to: '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) + 1);\n      state.open.delete(event.data.attempt_id);\n    } else',
+      },
+    ],
+  },
+  {
+    name: "a doubt gives its place back",
+    edits: [
+      {
+        file: QUOTA,
+        from: '"DirectMessageSent", "DirectMessageFailed"]',
+        to: '"DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"]',
+      },
+      {
+        file: QUOTA,
+        from: '    } else if (event.type === "DirectMessageSent") {',
+        to: '    } else if (event.type === "DirectMessageInDoubt") {\n      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) - 1);\n    } else if (event.type === "DirectMessageSent") {',
+      },
+    ],
+  },
+  {
+    // Either of the two is enough: a run asks about no more people than the day has places for.
+    name: "the day's places are counted only before a batch",
+    edits: [
+      {
+        file: SEND,
+        from: 'if (verdict.verdict === "write" && remaining(state, context.rules, day) === 0) {',
+        to: "if (false) {",
+      },
+      {
+        file: "src/outreach/run.ts",
+        from: "Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));",
+        to: "LOOKUP_BATCH;",
+      },
+    ],
+  },
+  one(
+    "who is suppressed is known as of the run's start",
+    SEND,
+    "const verdict = judgeUser(state, context.rules, user);",
+    "const seen = ((context as any).seen ??= structuredClone(state.contacts));\n    const verdict = judgeUser({ ...state, contacts: seen }, context.rules, user);",
+  ),
+  one(
+    "a suppression is not looked for before each request",
+    SEND,
+    'if (isSuppressed(outreachState(context), context.rules, attempt.recipient)) return "suppressed";',
+    "",
+  ),
+  one(
+    "an outcome is recorded although the attempt is settled",
+    "src/outreach/outcome.ts",
+    'if (attempt === undefined || (fact.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;',
+    "",
+  ),
+  {
+    name: "what is absent counts as sent",
+    edits: [
+      { file: RECONCILE, from: "if (found !== undefined) {", to: "if (found !== undefined || isLast) {" },
+      { file: RECONCILE, from: "message_id: found.id,", to: 'message_id: found?.id ?? "0",' },
+    ],
+  },
+  one("what is absent is sent again", RECONCILE, "    retry: false,", "    retry: true,"),
+  one(
+    "a doubt counts as a failure, to be tried again",
+    "src/outreach/decide-outcome.ts",
+    'return { fact: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
+    'return { fact: failed("unreachable", result.detail, true) };',
+  ),
+  one("a dead run's attempts are not marked in doubt", RECONCILE, "  await markInDoubt(context, attempts);\n", ""),
+  one(
+    "a dead run is closed without a look at what it left open",
+    RECOVERY,
+    "      await settleOpen(context, { signal: lease.signal, wait: (_reason, until) => sleepUntil(context, lease, until) });\n",
+    "",
+  ),
+  {
+    name: "conversations are read at once",
+    edits: [
+      { file: RECONCILE, from: "context.clock()) + context.settleMs;", to: "context.clock());" },
+      { file: RECONCILE, from: "notBefore = context.clock() + context.settleMs;", to: "notBefore = 0;" },
+    ],
+  },
+  one("one absent read is enough", RECONCILE, "const ABSENT_READS = 2;", "const ABSENT_READS = 1;"),
+  one(
+    "the lease is not looked at before a request",
+    SEND,
+    "const isOurs = await context.keepLease();",
+    "const isOurs = true;",
+  ),
+  one(
+    "the lease is looked at before the last wait",
+    SEND,
+    "  await catchUp(context);\n  const isOurs = await context.keepLease();\n",
+    "  const isOurs = await context.keepLease();\n  await catchUp(context);\n",
+  ),
+  one(
+    "an answer about the lease is believed however late it is",
+    "src/outreach/lease.ts",
+    "return isRenewed && sinceMs >= 0 && sinceMs < LEASE_TTL_MS - SEND_MS_MAX;",
+    "return isRenewed;",
+  ),
+  one(
+    "reconciling takes the lease of the run that goes on",
+    RECOVERY,
+    "const lease = await takeRunLease(context, context.makeId(), steal);",
+    'const lease = await takeRunLease(context, current?.run_id ?? "", steal);',
+  ),
+  one(
+    "the day is that of UTC",
+    CONTEXT,
+    "return dayIn(context.timezone, logTime(context));",
+    'return dayIn("UTC", logTime(context));',
+  ),
+  one(
+    "the day is that of the clock alone",
+    CONTEXT,
+    "return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));",
+    "return clock();",
+  ),
+  one(
+    "a wait over midnight sends on the old day",
+    SEND,
+    'return today(context) === day ? undefined : "day_over";',
+    "return undefined;",
+  ),
+  one(
+    "an answer in doubt is repeated like a 401",
+    "src/account/tokens.ts",
+    'if (result.outcome !== "unauthorized") return result;',
+    'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
+  ),
+  one("the inbox is not read", "src/outreach/run.ts", "    await readInbox(context, patience);\n", ""),
+  one(
+    "the inbox is read without the late",
+    "src/outreach/inbox.ts",
+    "const LATE_MS = 10 * 60_000;",
+    "const LATE_MS = -3_600_000;",
+  ),
+  one("whoever is met twice is judged twice", "src/outreach/run.ts", "if (context.met.has(user.id)) continue;", ""),
+  one(
+    "a retry is allowed whatever came of it",
+    "projections/contacts.ts",
+    'if (contact.status !== "failed") return;',
+    "",
+  ),
+  one(
+    "a run starts although one is open in the log",
+    "src/outreach/runner.ts",
+    'if (context.projector.state("run").current === null) return await',
+    "return await",
+  ),
+  one(
+    "the stats leave out what a look at the conversation found",
+    "projections/stats.ts",
+    'if (event.type === "DirectMessageSent") state.sent++;',
+    'if (event.type === "DirectMessageSent" && event.data.settled_by === "answer") state.sent++;',
+  ),
+];

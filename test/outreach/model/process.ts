@@ -1,0 +1,170 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../../events/catalog.ts";
+import type { SocialNetwork } from "../../../src/networks/network.ts";
+import type { Sleep } from "../../../src/outreach/context.ts";
+import type { Clockwork, Owner } from "./clockwork.ts";
+
+/** What befalls a process at one of its calls: before the call takes effect, or behind it with the answer unseen. */
+export interface Fate {
+  readonly what: "die" | "pause";
+  /** Calls from now on until then; 0: at the next one. */
+  readonly calls: number;
+  readonly when: "before" | "behind";
+}
+
+/** The outside of a process: all that it calls, each call a point where it may die or stand still. */
+export interface Process {
+  readonly store: EventStore<Event>;
+  readonly sleep: Sleep;
+  wrap(network: SocialNetwork, answerMs: number): SocialNetwork;
+  /** Any other call to the outside; its answer takes `answerMs`. */
+  call<T>(kind: string, effect: () => Promise<T>, answerMs?: number): Promise<T>;
+  isDead(): boolean;
+  isPaused(): boolean;
+  /** How often it stood still so far. */
+  pauses(): number;
+  die(): void;
+  pause(): void;
+  resume(): void;
+  meet(fate: Fate): void;
+}
+
+export interface ProcessDeps {
+  readonly clockwork: Clockwork;
+  readonly store: EventStore<Event>;
+  /** Position of the last event of the log. */
+  readonly head: () => number;
+  /** Told of each point at which a fate was met, e.g. `append 3 behind`. */
+  readonly onFate: (what: Fate["what"], point: string) => void;
+}
+
+export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): Process {
+  let dead = false;
+  let paused = false;
+  let pauses = 0;
+  let fate: (Fate & { readonly atCall: number }) | undefined;
+  let calls = 0;
+  const callsOf = new Map<string, number>();
+  const owner: Owner = { isRunning: () => !dead && !paused };
+
+  const die = (): void => {
+    dead = true;
+    clockwork.forget(owner);
+  };
+  const pause = (): void => {
+    paused = true;
+    pauses += 1;
+  };
+
+  const turn = <T>(work: () => T | Promise<T>, wait: { at?: number; isDue?: () => boolean } = {}): Promise<T> =>
+    dead ? NEVER : clockwork.turn({ owner, work, ...wait });
+
+  /** Counts the call, and answers what is to happen on either side of it. */
+  const arrive = (kind: string): ((side: Fate["when"]) => void) => {
+    const ordinal = (callsOf.get(kind) ?? 0) + 1;
+    callsOf.set(kind, ordinal);
+    calls += 1;
+    const met = fate;
+    if (met === undefined || calls <= met.atCall) return () => {};
+    fate = undefined;
+    return (side) => {
+      if (side !== met.when || dead) return;
+      onFate(met.what, `${kind} ${ordinal} ${side}`);
+      if (met.what === "die") die();
+      else pause();
+    };
+  };
+
+  const call = async <T>(kind: string, effect: () => Promise<T>, answerMs = 0): Promise<T> => {
+    const at = arrive(kind);
+    at("before");
+    const settled = await turn(async () => {
+      const [result] = await Promise.allSettled([effect()]);
+      // Part of the same step: nothing of this process happens between the effect and its end.
+      at("behind");
+      return result;
+    });
+    await turn(() => {}, { at: clockwork.now() + answerMs });
+    if (settled.status === "rejected") throw settled.reason;
+    return settled.value;
+  };
+
+  const sleep: Sleep = async (ms, signal) => {
+    const at = arrive("sleep");
+    if (ms <= 0 || signal.aborted) return;
+    const wakeAt = clockwork.now() + ms;
+    at("before");
+    await turn(() => at("behind"), { at: wakeAt, isDue: () => signal.aborted });
+    await turn(() => {});
+  };
+
+  return {
+    store: wrapStore({ store, head, call, turn }),
+    wrap: (network, answerMs) => wrapNetwork(network, (kind, effect) => call(kind, effect, answerMs)),
+    call,
+    sleep,
+    isDead: () => dead,
+    isPaused: () => paused,
+    pauses: () => pauses,
+    die,
+    pause,
+    resume: () => {
+      paused = false;
+    },
+    meet: (met) => {
+      fate = { ...met, atCall: calls + met.calls };
+    },
+  };
+}
+
+const NEVER = new Promise<never>(() => {});
+
+interface StoreDeps {
+  readonly store: EventStore<Event>;
+  readonly head: () => number;
+  readonly call: Process["call"];
+  readonly turn: (work: () => void, wait: { at: number; isDue: () => boolean }) => Promise<void>;
+}
+
+function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
+  return {
+    ...store,
+    append: (...args) => call("append", () => store.append(...args)),
+    head: () => call("head", () => store.head()),
+    leases: {
+      acquire: (...args) => call("acquire", () => store.leases.acquire(...args)),
+      release: (lease) => call("release", () => store.leases.release(lease)),
+    },
+    async *read(query) {
+      yield* await call("read", () => Array.fromAsync(store.read(query)));
+    },
+    /** The real one tells of new events when it comes to it, this one when it is its turn. */
+    async *subscribeBatches({ from }) {
+      let next = from;
+      for (;;) {
+        const first = next;
+        await turn(() => {}, { at: Infinity, isDue: () => head() >= first });
+        const batch: Recorded[] = await Array.fromAsync(store.read({ from: first }));
+        next += batch.length;
+        yield batch;
+      }
+    },
+  };
+}
+
+type Call = <T>(kind: string, effect: () => Promise<T>) => Promise<T>;
+
+function wrapNetwork(network: SocialNetwork, call: Call): SocialNetwork {
+  return {
+    network: network.network,
+    me: (...args) => call("me", () => network.me(...args)),
+    usersById: (...args) => call("usersById", () => network.usersById(...args)),
+    usersByUsername: (...args) => call("usersByUsername", () => network.usersByUsername(...args)),
+    followers: (...args) => call("followers", () => network.followers(...args)),
+    listMembers: (...args) => call("listMembers", () => network.listMembers(...args)),
+    searchAuthors: (...args) => call("searchAuthors", () => network.searchAuthors(...args)),
+    sendDm: (...args) => call("sendDm", () => network.sendDm(...args)),
+    conversation: (...args) => call("conversation", () => network.conversation(...args)),
+    inbox: (...args) => call("inbox", () => network.inbox(...args)),
+  };
+}

@@ -1,0 +1,151 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { KnownRecipient } from "../../../events/outreach.ts";
+import { dayIn } from "../../../src/outreach/day.ts";
+import { violated, type Attempt, type Books } from "./books.ts";
+import { idOf, type House } from "./house.ts";
+import { indexOf } from "./setting.ts";
+
+/** A lease outlives its holder's last sign of life by so much: so old may a decision be when it is appended. */
+const LEASE_MS = 30_000;
+
+/** Takes an event into the books; throws a Violation when it should not be there. */
+export function enter(books: Books, event: Recorded, house: House): void {
+  switch (event.type) {
+    case "RunStarted":
+      return begin(books, event.data.run_id, event.data.dry_run);
+    case "RunFinished":
+    case "RunAbandoned":
+    case "DryRunFinished":
+      return end(books, event.data.run_id);
+    case "DirectMessageAttempted":
+      return intend(books, event, house);
+    case "DirectMessageSent":
+      return settleSent(books, event, house);
+    case "DirectMessageFailed":
+      return settleFailed(books, event);
+    case "DirectMessageInDoubt":
+      return doubt(unsettled(books, event.data.attempt_id, event.position));
+    case "DirectMessageSkipped":
+      return skip(books, event);
+    case "RecipientAdded":
+      return list(books, idOf(event.data.recipient));
+    case "RecipientSuppressed": {
+      const id = idOf(event.data.recipient);
+      if (!books.suppressed.has(id)) books.suppressed.set(id, event.position);
+      return;
+    }
+    case "DirectMessageReceived":
+      books.wrote.add(idOf(event.data.recipient));
+      return;
+    case "InboxRead":
+      if (books.backlogBefore > -Infinity) return;
+      books.backlogBefore = event.data.backlog === undefined ? 0 : house.witness.appendedAt(event.position);
+      return;
+    case "RecipientRetryAllowed":
+      return allowRetry(books, books.latest.get(idOf(event.data.recipient)));
+    default:
+  }
+}
+
+function begin(books: Books, id: string, dry: boolean): void {
+  if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
+  books.openRun = { id, dry };
+}
+
+function end(books: Books, id: string): void {
+  if (books.openRun?.id !== id) violated("a run ended that was not open", { open: books.openRun, id });
+  for (const { runId, state } of books.attempts.values()) {
+    if (runId === id && state === "open") violated("a run ended that left an attempt unexplained", { id });
+  }
+  books.openRun = undefined;
+}
+
+function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: House): void {
+  const { attempt_id: id, run_id: runId, recipient, day } = event.data;
+  const { position } = event;
+  const about = { position, recipientId: recipient.id };
+  if (books.openRun?.id !== runId || books.openRun.dry) violated("an intent outside of its run", about);
+  checkPerson(books, recipient, about, house);
+  const optedOutAt = house.witness.optedOutBefore(runId).get(recipient.id) ?? -Infinity;
+  if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
+  const time = Date.parse(event.time);
+  const { timezone, dailyLimit } = house.setting;
+  if (day !== dayIn(timezone, time) && day !== dayIn(timezone, time - LEASE_MS)) violated("not that day", about);
+  const taken = (books.places.get(day) ?? 0) + 1;
+  if (taken > dailyLimit) violated("a place too many", { ...about, day, taken });
+  books.places.set(day, taken);
+  const fresh = { state: "open", doubted: false, mayRepeat: false, asks: [] } as const;
+  const attempt: Attempt = { id, recipientId: recipient.id, runId, day, position, ...fresh, asks: [] };
+  books.attempts.set(id, attempt);
+  books.latest.set(recipient.id, attempt);
+}
+
+/** Whether anybody may write to them. */
+function checkPerson(books: Books, { id }: KnownRecipient, about: object, house: House): void {
+  const kind = house.people[indexOf(id)];
+  if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
+  if (kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
+  if (books.suppressed.has(id)) violated("an intent after a suppression", about);
+  const before = books.latest.get(id);
+  if (before !== undefined && !before.mayRepeat) violated("an intent for somebody attempted", { ...about, before });
+}
+
+function unsettled({ attempts }: Books, id: string, at: number): Attempt {
+  const attempt = attempts.get(id) ?? violated("an outcome without an intent", { id, at });
+  if (attempt.settledAt !== undefined) violated("two outcomes of one attempt", { id, at });
+  return attempt;
+}
+
+function doubt(attempt: Attempt): void {
+  if (attempt.state === "in_doubt") violated("in doubt twice", attempt);
+  attempt.state = "in_doubt";
+  attempt.doubted = true;
+}
+
+function settleSent(books: Books, { data, position }: Recorded<"DirectMessageSent">, { network }: House): void {
+  const attempt = unsettled(books, data.attempt_id, position);
+  attempt.state = "sent";
+  attempt.settledAt = position;
+  books.counts.sent += 1;
+  const message = network.accepted.find(({ id }) => id === data.message_id);
+  if (message?.recipientId !== attempt.recipientId) violated("sent, but the network has no such message", data);
+  if (books.messageIds.has(data.message_id)) violated("one message sent twice", data);
+  books.messageIds.add(data.message_id);
+}
+
+function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageFailed">): void {
+  const attempt = unsettled(books, data.attempt_id, position);
+  attempt.state = "failed";
+  attempt.reason = data.reason;
+  attempt.settledAt = position;
+  attempt.mayRepeat = data.retry;
+  books.counts.failed += 1;
+  const isCertain = data.reason !== "not_delivered";
+  if (data.frees_quota !== isCertain) violated("a place given back wrongly", data);
+  if (data.retry && !isCertain) violated("to be sent again unasked", data);
+  if (data.frees_quota) books.places.set(attempt.day, (books.places.get(attempt.day) ?? 0) - 1);
+}
+
+function skip({ skips, counts, latest }: Books, { data, position }: Recorded<"DirectMessageSkipped">): void {
+  const recipientId = idOf(data.recipient);
+  // By the name it is told of: an id and a handle that nobody has brought together are two people.
+  const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
+  if (skips.has(told)) violated("a skip told twice", { told, position });
+  skips.add(told);
+  counts.skipped += 1;
+  const isMetAgain = data.reason === "already_contacted" && latest.get(recipientId)?.runId === data.run_id;
+  if (isMetAgain) violated("met twice", { told, position });
+}
+
+/** What is imported is judged afresh. */
+function list({ skips }: Books, recipientId: string): void {
+  for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
+}
+
+/** Only a failure can be retried; of anything else the command comes too late, and means nothing. */
+function allowRetry({ allowed }: Books, attempt: Attempt | undefined): void {
+  if (attempt?.state !== "failed" || attempt.mayRepeat) return;
+  attempt.mayRepeat = true;
+  if (attempt.reason !== "not_delivered") return;
+  allowed.set(attempt.recipientId, (allowed.get(attempt.recipientId) ?? 1) + 1);
+}

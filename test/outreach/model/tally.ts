@@ -1,0 +1,60 @@
+import type { Books } from "./books.ts";
+import type { House } from "./house.ts";
+
+/** What the histories met: without crashes and doubts they would prove little. */
+export interface Tally {
+  history(house: House, books: Books, commands: number): void;
+  fate(what: "die" | "pause", point: string): void;
+  counts(): Counts;
+  line(): string;
+}
+
+export interface Counts {
+  readonly histories: number;
+  readonly commands: number;
+  readonly crashPoints: number;
+  readonly pausePoints: number;
+  readonly crashes: number;
+  readonly pauses: number;
+  readonly attempts: number;
+  readonly accepted: number;
+  readonly doubts: number;
+  readonly undelivered: number;
+}
+
+export function createTally(): Tally {
+  const points = { die: new Set<string>(), pause: new Set<string>() };
+  const met = { die: 0, pause: 0 };
+  const sums = { histories: 0, commands: 0, attempts: 0, accepted: 0, doubts: 0, undelivered: 0 };
+  const began = performance.now();
+
+  const counts = (): Counts => ({
+    ...sums,
+    crashPoints: points.die.size,
+    pausePoints: points.pause.size,
+    crashes: met.die,
+    pauses: met.pause,
+  });
+
+  return {
+    history(house, { attempts }, commands) {
+      const all = [...attempts.values()];
+      sums.histories += 1;
+      sums.commands += commands;
+      sums.attempts += all.length;
+      sums.accepted += house.network.accepted.length;
+      sums.doubts += all.filter(({ doubted }) => doubted).length;
+      sums.undelivered += all.filter(({ reason }) => reason === "not_delivered").length;
+    },
+    fate(what, point) {
+      points[what].add(point);
+      met[what] += 1;
+    },
+    counts,
+    line() {
+      const told = Object.entries(counts()).map(([name, count]) => `${name} ${count}`);
+      const perSecond = (1000 * sums.histories) / (performance.now() - began);
+      return `${told.join(", ")}, violations 0 (${perSecond.toFixed(1)} histories/s)`;
+    },
+  };
+}
