@@ -10,6 +10,8 @@ export interface OpenAttempt {
   /** When the intent was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
+  /** When it was found to be in doubt: the request left after the intent, minutes later where a 429 was waited for. */
+  doubted_at?: string;
 }
 
 export interface RunState {
@@ -34,7 +36,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 2,
+  version: 3,
   types: [
     "RunStarted",
     "RunPaused",
@@ -85,7 +87,7 @@ function evolveRun(state: Run, event: Folded): void {
       if (state.current?.run_id === event.data.run_id) state.current.skipped++;
       return;
     case "DirectMessageInDoubt":
-      return markInDoubt(state, event.data.attempt_id);
+      return markInDoubt(state, event.data.attempt_id, event.time);
     case "DirectMessageSent":
       return settle(state, event.data.attempt_id, "sent");
     case "DirectMessageFailed":
@@ -104,10 +106,11 @@ function isDoneBy({ run_id }: RunState, { data }: Folded): boolean {
   return "run_id" in data && data.run_id === run_id;
 }
 
-function markInDoubt(state: Run, attemptId: string): void {
+function markInDoubt(state: Run, attemptId: string, at: string): void {
   const attempt = state.open.get(attemptId);
   if (attempt === undefined || attempt.in_doubt) return;
   attempt.in_doubt = true;
+  attempt.doubted_at = at;
   if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
 }
 

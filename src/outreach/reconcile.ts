@@ -30,8 +30,8 @@ interface Look {
 /**
  * Settles attempts whose outcome is unknown by reading the conversations: found is sent, absent twice is not
  * delivered; what cannot be read stays in doubt. Never sends. Networks commit late, so nothing is read before
- * `settleMs` have passed since the attempt, and a 429 is waited for. Ends early, leaving the rest in doubt, when the
- * signal aborts.
+ * `settleMs` have passed since the request: since it was doubted, which may be long after the intent where a 429 was
+ * waited for. A 429 is waited for here too. Ends early, leaving the rest in doubt, when the signal aborts.
  */
 async function reconcile(
   context: OutreachContext,
@@ -40,9 +40,10 @@ async function reconcile(
 ): Promise<void> {
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
-  const attemptedAt = Math.max(0, ...unsettled.map(([, attempt]) => Date.parse(attempt.attempted_at)));
-  // The log's time may be ahead of the clock; what is in the log was attempted before now all the same.
-  let notBefore = Math.min(attemptedAt, context.clock()) + context.settleMs;
+  const { open } = context.projector.state("run");
+  const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
+  // The log's time may be ahead of the clock; what is in the log was asked before now all the same.
+  let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.wait("settling", notBefore);
     const absent: [string, OpenAttempt][] = [];

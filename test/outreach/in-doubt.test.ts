@@ -96,6 +96,13 @@ test("a clock that was set back does not put the settling off until the log's ti
   expect(world.time.now() - from).toBeLessThan(5 * MINUTE_MS);
 });
 
+test("a message whose request left long after its intent is given the same time to show up", async () => {
+  await using world = await worldOfTwo();
+  world.network.answers.push({ waitMs: 10 * MINUTE_MS }, { doubt: "delivered", lateMs: 55_000 });
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
+});
+
 test("a 429 on the conversation is waited for, and then the message is settled", async () => {
   await using world = await worldOfTwo();
   world.network.answers.push({ doubt: "delivered" });

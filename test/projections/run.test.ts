@@ -102,7 +102,17 @@ describe("an attempt", () => {
     const facts = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(1, 2)];
     expect(given(run, facts).open).toEqual(
       new Map([
-        ["a", { run_id: "r1", recipient, text: "Hi from a", attempted_at: "2026-11-20T10:00:02.000Z", in_doubt: true }],
+        [
+          "a",
+          {
+            run_id: "r1",
+            recipient,
+            text: "Hi from a",
+            attempted_at: "2026-11-20T10:00:02.000Z",
+            in_doubt: true,
+            doubted_at: "2026-11-20T10:00:03.000Z",
+          },
+        ],
       ]),
     );
     expect(given(run, [...facts, failed("a")]).open.size).toBe(0);
