@@ -50,15 +50,21 @@ const dispatch = {
 };
 const status = Type.Optional(Type.Integer());
 
+/** Of clicks that one request told together: the digest's id, which all of them share. */
+const digest = Type.Optional(Type.String());
+
 export const ChannelDispatched = defineEvent(
   "ChannelDispatched",
-  Type.Object({ ...dispatch, status, latency_ms: Type.Integer(), network_id: Type.Optional(Type.String()) }, closed),
+  Type.Object(
+    { ...dispatch, status, latency_ms: Type.Integer(), network_id: Type.Optional(Type.String()), digest },
+    closed,
+  ),
 );
 
 /** Not final: the dispatch is tried again at `retry_at`. */
 export const ChannelDispatchFailed = defineEvent(
   "ChannelDispatchFailed",
-  Type.Object({ ...dispatch, status, detail: Type.String(), retry_at: Type.String() }, closed),
+  Type.Object({ ...dispatch, status, detail: Type.String(), retry_at: Type.String(), digest }, closed),
 );
 
 export const ChannelDispatchSkipped = defineEvent(
@@ -75,11 +81,41 @@ export const ChannelDispatchSkipped = defineEvent(
 /** It may have arrived, and a repeat could double it: never tried again by itself. */
 export const ChannelDispatchInDoubt = defineEvent(
   "ChannelDispatchInDoubt",
-  Type.Object({ ...dispatch, status, detail: Type.String() }, closed),
+  Type.Object({ ...dispatch, status, detail: Type.String(), digest }, closed),
 );
 
 /** The dead letter: refused for good, or out of attempts. */
 export const ChannelDispatchAbandoned = defineEvent(
   "ChannelDispatchAbandoned",
-  Type.Object({ ...dispatch, status, detail: Type.String(), refused: Type.Boolean() }, closed),
+  Type.Object({ ...dispatch, status, detail: Type.String(), refused: Type.Boolean(), digest }, closed),
+);
+
+/** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */
+export const ChannelDispatchDiscarded = defineEvent(
+  "ChannelDispatchDiscarded",
+  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, why: Type.String() }, closed),
+);
+
+/**
+ * The network refuses the channel as a whole: what it is owed waits, and direct sends fail at once.
+ * `credential`: a keyed hash of what it was refused with, so that another one is recognised.
+ */
+export const ChannelStopped = defineEvent(
+  "ChannelStopped",
+  Type.Object(
+    { channel: channelName, network: Type.String(), status, detail: Type.String(), credential: Type.String() },
+    closed,
+  ),
+);
+
+/** `delivered`: the network took a test. */
+export const ChannelResumed = defineEvent(
+  "ChannelResumed",
+  Type.Object(
+    {
+      channel: channelName,
+      why: Type.Union([Type.Literal("by_hand"), Type.Literal("credential_changed"), Type.Literal("delivered")]),
+    },
+    closed,
+  ),
 );

@@ -22,8 +22,19 @@ export interface ChannelState {
   dispatched: number;
   skipped: number;
   in_doubt: number;
-  /** Dead letters, less those taken up again. */
+  /** Dead letters, less those taken up again or discarded. */
   dead: number;
+  /** The network refuses the channel as a whole; what it is owed waits. */
+  stopped: Stopped | null;
+}
+
+export interface Stopped {
+  /** ISO 8601. */
+  since: string;
+  network: string;
+  detail: string;
+  /** Keyed hash of the credential that was refused. */
+  credential: string;
 }
 
 export type Deliveries = Record<ChannelName, ChannelState>;
@@ -34,7 +45,7 @@ type Outcome = DataOf<
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 2,
+  version: 3,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -46,6 +57,9 @@ export const deliveries: Projection<Deliveries> = {
     "ChannelDispatchSkipped",
     "ChannelDispatchInDoubt",
     "ChannelDispatchAbandoned",
+    "ChannelDispatchDiscarded",
+    "ChannelStopped",
+    "ChannelResumed",
   ],
   initial: () => ({ ads: emptyChannel(), chat: emptyChannel(), messaging: emptyChannel() }),
   evolve(state, event) {
@@ -79,6 +93,17 @@ export const deliveries: Projection<Deliveries> = {
         break;
       case "ChannelDispatchAbandoned":
         if (settle(state, event.data, event.position)) state[event.data.channel].dead++;
+        break;
+      case "ChannelDispatchDiscarded":
+        state[event.data.channel].dead--;
+        break;
+      case "ChannelStopped": {
+        const { channel, network, detail, credential } = event.data;
+        state[channel].stopped ??= { since: event.time, network, detail, credential };
+        break;
+      }
+      case "ChannelResumed":
+        state[event.data.channel].stopped = null;
         break;
       default:
     }
@@ -153,7 +178,8 @@ export function isSettled(lane: LaneState, position: number): boolean {
 }
 
 function emptyChannel(): ChannelState {
-  return { lanes: { direct: emptyLane(), clicks: emptyLane() }, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0 };
+  const lanes = { direct: emptyLane(), clicks: emptyLane() };
+  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, stopped: null };
 }
 
 function emptyLane(): LaneState {

@@ -4,6 +4,7 @@ import { makeId, systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
 import { isLoopback } from "./config/urls.ts";
 import { createAnnounce } from "./delivery/announce.ts";
+import { createCredentialMark } from "./delivery/credential-mark.ts";
 import { createDelivery, type Delivery } from "./delivery/delivery.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
 import { createApp, type AppDeps } from "./http/app.ts";
@@ -34,6 +35,9 @@ export class TemplateFault extends Error {
     );
   }
 }
+
+/** Where no chat is configured that says another. */
+const DIGEST_AFTER_S = 30;
 
 /** Failed authentications a minute from one address. */
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
@@ -79,8 +83,11 @@ export async function startService(
     channels.map(({ name }) => name),
     log,
   );
+  const common = { journal, projector, clock: systemClock, random: Math.random, makeId, log, announce };
+  const mark = createCredentialMark(base.key);
+  const digestAfterMs = (config.chat?.digestAfterSeconds ?? DIGEST_AFTER_S) * 1000;
   const dispatchers = channels.map((channel) =>
-    stack.use(startDispatcher({ channel, journal, projector, clock: systemClock, random: Math.random, log, announce })),
+    stack.use(startDispatcher({ ...common, channel, mark, digestAfterMs })),
   );
   const delivery = createDelivery(journal, projector, dispatchers);
   const outreach = startOutreach({ ...base, safeFetch, announce }, stack);

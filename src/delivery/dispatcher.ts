@@ -1,12 +1,10 @@
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owes } from "../../projections/deliveries.ts";
-import { isoTime, type Clock } from "../clock.ts";
 import { faultFields } from "../log.ts";
-import type { DispatchResult } from "../networks/network.ts";
-import type { Announce } from "./announce.ts";
 import type { Circuit } from "./breaker.ts";
-import { fly, type FlightDeps } from "./flight.ts";
-import { openLane, type Item, type LaneWindow } from "./lane.ts";
+import { fly, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
+import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
+import { createStoppage, type Stoppage, type StoppageDeps } from "./stoppage.ts";
 import { createThrottle } from "./throttle.ts";
 import { systemTimer, type Timer } from "./timer.ts";
 import { createTurns } from "./turns.ts";
@@ -20,8 +18,9 @@ export interface Dispatcher extends AsyncDisposable {
   circuit(): Circuit;
 }
 
-export interface DispatcherDeps extends FlightDeps {
-  readonly announce: Announce;
+export interface DispatcherDeps extends FlightDeps, StoppageDeps {
+  /** Lag after which clicks are told in digests; undefined: each by itself, whatever the lag. */
+  readonly digestAfterMs?: number | undefined;
   /** Wakes the dispatcher for a retry or the end of a pause; default: the runtime's. */
   readonly timer?: Timer;
 }
@@ -29,27 +28,28 @@ export interface DispatcherDeps extends FlightDeps {
 /** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
-  const lanes = LANES.map((lane) =>
-    openLane(deps.journal.store, channel.name, lane, () => projector.state("deliveries")[channel.name].lanes[lane]),
-  );
+  const state = () => projector.state("deliveries")[channel.name];
+  const lanes = LANES.map((lane) => openLane(deps.journal.store, channel.name, lane, () => state().lanes[lane]));
   const flights = new Set<Promise<void>>();
   const throttle = createThrottle();
+  const stoppage = createStoppage(deps);
   let cancelWake = (): void => {};
 
-  const learn = (result: DispatchResult): void => {
-    throttle.learn(result, clock());
-    if (result.outcome === "refused" && result.channel) tellOperator(deps, result.detail);
-  };
-
-  const start = (lane: LaneWindow, item: Item): void => {
-    item.inFlight = true;
-    const flight = fly(deps, lane, item, learn)
+  const start = (lane: LaneWindow, items: readonly Item[], carriage: Carriage): void => {
+    for (const item of items) item.inFlight = true;
+    throttle.started(clock());
+    const learn: Learn = (result, carried) => {
+      throttle.learn(result, clock());
+      return stoppage.learn(result, carried);
+    };
+    const flight = fly(deps, lane, items, { carriage, learn })
       .catch((fault: unknown) => {
         deps.log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
-        item.notBefore = clock() + TIMER_MAX_MS;
+        for (const item of items) item.notBefore = clock() + TIMER_MAX_MS;
       })
+      .then(stoppage.tell)
       .finally(() => {
-        item.inFlight = false;
+        for (const item of items) item.inFlight = false;
         flights.delete(flight);
         turns.ask();
       });
@@ -59,7 +59,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Sets the timer for what becomes due while there is room for it; a landing flight is a turn by itself. */
   const wakeLater = (): void => {
     cancelWake();
-    const dues = lanes.flatMap((lane) => lane.nextDue() ?? []);
+    const dues = sendable(lanes, stoppage.isStopped()).flatMap((lane) => lane.nextDue() ?? []);
     if (dues.length === 0) return;
     const now = clock();
     const due = Math.max(Math.min(...dues), throttle.blockedUntil());
@@ -70,9 +70,9 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Fills the windows and starts what may start. */
   const turns = createTurns(async () => {
     try {
-      for (const lane of lanes) await lane.fill();
+      for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch(lanes, clock, start, () => flights.size < throttle.allowance(clock()));
+      launch(deps, lanes, { start, stoppage, hasRoom: () => flights.size < throttle.allowance(clock()) });
       wakeLater();
     } catch (fault) {
       deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
@@ -88,9 +88,11 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     } else if (event.type === "ProjectionRebuilt" && event.data.projection === "deliveries") {
       for (const lane of lanes) lane.reopen();
       turns.ask();
+    } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) {
+      turns.ask();
     }
   });
-  turns.ask();
+  void stoppage.resumeIfChanged().finally(turns.ask);
 
   return {
     channel: channel.name,
@@ -104,32 +106,58 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
-/** A refusal of the channel as a whole is told once for each reason and day, on another channel. */
-function tellOperator({ channel, announce, clock, log }: DispatcherDeps, detail: string): void {
-  const day = isoTime(clock()).slice(0, 10);
-  announce(
-    `${channel.network} refuses the ${channel.name} channel: ${detail}`,
-    `refused/${channel.name}/${detail}/${day}`,
-    channel.name,
-  ).catch((fault: unknown) => log.error("an announcement failed", faultFields(fault)));
+/** The lanes from which something may be sent: to a channel that is stopped nothing but what fails at once. */
+function sendable(lanes: readonly LaneWindow[], isStopped: boolean): readonly LaneWindow[] {
+  return isStopped ? lanes.filter(({ name }) => name === "direct") : lanes;
+}
+
+interface Launching {
+  readonly start: (lane: LaneWindow, items: readonly Item[], carriage: Carriage) => void;
+  readonly stoppage: Stoppage;
+  readonly hasRoom: () => boolean;
 }
 
 /** Starts what is due, the direct lane first, as long as there is room. */
-function launch(
-  lanes: readonly LaneWindow[],
-  clock: Clock,
-  start: (lane: LaneWindow, item: Item) => void,
-  hasRoom: () => boolean,
-): void {
+function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], { start, stoppage, hasRoom }: Launching): void {
+  const { channel, clock } = deps;
   for (const lane of lanes) {
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.
-    for (let item = lane.next(clock(), isTest); item !== undefined; item = lane.next(clock(), isTest)) {
-      start(lane, item);
+    for (const item of lane.ready(clock(), Infinity, isTest)) start(lane, [item], "single");
+  }
+  const stopped = stoppage.isStopped();
+  for (const lane of lanes) {
+    if (stopped) {
+      if (lane.name === "clicks") continue;
+      for (const item of lane.ready(clock(), Infinity)) {
+        item.unrecorded = turnedAway(channel, lane, item, stoppage.detail());
+        start(lane, [item], "single");
+      }
+      continue;
+    }
+    while (hasRoom()) {
+      const { items, carriage } = nextLoad(deps, lane);
+      if (items.length === 0) break;
+      start(lane, items, carriage);
     }
   }
-  for (const lane of lanes) {
-    for (let item = lane.next(clock()); item !== undefined && hasRoom(); item = lane.next(clock())) start(lane, item);
+}
+
+/** What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each. */
+function nextLoad(
+  { channel, clock, digestAfterMs }: DispatcherDeps,
+  lane: LaneWindow,
+): { readonly items: readonly Item[]; readonly carriage: Carriage } {
+  const now = clock();
+  const single = (): readonly Item[] => lane.ready(now, 1);
+  if (lane.name === "direct") return { items: single(), carriage: "single" };
+  if (channel.batch !== undefined) return { items: lane.ready(now, channel.batch.max), carriage: "batch" };
+  const [oldest] = single();
+  const lagMs = oldest === undefined ? 0 : now - Date.parse(oldest.event.time);
+  if (oldest === undefined || digestAfterMs === undefined || lagMs < digestAfterMs) {
+    return { items: oldest === undefined ? [] : [oldest], carriage: "single" };
   }
+  const items = lane.ready(now, WINDOW_ITEMS);
+  return { items, carriage: items.length > 1 ? "digest" : "single" };
 }
 
 function isTest({ event }: Item): boolean {

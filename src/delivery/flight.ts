@@ -1,12 +1,13 @@
 import type { Recorded } from "../../events/catalog.ts";
-import type { Clock } from "../clock.ts";
-import { OWN_CAUSE, STREAMS, type Journal } from "../journal.ts";
+import type { Clock, MakeId } from "../clock.ts";
+import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
-import type { Channel, DispatchResult } from "../networks/network.ts";
+import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
-import { decideOutcome, type Outcome } from "./attempt.ts";
+import { decideOutcome, type Outcome, type OutcomeFact } from "./attempt.ts";
+import { digestOf } from "./digest.ts";
 import type { Item, LaneWindow } from "./lane.ts";
-import { dispatchOf } from "./owed.ts";
+import { dispatchOf, subjectOf } from "./owed.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -21,62 +22,130 @@ export interface FlightDeps {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
+  readonly makeId: MakeId;
   readonly log: Logger;
 }
 
 /**
- * One attempt: asks the network, then records the outcome; the item leaves its lane once that is durable.
- * Rejects when the log did not take the outcome. The item keeps it, so the next try only records: sending again would
- * double what has arrived.
+ * How the items of a flight travel: one alone, several in one request of which the network answers each, or all in one
+ * message.
+ */
+export type Carriage = "single" | "batch" | "digest";
+
+/** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
+export type Learn = (result: DispatchResult, items: readonly Item[]) => readonly Fact[];
+
+/**
+ * One attempt at each item: asks the network, then records the outcomes in one append; an item leaves its lane once
+ * that is durable. Rejects when the log did not take them. The items keep their outcomes, so the next try only records:
+ * sending again would double what has arrived.
  */
 export async function fly(
   deps: FlightDeps,
   lane: LaneWindow,
-  item: Item,
-  learn: (result: DispatchResult) => void,
+  items: readonly Item[],
+  { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
 ): Promise<void> {
-  const { fact, final } = (item.unrecorded ??= await attempt(deps, lane, item, learn));
-  const appended = await deps.journal.append(STREAMS.delivery(deps.channel.name), [fact], OWN_CAUSE);
-  delete item.unrecorded;
-  item.attempts++;
-  if (final) lane.remove(item);
-  if (fact.type === "ChannelDispatchFailed") item.notBefore = Date.parse(fact.data.retry_at);
+  const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
+  const learnt = unsent.length === 0 ? [] : await attempt(deps, lane, unsent, { carriage, learn });
+  const facts = [...accounted(lane, items), ...learnt];
+  const appended = await deps.journal.append(STREAMS.delivery(deps.channel.name), facts, OWN_CAUSE);
+  for (const item of items) {
+    if (item.unrecorded?.final === true) lane.remove(item);
+    const fact = item.unrecorded?.fact;
+    if (fact?.type === "ChannelDispatchFailed") item.notBefore = Date.parse(fact.data.retry_at);
+    delete item.unrecorded;
+    item.attempts++;
+  }
   await deps.projector.until(appended.last);
+}
+
+/**
+ * The outcomes with the lane's account as it is now. All but the last tell that of before: the events are read one by
+ * one, and until the last of them the others are not settled.
+ */
+function accounted(lane: LaneWindow, items: readonly Item[]): OutcomeFact[] {
+  const before = lane.settledBelow(new Set());
+  const after = lane.settledBelow(new Set(items));
+  return items.flatMap(({ unrecorded }, at) =>
+    unrecorded === undefined ? [] : [withAccount(unrecorded.fact, at === items.length - 1 ? after : before)],
+  );
+}
+
+function withAccount(fact: OutcomeFact, settled_below: number): OutcomeFact {
+  return { ...fact, data: { ...fact.data, settled_below } } as OutcomeFact;
 }
 
 async function attempt(
   deps: FlightDeps,
   lane: LaneWindow,
-  item: Item,
-  learn: (result: DispatchResult) => void,
-): Promise<Outcome> {
+  items: readonly Item[],
+  { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
+): Promise<readonly Fact[]> {
   const startedAt = deps.clock();
-  if (isExpired(item.event, startedAt)) return expired(deps, lane, item);
-  const dispatch = await dispatchOf(deps.journal.store, item.event);
-  const result = await deps.channel
-    .send(dispatch, { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt })
-    .catch((fault: unknown) => faulty(deps, fault));
-  learn(result);
+  const [first] = items;
+  if (first !== undefined && isExpired(first.event, startedAt)) {
+    first.unrecorded = expired(deps, lane, first);
+    return [];
+  }
+  const digest = carriage === "digest" ? deps.makeId() : undefined;
+  const results = await send(deps, items, { startedAt, carriage, digest });
   const now = deps.clock();
-  return decideOutcome(
-    {
-      channel: deps.channel.name,
-      lane: lane.name,
-      event: item.event,
-      number: item.attempts + 1,
-      settledBelow: lane.settledBelow(item),
-      latencyMs: now - startedAt,
-      now,
-      random: deps.random(),
-    },
-    result,
-  );
+  for (const [at, item] of items.entries()) {
+    const result = results[at] ?? UNANSWERED;
+    const { name: channel } = deps.channel;
+    const { event, attempts } = item;
+    const about = { channel, lane: lane.name, event, number: attempts + 1, latencyMs: now - startedAt, now };
+    item.unrecorded = decideOutcome(
+      { ...about, random: deps.random(), ...(digest === undefined ? {} : { digest }) },
+      result,
+    );
+  }
+  return learn(tellingResult(results), items);
 }
 
-/** A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again. */
-function faulty({ channel, log }: FlightDeps, fault: unknown): DispatchResult {
-  log.error("a channel failed by a fault of its own", { channel: channel.name, ...faultFields(fault) });
-  return { outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" };
+/** A channel that answers for fewer clicks than it was given has a defect. */
+const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
+
+/** Of the answers to a batch the one that says most about the channel. */
+function tellingResult(results: readonly DispatchResult[]): DispatchResult {
+  const weight = (result: DispatchResult): number => {
+    if (result.outcome === "refused") return result.channel ? 5 : 2;
+    return { retryable: 4, in_doubt: 3, delivered: 1, skipped: 0 }[result.outcome];
+  };
+  return results.reduce((one, other) => (weight(other) > weight(one) ? other : one), results[0] ?? UNANSWERED);
+}
+
+interface Sending {
+  readonly startedAt: number;
+  readonly carriage: Carriage;
+  readonly digest: string | undefined;
+}
+
+async function send(
+  { channel, journal, log }: FlightDeps,
+  items: readonly Item[],
+  { startedAt, carriage, digest }: Sending,
+): Promise<readonly DispatchResult[]> {
+  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt };
+  try {
+    const dispatches: Dispatch[] = [];
+    for (const { event } of items) dispatches.push(await dispatchOf(journal.store, event));
+    if (carriage === "batch" && channel.batch !== undefined)
+      return await channel.batch.send(clicksOf(dispatches), options);
+    const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));
+    if (single === undefined) return [];
+    const result = await channel.send(single, options);
+    return items.map(() => result);
+  } catch (fault) {
+    // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
+    log.error("a channel failed by a fault of its own", { channel: channel.name, ...faultFields(fault) });
+    return items.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
+  }
+}
+
+function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
+  return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
 function isExpired(event: Recorded, now: number): boolean {
@@ -84,14 +153,25 @@ function isExpired(event: Recorded, now: number): boolean {
 }
 
 function expired({ channel }: FlightDeps, lane: LaneWindow, item: Item): Outcome {
-  const data = {
-    event_id: item.event.id,
-    owed: item.event.position,
+  const data = { ...namedBy(channel, lane, item), attempt: item.attempts + 1, reason: "expired" } as const;
+  return { fact: { type: "ChannelDispatchSkipped", data }, final: true };
+}
+
+/** To a channel that is stopped nothing is sent directly: whoever asked is told so at once. */
+export function turnedAway(channel: Channel, lane: LaneWindow, item: Item, detail: string): Outcome {
+  const told = { attempt: item.attempts, detail: `the channel is stopped: ${detail}`, refused: true };
+  return {
+    fact: { type: "ChannelDispatchAbandoned", data: { ...namedBy(channel, lane, item), ...told } },
+    final: true,
+  };
+}
+
+function namedBy(channel: Channel, lane: LaneWindow, { event }: Item) {
+  return {
+    event_id: subjectOf(event),
+    owed: event.position,
     channel: channel.name,
     lane: lane.name,
-    attempt: item.attempts + 1,
-    settled_below: lane.settledBelow(item),
-    reason: "expired",
-  } as const;
-  return { fact: { type: "ChannelDispatchSkipped", data }, final: true };
+    settled_below: 0,
+  };
 }

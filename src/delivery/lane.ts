@@ -5,8 +5,11 @@ import { isSettled, owes, type LaneState } from "../../projections/deliveries.ts
 import type { Outcome } from "./attempt.ts";
 import { OWING } from "./owed.ts";
 
-/** Dispatches a lane holds in memory, in flight and waiting: its memory, however long the backlog. */
-export const WINDOW_ITEMS = 256;
+/** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
+export const WINDOW_ITEMS = 1_000;
+
+/** The same and those that wait for their retry, which must not keep others from being sent: the lane's memory. */
+const HELD_ITEMS_MAX = 4 * WINDOW_ITEMS;
 
 /** One owed dispatch that is not settled. */
 export interface Item {
@@ -24,19 +27,19 @@ export interface Item {
 export interface LaneWindow {
   readonly name: Lane;
   /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
-  fill(): Promise<void>;
+  fill(now: number): Promise<void>;
   /** The log has grown by something that this lane may owe. */
   notice(): void;
   /** What the log says is settled was corrected: the window is filled anew. */
   reopen(): void;
-  /** The oldest item that may be tried now (and that is wanted). */
-  next(now: number, wanted?: (item: Item) => boolean): Item | undefined;
+  /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
+  ready(now: number, max: number, wanted?: (item: Item) => boolean): readonly Item[];
   /** When the next waiting item becomes due; undefined while none waits. */
   nextDue(): number | undefined;
   /** The item is settled, durably. */
   remove(item: Item): void;
-  /** Everything owed below this position is settled or waits for its retry, once `item` is or does. */
-  settledBelow(item: Item): number;
+  /** Everything owed below this position is settled or waits for its retry, once `items` are or do. */
+  settledBelow(items: ReadonlySet<Item>): number;
 }
 
 /** Restores the window of a lane from what the log says is settled. */
@@ -52,7 +55,7 @@ export function openLane(
 
   return {
     name,
-    async fill() {
+    async fill(now) {
       if (isOutdated) {
         items.clear();
         backlog.rewind();
@@ -60,16 +63,16 @@ export function openLane(
       isOutdated = false;
       await backlog.resume(items.admit);
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
-      if (items.size() <= WINDOW_ITEMS / 2) await backlog.readOn(items.admit, () => WINDOW_ITEMS - items.size());
+      if (items.room(now) >= WINDOW_ITEMS / 2) await backlog.readOn(items.admit, () => items.room(now));
     },
     notice: backlog.notice,
     reopen() {
       isOutdated = true;
     },
-    next: items.next,
+    ready: items.ready,
     nextDue: items.nextDue,
     remove: items.remove,
-    settledBelow: (item) => items.firstUnsettledBeside(item) ?? backlog.readFrom(),
+    settledBelow: (some) => items.firstUnsettledBeside(some) ?? backlog.readFrom(),
   };
 }
 
@@ -125,7 +128,13 @@ function createItems(state: () => LaneState) {
   const flying = new Map<number, Item>();
 
   return {
-    size: () => items.size,
+    /** How many more may be held: those that wait count only for the memory that they take. */
+    room(now: number): number {
+      if (items.size <= WINDOW_ITEMS / 2) return WINDOW_ITEMS - items.size;
+      let waiting = 0;
+      for (const { inFlight, notBefore } of items.values()) if (!inFlight && notBefore > now) waiting++;
+      return Math.min(WINDOW_ITEMS - (items.size - waiting), HELD_ITEMS_MAX - items.size);
+    },
     clear(): void {
       for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
       items.clear();
@@ -138,9 +147,13 @@ function createItems(state: () => LaneState) {
       flying.delete(position);
       items.set(position, known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false });
     },
-    next(now: number, wanted: (item: Item) => boolean = () => true): Item | undefined {
-      for (const item of items.values()) if (!item.inFlight && item.notBefore <= now && wanted(item)) return item;
-      return undefined;
+    ready(now: number, max: number, wanted: (item: Item) => boolean = () => true): readonly Item[] {
+      const found: Item[] = [];
+      for (const item of items.values()) {
+        if (found.length >= max) break;
+        if (!item.inFlight && item.notBefore <= now && wanted(item)) found.push(item);
+      }
+      return found;
     },
     nextDue(): number | undefined {
       let due: number | undefined;
@@ -153,12 +166,10 @@ function createItems(state: () => LaneState) {
       items.delete(position);
       flying.delete(position);
     },
-    /** The oldest but `item` that the log does not tell of: they are held in the order of the log. */
-    firstUnsettledBeside(item: Item): number | undefined {
+    /** The oldest but these that the log does not tell of: they are held in the order of the log. */
+    firstUnsettledBeside(some: ReadonlySet<Item>): number | undefined {
       const { retries } = state();
-      for (const position of items.keys()) {
-        if (position !== item.event.position && !retries.has(position)) return position;
-      }
+      for (const [position, item] of items) if (!some.has(item) && !retries.has(position)) return position;
       return undefined;
     },
   };

@@ -1,6 +1,6 @@
 import type { DispatchResult } from "../networks/network.ts";
 import { afterFailure, circuitOf, CLOSED, type Breaker, type Circuit } from "./breaker.ts";
-import { afterSuccess, afterThrottle, INITIAL_PACE, type Pace } from "./pace.ts";
+import { afterStart, afterSuccess, afterThrottle, INITIAL_PACE, nextStartAt, type Pace } from "./pace.ts";
 
 /** HTTP status of a network that asks for less. */
 const TOO_MANY_REQUESTS = 429;
@@ -8,6 +8,8 @@ const TOO_MANY_REQUESTS = 429;
 /** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
 export interface Throttle {
   learn(result: DispatchResult, now: number): void;
+  /** A dispatch starts. */
+  started(now: number): void;
   /** How many may be in flight now; none while the channel is paused or its circuit is open. */
   allowance(now: number): number;
   /** When something may start again; in the past while something may. */
@@ -19,19 +21,22 @@ export function createThrottle(): Throttle {
   let pace: Pace = INITIAL_PACE;
   let breaker: Breaker = CLOSED;
 
-  const blockedUntil = (): number => Math.max(pace.pausedUntil, breaker.openUntil);
+  const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
 
   return {
     learn(result, now) {
-      if (result.outcome === "skipped") return;
+      if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       if (result.outcome === "retryable" && result.status === TOO_MANY_REQUESTS) {
         pace = afterThrottle(pace, now, result.retryAfterMs);
       } else if (result.outcome === "retryable" || result.outcome === "in_doubt") {
         breaker = afterFailure(breaker, now);
       } else {
-        pace = afterSuccess(pace);
+        pace = afterSuccess(pace, now);
         breaker = CLOSED;
       }
+    },
+    started(now) {
+      pace = afterStart(pace, now);
     },
     allowance(now) {
       if (now < blockedUntil()) return 0;

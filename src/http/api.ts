@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import type { ChannelName } from "../../events/channel.ts";
 import { CHANNELS } from "../../events/channel.ts";
 import type { Level } from "../../events/delivery.ts";
-import { pendingOf } from "../../projections/deliveries.ts";
+import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import { isBot } from "../delivery/bots.ts";
 import type { Delivery, Settlement } from "../delivery/delivery.ts";
 import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
@@ -47,6 +47,7 @@ export function createApi(deps: ApiDeps) {
             configured: delivery.configured.includes(name),
             pending: pendingOf(deliveries[name]),
             circuit: delivery.circuit(name) ?? null,
+            stopped: stoppedOf(deliveries[name]),
           },
         ]),
       );
@@ -145,4 +146,9 @@ const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error
 function levelOf(given: string): Level {
   const level = given.toLowerCase();
   return SYNONYMS[level] ?? (level as Level);
+}
+
+/** Since when and why the network refuses the channel; null while it does not. */
+function stoppedOf({ stopped }: ChannelState) {
+  return stopped === null ? null : { since: stopped.since, detail: stopped.detail };
 }

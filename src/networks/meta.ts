@@ -1,15 +1,16 @@
-import type { Secret } from "../secret.ts";
+import { secret, type Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import { GRAPH_VERSION } from "./graph.ts";
 import { classifyMetaAnswer } from "./meta-answers.ts";
+import { deliverBatch, EVENTS_MAX } from "./meta-batch.ts";
 import { metaBody, pageView, testEvent, type AdsDispatch, type MetaEvent } from "./meta-event.ts";
-import type { Channel, Dispatch, DispatchResult } from "./network.ts";
+import type { Channel, Click, Dispatch, DispatchResult } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
-
-/** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
-const GRAPH_VERSION = "v26.0";
 
 /** Meta refuses a request that holds an event older than this. */
 const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
+
+type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
 
 export interface MetaOptions {
   readonly pixelId: string;
@@ -25,18 +26,15 @@ export function createMetaChannel(options: MetaOptions): Channel {
   const { accessToken, testEventCode, safeFetch } = options;
   const pixelUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
-  async function post(event: MetaEvent, timeoutMs: number): Promise<DispatchResult> {
+  async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
     try {
       const answer = await safeFetch(`${pixelUrl}/events`, {
         method: "POST",
         headers: { "content-type": "application/json" },
-        body: metaBody([event], {
-          accessToken: accessToken.reveal(),
-          testEventCode,
-        }),
+        body: metaBody(events, { accessToken: accessToken.reveal(), testEventCode }),
         timeoutMs,
       });
-      return classifyMetaAnswer(answer);
+      return classifyMetaAnswer(answer, events.length);
     } catch (fault) {
       return resultOfFault(fault, { deduplicates: true });
     }
@@ -45,14 +43,22 @@ export function createMetaChannel(options: MetaOptions): Channel {
   return {
     name: "ads",
     network: "meta",
+    // The pixel too: a wrong one stops the channel as a wrong token does.
+    credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
+    batch: {
+      max: EVENTS_MAX,
+      async send(clicks, { timeoutMs, now }) {
+        const wanted = clicks.map((click) => eventOf(click, now));
+        const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
+        const results = await deliverBatch(events, { timeoutMs, post });
+        let next = 0;
+        return wanted.flatMap((event) => ("outcome" in event ? [event] : results.slice(next, ++next)));
+      },
+    },
     async send(dispatch, { timeoutMs, now }) {
       const wanted = adsDispatch(dispatch);
-      if (wanted.kind === "test") return post(testEvent(wanted, testEventCode), timeoutMs);
-      if (wanted.userAgent === undefined || wanted.userAgent.trim() === "") {
-        return { outcome: "skipped", reason: "no_user_agent" };
-      }
-      if (now - Date.parse(wanted.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
-      return post(pageView(wanted, wanted.userAgent), timeoutMs);
+      const event = wanted.kind === "test" ? testEvent(wanted, testEventCode) : eventOf(wanted, now);
+      return "outcome" in event ? event : post([JSON.stringify(event)], timeoutMs);
     },
     async check(timeoutMs) {
       try {
@@ -71,6 +77,15 @@ export function createMetaChannel(options: MetaOptions): Channel {
       }
     },
   };
+}
+
+/** A click as an event, or as skipped where Meta would refuse it. */
+function eventOf(click: Click, now: number): MetaEvent | Skipped {
+  if (click.userAgent === undefined || click.userAgent.trim() === "") {
+    return { outcome: "skipped", reason: "no_user_agent" };
+  }
+  if (now - Date.parse(click.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
+  return pageView(click, click.userAgent);
 }
 
 function adsDispatch(dispatch: Dispatch): AdsDispatch {

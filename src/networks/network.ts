@@ -3,6 +3,8 @@
  * One file a network implements it; nothing else knows their URLs, bodies or error codes.
  */
 
+import type { Secret } from "../secret.ts";
+
 export type ChannelName = "ads" | "chat" | "messaging";
 
 /** What a channel can be asked to deliver. The channel words it for its own network. */
@@ -35,7 +37,31 @@ export type Dispatch =
       readonly time: string;
       readonly text: string;
     }
+  | {
+      /** Many clicks in one message, where a channel cannot keep up with each. */
+      readonly kind: "digest";
+      readonly id: string;
+      /** When the last of them was recorded, ISO 8601. */
+      readonly time: string;
+      readonly clicks: number;
+      /** Of these, by bots. */
+      readonly bots: number;
+      /** The most clicked first. */
+      readonly links: readonly DigestLink[];
+    }
   | { readonly kind: "test"; readonly id: string; readonly time: string };
+
+export interface DigestLink {
+  readonly domain: string;
+  readonly shortCode: string;
+  readonly clicks: number;
+  readonly bots: number;
+  /** Times of the first and the last of its clicks, ISO 8601. */
+  readonly first: string;
+  readonly last: string;
+}
+
+export type Click = Extract<Dispatch, { kind: "click" }>;
 
 /**
  * `delivered`: the network took it.
@@ -51,6 +77,8 @@ export type DispatchResult =
       readonly outcome: "delivered";
       readonly status: number;
       readonly networkId?: string;
+      /** The network's account of our use suggests to wait so long before the next request. */
+      readonly pauseMs?: number;
     }
   | {
       readonly outcome: "retryable";
@@ -74,12 +102,25 @@ export type DispatchResult =
       readonly reason: "no_user_agent" | "too_old";
     };
 
+/** `now` in ms since the epoch. */
+export interface SendOptions {
+  readonly timeoutMs: number;
+  readonly now: number;
+}
+
 export interface Channel {
   readonly name: ChannelName;
   /** The network's name, e.g. `slack`. */
   readonly network: string;
-  /** Makes exactly one attempt within `timeoutMs`. Never throws for what a network can do. `now` in ms since the epoch. */
-  send(dispatch: Dispatch, options: { readonly timeoutMs: number; readonly now: number }): Promise<DispatchResult>;
+  /** What the network knows us by: when it changes, a channel that was stopped is tried again. Never shown. */
+  readonly credential: Secret;
+  /** Several clicks in one request, for a network that takes them: a result for each, in their order. Never throws. */
+  readonly batch?: {
+    readonly max: number;
+    send(clicks: readonly Click[], options: SendOptions): Promise<readonly DispatchResult[]>;
+  };
+  /** Makes exactly one attempt within `timeoutMs`. Never throws for what a network can do. */
+  send(dispatch: Dispatch, options: SendOptions): Promise<DispatchResult>;
   /** Checks the credential without sending anything where the network allows it (`doctor --online`). */
   check(timeoutMs: number): Promise<{ readonly ok: boolean; readonly detail: string }>;
 }

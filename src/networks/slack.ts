@@ -30,6 +30,7 @@ export function createSlackChannel({ webhookUrl, safeFetch }: SlackOptions): Cha
   return {
     name: "chat",
     network: "slack",
+    credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
       try {
         return classifySlackAnswer(await post(slackMessage(wordDispatch(dispatch)), timeoutMs));

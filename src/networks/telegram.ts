@@ -37,6 +37,7 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
   return {
     name: "messaging",
     network: "telegram",
+    credential: options.botToken,
     async send(dispatch, { timeoutMs }) {
       const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
       const startedAt = performance.now();

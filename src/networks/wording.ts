@@ -1,4 +1,4 @@
-import type { Dispatch } from "./network.ts";
+import type { Click, Dispatch } from "./network.ts";
 import { oneLine, plainText } from "./plain-text.ts";
 
 /**
@@ -7,12 +7,33 @@ import { oneLine, plainText } from "./plain-text.ts";
  */
 export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "click") return wordClick(dispatch);
+  if (dispatch.kind === "digest") return wordDigest(dispatch);
   if (dispatch.kind === "message") return plainText(dispatch.text);
   if (dispatch.kind === "test") return `reachlog test message of ${dispatch.time}: this channel works.`;
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 
-function wordClick(click: Extract<Dispatch, { kind: "click" }>): string {
+/** Links told one by one in a digest; the rest is a number. */
+const DIGEST_LINKS_MAX = 20;
+
+function wordDigest({ clicks, bots, links }: Extract<Dispatch, { kind: "digest" }>): string {
+  const told = links.slice(0, DIGEST_LINKS_MAX);
+  const rest = links.slice(DIGEST_LINKS_MAX).reduce((sum, link) => sum + link.clicks, 0);
+  return [
+    `${clicks} link events${byBots(bots)} came faster than they can be told one by one:`,
+    ...told.map(
+      (link) =>
+        `${oneLine(link.domain)}/${oneLine(link.shortCode)}: ${link.clicks}${byBots(link.bots)}, from ${link.first} to ${link.last}`,
+    ),
+    ...(rest === 0 ? [] : [`${links.length - told.length} more links: ${rest}`]),
+  ].join("\n");
+}
+
+function byBots(bots: number): string {
+  return bots === 0 ? "" : ` (${bots} by bots)`;
+}
+
+function wordClick(click: Click): string {
   const lines = [
     `Link event: ${oneLine(click.event)}${click.bot ? " (by a bot)" : ""}`,
     `Link: ${oneLine(click.domain)}/${oneLine(click.shortCode)}`,

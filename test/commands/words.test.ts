@@ -209,6 +209,26 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
     ],
   ],
+  ChannelDispatchDiscarded: [
+    [
+      { event_id: "e1", source: 15, channel: "chat", why: "the campaign is over" },
+      'the dead letter of position 15 (event e1) for chat was discarded by hand: "the campaign is over"',
+    ],
+  ],
+  ChannelStopped: [
+    [
+      { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
+      'the channel chat was stopped: slack refuses it as a whole (status 410): "channel_is_archived"',
+    ],
+  ],
+  ChannelResumed: [
+    [{ channel: "chat", why: "by_hand" }, "the channel chat was resumed, by hand"],
+    [
+      { channel: "chat", why: "credential_changed" },
+      "the channel chat was resumed, since its credential is another one now",
+    ],
+    [{ channel: "chat", why: "delivered" }, "the channel chat was resumed, since the network took a test"],
+  ],
   ChannelDispatchAbandoned: [
     [
       { ...dispatch, status: 410, detail: "gone", refused: true },

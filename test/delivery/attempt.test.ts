@@ -20,7 +20,6 @@ function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
       lane: "direct",
       event: message,
       number: 3,
-      settledBelow: 40,
       latencyMs: 12,
       now: NOW,
       random: 0.5,
@@ -34,7 +33,7 @@ function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
   return outcome;
 }
 
-const base = { event_id: ID, owed: 42, channel: "messaging", lane: "direct", attempt: 3, settled_below: 40 };
+const base = { event_id: ID, owed: 42, channel: "messaging", lane: "direct", attempt: 3, settled_below: 0 };
 
 const ends: [string, DispatchResult, string, object][] = [
   ["delivered", { outcome: "delivered", status: 200 }, "ChannelDispatched", { status: 200, latency_ms: 12 }],

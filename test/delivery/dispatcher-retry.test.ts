@@ -68,7 +68,7 @@ describe("a network that asks for less", () => {
     expect(chat.sent.length).toBe(1);
     // Asking for less is no sign of being broken.
     expect(house.delivery.circuit("chat")).toBe("closed");
-    house.time.ring();
+    house.time.flow();
     await house.settled();
     expect(chat.sent.length).toBe(4);
   });
@@ -78,7 +78,7 @@ describe("a network that asks for less", () => {
     await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
     await house.clicks(2);
     expect(await house.time.armed()).toBe(1_000);
-    house.time.ring();
+    house.time.flow();
     await house.settled();
   });
 

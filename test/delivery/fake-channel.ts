@@ -1,3 +1,4 @@
+import { secret } from "../../src/secret.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 
@@ -32,6 +33,7 @@ export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED)
   return {
     name,
     network: `fake ${name}`,
+    credential: secret("fake-credential"),
     sent,
     get inFlightMax() {
       return inFlightMax;

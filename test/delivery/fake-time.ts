@@ -6,6 +6,8 @@ export interface FakeTime {
   readonly timer: Timer;
   /** Resolves with the wait of the next timer, in ms, as soon as one is set. */
   armed(): Promise<number>;
+  /** When the next timer rings; undefined while none is set. */
+  nextAt(): number | undefined;
   /** Moves on to the next timer and lets it ring. */
   ring(): void;
   /** Moves on without letting anything ring. */
@@ -50,6 +52,7 @@ export function fakeTime(start = Date.parse("2026-11-20T10:00:00.000Z")): FakeTi
         await new Promise<void>((resolve) => (waiting = [...waiting, resolve]));
       }
     },
+    nextAt: () => earliest()?.at,
     ring,
     advance(ms) {
       now += ms;

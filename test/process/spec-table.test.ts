@@ -211,7 +211,7 @@ describe("the specification's table", () => {
   test("GET /api/health: version, position and channels", async () => {
     const answer = await service.get("/api/health");
     expect(answer.status).toBe(200);
-    const channel = { configured: true, pending: expect.any(Number), circuit: "closed" };
+    const channel = { configured: true, pending: expect.any(Number), circuit: "closed", stopped: null };
     expect(await answer.json()).toEqual({
       status: "ok",
       version: expect.any(String),

@@ -15,9 +15,11 @@ export const DELIVERY_WORDS = {
     `a test of the channels was requested; ${owedTo(channels)}`,
   ChannelDispatchRetryRequested: ({ event_id, source, channel }: DataOf<"ChannelDispatchRetryRequested">) =>
     `the dead letter of position ${source} (event ${event_id}) was taken up again; ${owedTo([channel])}`,
-  ChannelDispatched: ({ owed, channel, attempt, status, latency_ms, network_id }: DataOf<"ChannelDispatched">) => {
+  ChannelDispatched: (data: DataOf<"ChannelDispatched">) => {
+    const { owed, channel, attempt, status, latency_ms, network_id, digest } = data;
     const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
-    return `${channel} took what position ${owed} owed${as}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}`;
+    const told = digest === undefined ? "" : `, in the digest ${digest}`;
+    return `${channel} took what position ${owed} owed${as}${told}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}`;
   },
   ChannelDispatchFailed: ({ owed, channel, attempt, status, detail, retry_at }: DataOf<"ChannelDispatchFailed">) =>
     `${channel} did not take what position ${owed} owed, at attempt ${attempt}${answer(status)}${because(detail)}; ` +
@@ -27,12 +29,23 @@ export const DELIVERY_WORDS = {
   ChannelDispatchInDoubt: ({ owed, channel, attempt, status, detail }: DataOf<"ChannelDispatchInDoubt">) =>
     `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(status)}` +
     `${because(detail)}; it is not sent again by itself`,
+  ChannelDispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"ChannelDispatchDiscarded">) =>
+    `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
+  ChannelStopped: ({ channel, network, status, detail }: DataOf<"ChannelStopped">) =>
+    `the channel ${channel} was stopped: ${network} refuses it as a whole${answer(status)}${because(detail)}`,
+  ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
   ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
     const { owed, channel, attempt, status, detail, refused } = data;
     const why = refused ? "refused for good" : "out of attempts";
     return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${because(detail)}`;
   },
 };
+
+const RESUMED = {
+  by_hand: "by hand",
+  credential_changed: "since its credential is another one now",
+  delivered: "since the network took a test",
+} as const;
 
 function owedTo(channels: readonly ChannelName[]): string {
   return channels.length === 0 ? "owed to no channel" : `owed to ${channels.join(", ")}`;

@@ -1,0 +1,95 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { readJson } from "./json-answer.ts";
+import { retryAfterMs } from "./retry-after.ts";
+import type { NetworkAnswer } from "./safe-fetch.ts";
+
+/** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
+export const GRAPH_VERSION = "v26.0";
+
+const ERROR = Type.Object({
+  code: Type.Integer(),
+  error_subcode: Type.Optional(Type.Integer()),
+  is_transient: Type.Optional(Type.Boolean()),
+});
+
+export type GraphError = Static<typeof ERROR>;
+
+/** The error of an answer, whatever its status; undefined where there is none in the form of the Graph API. */
+export function graphErrorOf({ text }: NetworkAnswer): GraphError | undefined {
+  return readJson(Type.Object({ error: ERROR }), text)?.error;
+}
+
+/** Unknown error, service down. */
+const PASSING_CODES: ReadonlySet<number> = new Set([1, 2]);
+
+/** Of app, user, page, and of calls to one object; those of business use cases are 80000 to 80014. */
+const THROTTLE_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
+
+/** Missing capability or permission, expired or revoked token, blocked for policy; 200 to 299 are permissions too. */
+const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
+
+/** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
+export function isThrottle(status: number, error: GraphError | undefined): boolean {
+  if (status === 429) return true;
+  return error !== undefined && (THROTTLE_CODES.has(error.code) || (error.code >= 80_000 && error.code <= 80_014));
+}
+
+/** Whether a fault of the moment is told, by status or by code. */
+export function isPassing(status: number, error: GraphError | undefined): boolean {
+  if (status >= 500 || status === 408) return true;
+  return error !== undefined && (error.is_transient === true || PASSING_CODES.has(error.code));
+}
+
+/** Whether the token, or what it may do, is refused rather than what was asked. */
+export function isCredentialFault(status: number, error: GraphError | undefined): boolean {
+  if (error === undefined) return status === 401 || status === 403 || status === 404;
+  return CREDENTIAL_CODES.has(error.code) || (error.code >= 200 && error.code <= 299);
+}
+
+/** Status and codes. Never Meta's message, which can repeat the token. */
+export function describeGraph(network: string, status: number, error: GraphError | undefined): string {
+  if (error === undefined) return `${network} answered ${status} without a result`;
+  const subcode = error.error_subcode === undefined ? "" : `/${error.error_subcode}`;
+  return `${network} answered ${status}, error ${error.code}${subcode}`;
+}
+
+/** A throttle that does not say for how long: the windows are rolling hours, so a minute gives something back. */
+const THROTTLE_PAUSE_MS = 60_000;
+
+/** How long to wait after a throttle: the longest of what its headers tell. */
+export function throttlePauseMs(headers: Headers): number {
+  const told = [retryAfterMs(headers.get("retry-after")), usagePauseMs(headers)].filter((ms) => ms !== undefined);
+  return told.length === 0 ? THROTTLE_PAUSE_MS : Math.max(...told);
+}
+
+const USAGE = Type.Object({
+  call_count: Type.Optional(Type.Number()),
+  total_time: Type.Optional(Type.Number()),
+  total_cputime: Type.Optional(Type.Number()),
+  estimated_time_to_regain_access: Type.Optional(Type.Number()),
+});
+
+/** By the id of the business, one entry for each kind of call. */
+const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
+
+/** Per cent of an allowance from which on we slow down: at 100 everything is refused, for up to an hour. */
+const USAGE_PERCENT_MAX = 95;
+
+/**
+ * The pause that Meta's account of our use suggests; undefined while there is room. Shares are whole per cents of a
+ * rolling hour, the time to regain access is in minutes.
+ * https://developers.facebook.com/docs/graph-api/overview/rate-limiting
+ */
+export function usagePauseMs(headers: Headers): number | undefined {
+  const app = readJson(USAGE, headers.get("x-app-usage") ?? "");
+  const businesses = readJson(BUSINESS_USAGE, headers.get("x-business-use-case-usage") ?? "") ?? {};
+  const all = [...(app === undefined ? [] : [app]), ...Object.values(businesses).flat()];
+  const minutes = Math.max(0, ...all.map((usage) => usage.estimated_time_to_regain_access ?? 0));
+  if (minutes > 0) return retryAfterMs(minutes * 60);
+  const percents = all.flatMap(({ call_count = 0, total_time = 0, total_cputime = 0 }) => [
+    call_count,
+    total_time,
+    total_cputime,
+  ]);
+  return Math.max(0, ...percents) >= USAGE_PERCENT_MAX ? THROTTLE_PAUSE_MS : undefined;
+}

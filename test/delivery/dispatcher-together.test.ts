@@ -1,0 +1,205 @@
+import { describe, expect, test } from "bun:test";
+import { CHANNELS } from "../../events/channel.ts";
+import { pendingOf } from "../../projections/deliveries.ts";
+import type { Click, DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, REFUSED, throttled, UNAVAILABLE, type FakeChannel } from "./fake-channel.ts";
+import { NOTIFY, openHouse } from "./house.ts";
+
+/** A channel that takes clicks together; `answer` says what becomes of each. */
+function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
+  const batches: string[][] = [];
+  const channel: FakeChannel = fakeChannel("ads");
+  return {
+    batches,
+    channel: {
+      ...channel,
+      batch: {
+        max,
+        async send(clicks: readonly Click[]) {
+          batches.push(clicks.map(({ id }) => id));
+          return clicks.map((click) => answer(click, batches.length));
+        },
+      },
+    },
+  };
+}
+
+describe("a network that takes clicks together", () => {
+  test("gets what waits in one request, up to its limit, and each click has an outcome of its own", async () => {
+    const { batches, channel } = batching(400);
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    const first = await house.clicks(1_000);
+    await house.settled();
+    expect(Math.max(...batches.map(({ length }) => length))).toBe(400);
+    expect(new Set(batches.flat()).size).toBe(1_000);
+    expect(batches.flat()).toHaveLength(1_000);
+    const told = await house.told("ChannelDispatched");
+    expect(told.map(({ data }) => data.owed).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 1_000 }, (_, at) => first + at),
+    );
+    const { clicks } = house.projector.state("deliveries").ads.lanes;
+    expect(clicks).toMatchObject({ settled: 1_000, above: new Map(), retries: new Map() });
+  });
+
+  test("is sent again only what failed", async () => {
+    const failing = new Set<string>();
+    const { batches, channel } = batching(50, (click, batch) => {
+      if (batch > 1) return DELIVERED;
+      if (failing.size < 3) failing.add(click.id);
+      return failing.has(click.id) ? UNAVAILABLE : DELIVERED;
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await house.clicks(50);
+    await house.time.armed();
+    expect(house.projector.state("deliveries").ads.lanes.clicks.settled).toBe(47);
+    house.time.flow();
+    await house.settled();
+    expect(batches.slice(1).flat().sort()).toEqual([...failing].sort());
+  });
+
+  test("and refuses one of them: that one is a dead letter, and the others arrive", async () => {
+    let bad: string | undefined;
+    const { channel } = batching(50, ({ id }) => ((bad ??= id) === id ? REFUSED : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await house.clicks(20);
+    await house.settled();
+    expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, stopped: null });
+  });
+
+  test("and answers for too few: nobody knows of the others", async () => {
+    const { channel } = batching(50);
+    const short = { ...channel, batch: { max: 50, send: async () => [DELIVERED] } };
+    await using house = await openHouse({ file: newLogFile(), channels: [short] });
+    await house.clicks(3);
+    await house.settled();
+    const { dispatched, in_doubt } = house.projector.state("deliveries").ads;
+    expect(dispatched + in_doubt).toBe(3);
+  });
+
+  test("a stop in the middle of a batch records it; a start sends only the rest", async () => {
+    const file = newLogFile();
+    const held = gate();
+    const { batches, channel } = batching(10);
+    const slow = {
+      ...channel,
+      batch: {
+        max: 10,
+        async send(clicks: readonly Click[]) {
+          const results = await channel.batch.send(clicks);
+          await held.answer;
+          return results;
+        },
+      },
+    };
+    {
+      await using house = await openHouse({ file, channels: [slow] });
+      await house.clicks(25, ["ads"]);
+      held.open();
+    }
+    await using again = await openHouse({ file, channels: [channel] });
+    await again.settled();
+    expect(batches.flat()).toHaveLength(25);
+    expect(new Set(batches.flat()).size).toBe(25);
+  });
+});
+
+describe("a channel that cannot keep up", () => {
+  const AFTER = { digestAfterMs: 30_000 };
+
+  test("is told in digests what waits for longer than that, and each click keeps its own outcome", async () => {
+    const chat = fakeChannel("chat");
+    await using house = await openHouse({ file: newLogFile(), channels: [], ...AFTER });
+    await house.clicks(40, ["chat"]);
+    house.time.advance(31_000);
+    await using late = await openHouse({ file: newLogFile(), channels: [chat], time: house.time, ...AFTER });
+    await late.clicks(1);
+    await late.settled();
+    expect(chat.sent.map(({ kind }) => kind)).toEqual(["click"]);
+  });
+
+  test("gets one message for all that waits once the oldest waits too long", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await house.clicks(60);
+    await chat.until(1);
+    house.time.advance(31_000);
+    held.open();
+    await house.settled();
+    expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "digest"]);
+    expect(chat.sent[1]).toMatchObject({ clicks: 59, links: [{ shortCode: "a", clicks: 59 }] });
+    const told = await house.told("ChannelDispatched");
+    expect(told).toHaveLength(60);
+    expect(new Set(told.slice(1).map(({ data }) => data.digest))).toEqual(new Set([chat.sent[1]?.id]));
+    expect(told[0]?.data.digest).toBeUndefined();
+  });
+
+  test("is told a notification by itself, before the digest", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await house.clicks(10);
+    await chat.until(1);
+    house.time.advance(31_000);
+    await house.tell(NOTIFY);
+    held.open();
+    await house.settled();
+    expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification", "digest"]);
+  });
+
+  test("gets a digest again, with what came since, when it was certainly not delivered", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => {
+      if (chat.sent.length === 1) return held.answer;
+      return chat.sent.length === 2 ? throttled(2_000) : DELIVERED;
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER, random: () => 0 });
+    await house.clicks(10);
+    await chat.until(1);
+    house.time.advance(31_000);
+    held.open();
+    await chat.until(2);
+    await house.clicks(5);
+    house.time.flow();
+    await house.settled();
+    const digests = chat.sent.filter(({ kind }) => kind === "digest");
+    expect(digests.length).toBeGreaterThanOrEqual(2);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 15, dead: 0, in_doubt: 0 });
+  });
+
+  test("a digest of which nobody knows leaves each of its clicks in doubt, and none is sent again", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", () =>
+      chat.sent.length === 1 ? held.answer : { outcome: "in_doubt", detail: "no answer" },
+    );
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await house.clicks(10);
+    await chat.until(1);
+    house.time.advance(31_000);
+    held.open();
+    await house.settled();
+    expect(chat.sent).toHaveLength(2);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 1, in_doubt: 9 });
+  });
+});
+
+test("clicks that wait for their retry do not keep others from being sent", async () => {
+  const FAILING = 2_500;
+  let failed = 0;
+  const chat = fakeChannel("chat", (_dispatch, attempt) => {
+    if (attempt > 1 || failed >= FAILING) return DELIVERED;
+    failed++;
+    // A refusal that passes, told by a network that is up: neither pace nor circuit keeps the others back.
+    return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
+  });
+  await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0.999 });
+  await house.clicks(FAILING + 500);
+  await house.time.armed();
+  const { lanes } = house.projector.state("deliveries").chat;
+  expect(lanes.clicks.retries.size).toBeGreaterThan(1_000);
+  expect(lanes.clicks.settled).toBeGreaterThan(500);
+  house.time.flow();
+  await house.settled();
+  expect(CHANNELS.map((name) => pendingOf(house.projector.state("deliveries")[name]))).toEqual([0, 0, 0]);
+});

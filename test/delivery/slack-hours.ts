@@ -1,0 +1,81 @@
+import { expect } from "bun:test";
+import { pendingOf } from "../../projections/deliveries.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, throttled } from "./fake-channel.ts";
+import { fakeTime } from "./fake-time.ts";
+import { openHouse } from "./house.ts";
+
+const DIGEST_AFTER_MS = 30_000;
+
+/** Clicks come in groups of this many seconds, as the clock of the test moves. */
+const STEP_S = 2;
+
+/** "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits */
+const BURST = 5;
+
+export interface HoursReport {
+  readonly clicks: number;
+  readonly messages: number;
+  readonly digests: number;
+  readonly refusals: number;
+  /** The most 429s in one minute, those of the first minute left out. */
+  readonly refusalsAMinute: number;
+  /** The longest from a click to its outcome, in seconds. */
+  readonly lagMaxS: number;
+}
+
+/**
+ * Hours of a chat that takes a message a second, with `perSecond` clicks a second, in the time that it takes to compute
+ * them: a real log, the real dispatcher, and a clock that the test moves.
+ */
+export async function slackHours(hours: number, perSecond: number): Promise<HoursReport> {
+  const time = fakeTime();
+  const from = time.clock();
+  const refusedAt: number[] = [];
+  let [tokens, filledAt] = [BURST, from];
+  const chat = fakeChannel("chat", () => {
+    tokens = Math.min(BURST, tokens + (time.clock() - filledAt) / 1_000);
+    filledAt = time.clock();
+    if (tokens >= 1) {
+      tokens -= 1;
+      return DELIVERED;
+    }
+    refusedAt.push(time.clock() - from);
+    return throttled(1_000);
+  });
+  await using house = await openHouse({ file: newLogFile(), channels: [chat], time, digestAfterMs: DIGEST_AFTER_MS });
+  const clicks = hours * 3_600 * perSecond;
+  for (let second = 0; second < hours * 3_600; second += STEP_S) {
+    await house.clicks(perSecond * STEP_S);
+    await house.until(from + (second + STEP_S) * 1_000);
+  }
+  time.flow();
+  await house.settled();
+
+  const { chat: state } = house.projector.state("deliveries");
+  expect([state.dispatched, state.in_doubt, state.dead, pendingOf(state)]).toEqual([clicks, 0, 0, 0]);
+  const later = Map.groupBy(
+    refusedAt.filter((at) => at >= 60_000),
+    (at) => Math.floor(at / 60_000),
+  );
+  return {
+    clicks,
+    messages: chat.sent.length - refusedAt.length,
+    digests: chat.sent.filter(({ kind }) => kind === "digest").length,
+    refusals: refusedAt.length,
+    refusalsAMinute: Math.max(0, ...[...later.values()].map(({ length }) => length)),
+    lagMaxS: await longestLag(house),
+  };
+}
+
+async function longestLag({ journal }: Awaited<ReturnType<typeof openHouse>>): Promise<number> {
+  const clickedAt = new Map<number, number>();
+  let longest = 0;
+  for await (const event of journal.store.read({ types: ["LinkClicked", "ChannelDispatched"] })) {
+    if (event.type === "LinkClicked") clickedAt.set(event.position, Date.parse(event.time));
+    if (event.type !== "ChannelDispatched") continue;
+    longest = Math.max(longest, Date.parse(event.time) - (clickedAt.get(event.data.owed) ?? 0));
+    clickedAt.delete(event.data.owed);
+  }
+  return longest / 1_000;
+}
