@@ -1,12 +1,13 @@
 import type { Run } from "../../../projections/run.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config.ts";
+import { createAnnounce } from "../../delivery/announce.ts";
 import { ConfigError } from "../../config/faults.ts";
 import type { Journal } from "../../journal.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openOutreach } from "../../outreach-parts.ts";
-import { openKey, outbound } from "../../parts.ts";
+import { openChannels, openKey, outbound } from "../../parts.ts";
 import type { Projector } from "../../projector.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
@@ -71,9 +72,11 @@ async function settle(terminal: Terminal, config: Config, session: Session, stac
 }
 
 function openRunner(config: Config, session: Session, log: Logger, stack: AsyncDisposableStack): Runner {
-  // What calls for action is announced by the service, which goes on beside.
-  const announce = async (): Promise<void> => {};
-  const deps = { config, key: openKey(config), ...session, log, safeFetch: outbound(config), announce };
+  const safeFetch = outbound(config);
+  // An append, which the service delivers: a grant that this command finds dead is told by nobody else.
+  const channels = openChannels(config, safeFetch).map(({ name }) => name);
+  const announce = createAnnounce(session.journal, channels, log);
+  const deps = { config, key: openKey(config), ...session, log, safeFetch, announce };
   const opened = openOutreach(deps, stack);
   if (opened === undefined) {
     throw new ConfigError([
