@@ -1,8 +1,9 @@
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owes } from "../../projections/deliveries.ts";
 import { faultFields } from "../log.ts";
+import type { DispatchResult } from "../networks/network.ts";
 import type { Circuit } from "./breaker.ts";
-import { fly, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
+import { fly, tellingResult, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
 import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
 import { createStoppage, type Stoppage, type StoppageDeps } from "./stoppage.ts";
 import { createThrottle } from "./throttle.ts";
@@ -18,7 +19,7 @@ export interface Dispatcher extends AsyncDisposable {
   circuit(): Circuit;
 }
 
-export interface DispatcherDeps extends FlightDeps, StoppageDeps {
+export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDeps {
   /** Lag after which clicks are told in digests; undefined: each by itself, whatever the lag. */
   readonly digestAfterMs?: number | undefined;
   /** Wakes the dispatcher for a retry or the end of a pause; default: the runtime's. */
@@ -33,16 +34,21 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const flights = new Set<Promise<void>>();
   const throttle = createThrottle();
   const stoppage = createStoppage(deps);
+  const stopping = new AbortController();
   let cancelWake = (): void => {};
 
   const start = (lane: LaneWindow, items: readonly Item[], carriage: Carriage): void => {
     for (const item of items) item.inFlight = true;
     throttle.started(clock());
-    const learn: Learn = (result, carried) => {
-      throttle.learn(result, clock());
-      return stoppage.learn(result, carried);
+    const learn: Learn = (results, carried) => {
+      const now = clock();
+      const telling = tellingResult(results);
+      throttle.learn(telling, now);
+      const pauseMs = Math.max(0, ...results.map(pauseOf));
+      if (pauseMs > 0) throttle.pause(now + pauseMs);
+      return stoppage.learn(telling, carried);
     };
-    const flight = fly(deps, lane, items, { carriage, learn })
+    const flight = fly({ ...deps, stopping: stopping.signal }, lane, items, { carriage, learn })
       .catch((fault: unknown) => {
         deps.log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
         for (const item of items) item.notBefore = clock() + TIMER_MAX_MS;
@@ -99,11 +105,16 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     circuit: () => throttle.circuit(clock()),
     async [Symbol.asyncDispose]() {
       unlisten();
+      stopping.abort();
       await turns.stop();
       cancelWake();
       await Promise.all(flights);
     },
   };
+}
+
+function pauseOf(result: DispatchResult): number {
+  return result.outcome === "delivered" ? (result.pauseMs ?? 0) : 0;
 }
 
 /** The lanes from which something may be sent: to a channel that is stopped nothing but what fails at once. */

@@ -24,6 +24,8 @@ export interface FlightDeps {
   readonly random: () => number;
   readonly makeId: MakeId;
   readonly log: Logger;
+  /** Aborts when a batch is to make no further request. */
+  readonly stopping: AbortSignal;
 }
 
 /**
@@ -33,7 +35,10 @@ export interface FlightDeps {
 export type Carriage = "single" | "batch" | "digest";
 
 /** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
-export type Learn = (result: DispatchResult, items: readonly Item[]) => readonly Fact[];
+export type Learn = (results: readonly DispatchResult[], items: readonly Item[]) => readonly Fact[];
+
+/** Items of which a batch did not come to ask are tried again after that time. */
+const UNASKED_WAIT_MS = 1_000;
 
 /**
  * One attempt at each item: asks the network, then records the outcomes in one append; an item leaves its lane once
@@ -48,9 +53,11 @@ export async function fly(
 ): Promise<void> {
   const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
   const learnt = unsent.length === 0 ? [] : await attempt(deps, lane, unsent, { carriage, learn });
-  const facts = [...accounted(lane, items), ...learnt];
+  const asked = items.filter(({ unrecorded }) => unrecorded !== undefined);
+  const facts = [...accounted(lane, asked), ...learnt];
+  if (facts.length === 0) return;
   const appended = await deps.journal.append(STREAMS.delivery(deps.channel.name), facts, OWN_CAUSE);
-  for (const item of items) {
+  for (const item of asked) {
     if (item.unrecorded?.final === true) lane.remove(item);
     const fact = item.unrecorded?.fact;
     if (fact?.type === "ChannelDispatchFailed") item.notBefore = Date.parse(fact.data.retry_at);
@@ -93,6 +100,10 @@ async function attempt(
   const now = deps.clock();
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
+    if (result.outcome === "retryable" && result.unasked === true) {
+      item.notBefore = now + (result.retryAfterMs ?? UNASKED_WAIT_MS);
+      continue;
+    }
     const { name: channel } = deps.channel;
     const { event, attempts } = item;
     const about = { channel, lane: lane.name, event, number: attempts + 1, latencyMs: now - startedAt, now };
@@ -101,14 +112,14 @@ async function attempt(
       result,
     );
   }
-  return learn(tellingResult(results), items);
+  return learn(results, items);
 }
 
 /** A channel that answers for fewer clicks than it was given has a defect. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
 
 /** Of the answers to a batch the one that says most about the channel. */
-function tellingResult(results: readonly DispatchResult[]): DispatchResult {
+export function tellingResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     if (result.outcome === "refused") return result.channel ? 5 : 2;
     return { retryable: 4, in_doubt: 3, delivered: 1, skipped: 0 }[result.outcome];
@@ -123,11 +134,11 @@ interface Sending {
 }
 
 async function send(
-  { channel, journal, log }: FlightDeps,
+  { channel, journal, log, stopping }: FlightDeps,
   items: readonly Item[],
   { startedAt, carriage, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
-  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt };
+  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
   try {
     const dispatches: Dispatch[] = [];
     for (const { event } of items) dispatches.push(await dispatchOf(journal.store, event));

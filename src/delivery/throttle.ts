@@ -8,6 +8,8 @@ const TOO_MANY_REQUESTS = 429;
 /** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
 export interface Throttle {
   learn(result: DispatchResult, now: number): void;
+  /** The network took it, and asks for some rest. */
+  pause(until: number): void;
   /** A dispatch starts. */
   started(now: number): void;
   /** How many may be in flight now; none while the channel is paused or its circuit is open. */
@@ -26,7 +28,7 @@ export function createThrottle(): Throttle {
   return {
     learn(result, now) {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
-      if (result.outcome === "retryable" && result.status === TOO_MANY_REQUESTS) {
+      if (result.outcome === "retryable" && asksForLess(result)) {
         pace = afterThrottle(pace, now, result.retryAfterMs);
       } else if (result.outcome === "retryable" || result.outcome === "in_doubt") {
         breaker = afterFailure(breaker, now);
@@ -34,6 +36,9 @@ export function createThrottle(): Throttle {
         pace = afterSuccess(pace, now);
         breaker = CLOSED;
       }
+    },
+    pause(until) {
+      pace = { ...pace, pausedUntil: Math.max(pace.pausedUntil, until) };
     },
     started(now) {
       pace = afterStart(pace, now);
@@ -46,4 +51,9 @@ export function createThrottle(): Throttle {
     blockedUntil,
     circuit: (now) => circuitOf(breaker, now),
   };
+}
+
+/** Some networks say so with another status, and how long to wait. */
+function asksForLess({ status, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>): boolean {
+  return status === TOO_MANY_REQUESTS || retryAfterMs !== undefined;
 }

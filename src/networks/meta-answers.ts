@@ -32,11 +32,12 @@ export function classifyMetaAnswer(answer: NetworkAnswer, events = 1): DispatchR
   const received = status === 200 ? readJson(RECEIVED, answer.text) : undefined;
   if (received !== undefined && received.events_received >= events) {
     const { fbtrace_id } = received;
+    const pauseMs = usagePauseMs(headers);
     return {
       outcome: "delivered",
       status,
       ...(fbtrace_id === undefined ? {} : { networkId: fbtrace_id }),
-      ...optional("pauseMs", usagePauseMs(headers)),
+      ...(pauseMs === undefined ? {} : { pauseMs }),
     };
   }
   const error = graphErrorOf(answer);
@@ -46,15 +47,11 @@ export function classifyMetaAnswer(answer: NetworkAnswer, events = 1): DispatchR
   }
   if (isPassing(status, error) || (error === undefined && status < 400)) {
     const pause = retryAfterMs(headers.get("retry-after")) ?? usagePauseMs(headers);
-    return { outcome: "retryable", status, detail, ...optional("retryAfterMs", pause) };
+    return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   return { outcome: "refused", status, detail, channel: isChannelFault(status, error) };
 }
 
 function isChannelFault(status: number, error: GraphError | undefined): boolean {
   return isCredentialFault(status, error) || (error?.code === 100 && error.error_subcode === UNKNOWN_OBJECT_SUBCODE);
-}
-
-function optional<Name extends string>(name: Name, ms: number | undefined): { readonly [name in Name]?: number } {
-  return ms === undefined ? {} : ({ [name]: ms } as { readonly [name in Name]: number });
 }

@@ -4,8 +4,8 @@ import type { DispatchResult } from "./network.ts";
 export const EVENTS_MAX = 1_000;
 
 /**
- * Bytes of events in one request. Meta names no limit; an event has about 500 bytes, so that this holds a thousand
- * usual ones, and one of the longest addresses and user agents goes up in a second on a slow line.
+ * Bytes of events in one request. Meta names no limit. A usual event has about 500 bytes, so this holds a thousand of
+ * them; a thousand with the longest addresses would be 5 MB, which a slow line does not carry within the time-out.
  */
 const BODY_BYTES_MAX = 1024 * 1024;
 
@@ -18,13 +18,19 @@ export const REQUESTS_MAX = 300;
 /** The whole may take as long as so many requests that run into their time-out. */
 const DEADLINE_REQUESTS = 10;
 
-const UNASKED: DispatchResult = { outcome: "retryable", detail: "Meta was not asked: the batch took too long" };
+const UNASKED: DispatchResult = {
+  outcome: "retryable",
+  detail: "Meta was not asked: the batch took too long",
+  unasked: true,
+};
 
 export interface BatchOptions {
   /** Of one request; the whole batch takes at most ten times that. */
   readonly timeoutMs: number;
   /** Sends serialized events in one request, which answers for all of them. */
   readonly post: (events: readonly string[], timeoutMs: number) => Promise<DispatchResult>;
+  /** Ends the batch between two requests. */
+  readonly signal?: AbortSignal | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
 }
@@ -37,16 +43,16 @@ export interface BatchOptions {
  * nothing: Meta knows an event by its id.
  */
 export async function deliverBatch(events: readonly string[], options: BatchOptions): Promise<DispatchResult[]> {
-  const { timeoutMs, post, elapsedMs = () => performance.now() } = options;
+  const { timeoutMs, post, signal, elapsedMs = () => performance.now() } = options;
   const results: DispatchResult[] = [];
   const endsAt = elapsedMs() + DEADLINE_REQUESTS * timeoutMs;
   // The next part is the last of the list.
-  const open = requestsOf(events).reverse();
+  const open = requestsOf(events).toReversed();
   let rest = UNASKED;
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();
     const leftMs = endsAt - elapsedMs();
-    if (part === undefined || leftMs <= 0) break;
+    if (part === undefined || leftMs <= 0 || signal?.aborted === true) break;
     const result = await post(part, Math.min(timeoutMs, leftMs));
     if (part.length > 1 && blamesAnEvent(result)) {
       const middle = Math.ceil(part.length / 2);

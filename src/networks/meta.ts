@@ -47,10 +47,10 @@ export function createMetaChannel(options: MetaOptions): Channel {
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     batch: {
       max: EVENTS_MAX,
-      async send(clicks, { timeoutMs, now }) {
+      async send(clicks, { timeoutMs, now, signal }) {
         const wanted = clicks.map((click) => eventOf(click, now));
         const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
-        const results = await deliverBatch(events, { timeoutMs, post });
+        const results = await deliverBatch(events, { timeoutMs, post, signal });
         let next = 0;
         return wanted.flatMap((event) => ("outcome" in event ? [event] : results.slice(next, ++next)));
       },

@@ -85,6 +85,8 @@ export type DispatchResult =
       readonly detail: string;
       readonly status?: number;
       readonly retryAfterMs?: number;
+      /** Of a batch that ended early: no request was made for this one, so it is no attempt. */
+      readonly unasked?: true;
     }
   | {
       readonly outcome: "in_doubt";
@@ -106,6 +108,8 @@ export type DispatchResult =
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
+  /** Aborts when no further request is to be made; the one under way is waited for. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Channel {

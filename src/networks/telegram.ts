@@ -1,4 +1,4 @@
-import type { Secret } from "../secret.ts";
+import { secret, type Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
 import { truncate } from "./plain-text.ts";
@@ -37,7 +37,8 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
   return {
     name: "messaging",
     network: "telegram",
-    credential: options.botToken,
+    // Another chat may be what mends it.
+    credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
       const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
       const startedAt = performance.now();

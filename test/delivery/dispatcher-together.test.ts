@@ -67,6 +67,38 @@ describe("a network that takes clicks together", () => {
     expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, stopped: null });
   });
 
+  test("and was not asked for all of them: that is no attempt, and they go with the next request", async () => {
+    const { batches, channel } = batching(50);
+    const early = {
+      ...channel,
+      batch: {
+        max: 50,
+        async send(clicks: readonly Click[]): Promise<readonly DispatchResult[]> {
+          const done = (await channel.batch.send(clicks)).slice(0, 2);
+          return clicks.map((_click, at) => done[at] ?? { outcome: "retryable", detail: "not asked", unasked: true });
+        },
+      },
+    };
+    await using house = await openHouse({ file: newLogFile(), channels: [early] });
+    await house.clicks(40);
+    house.time.flow();
+    await house.settled();
+    expect(batches.length).toBe(20);
+    const told = await house.told("ChannelDispatched");
+    expect(new Set(told.map(({ data }) => data.attempt))).toEqual(new Set([1]));
+    expect(await house.told("ChannelDispatchFailed")).toEqual([]);
+  });
+
+  test("and asks for some rest with its answer: it gets that", async () => {
+    const { batches, channel } = batching(10, () => ({ outcome: "delivered", status: 200, pauseMs: 60_000 }));
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await house.clicks(20);
+    expect(await house.time.armed()).toBeGreaterThan(29_000);
+    expect(batches).toHaveLength(1);
+    house.time.flow();
+    await house.settled();
+  });
+
   test("and answers for too few: nobody knows of the others", async () => {
     const { channel } = batching(50);
     const short = { ...channel, batch: { max: 50, send: async () => [DELIVERED] } };

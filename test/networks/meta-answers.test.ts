@@ -78,3 +78,49 @@ test("codes are told, and a pause that Meta asks for", () => {
     retryAfterMs: 7000,
   });
 });
+
+test.each<[Record<string, string>, number | undefined]>([
+  [{}, undefined],
+  [{ "x-app-usage": '{"call_count":94,"total_time":94,"total_cputime":94}' }, undefined],
+  [{ "x-app-usage": '{"call_count":95,"total_time":1,"total_cputime":1}' }, 60_000],
+  [{ "x-app-usage": '{"call_count":1,"total_time":96}' }, 60_000],
+  [{ "x-app-usage": '{"total_cputime":100}' }, 60_000],
+  [{ "x-app-usage": "95" }, undefined],
+  [{ "x-app-usage": "{" }, undefined],
+  [
+    {
+      "x-business-use-case-usage":
+        '{"12":[{"type":"ads_management","call_count":95,"total_cputime":1,"total_time":1}]}',
+    },
+    60_000,
+  ],
+  [
+    {
+      "x-app-usage": '{"call_count":99}',
+      "x-business-use-case-usage":
+        '{"12":[{"call_count":100,"estimated_time_to_regain_access":0},{"estimated_time_to_regain_access":19}]}',
+    },
+    19 * 60_000,
+  ],
+  [{ "x-business-use-case-usage": '{"12":[{"estimated_time_to_regain_access":600}]}' }, 60 * 60_000],
+])("of the use that %j tells, a pause of %p ms follows", (headers, pauseMs) => {
+  const pauseAfter = (status: number, body: object): unknown => {
+    const result = classifyMetaAnswer(answer(status, body, headers));
+    return "pauseMs" in result ? result.pauseMs : "retryAfterMs" in result ? result.retryAfterMs : undefined;
+  };
+  expect(pauseAfter(200, { events_received: 1 })).toBe(pauseMs);
+  expect(pauseAfter(500, error(2))).toBe(pauseMs);
+  expect(pauseAfter(400, error(80_004))).toBe(pauseMs ?? 60_000);
+  expect(pauseAfter(400, error(100))).toBeUndefined();
+});
+
+test("of two pauses that Meta asks for the longer one holds", () => {
+  const regain = '{"12":[{"estimated_time_to_regain_access":2}]}';
+  for (const [retryAfter, pauseMs] of [
+    ["7", 120_000],
+    ["300", 300_000],
+  ] as const) {
+    const headers = { "retry-after": retryAfter, "x-business-use-case-usage": regain };
+    expect(classifyMetaAnswer(answer(400, error(80_004), headers))).toMatchObject({ retryAfterMs: pauseMs });
+  }
+});

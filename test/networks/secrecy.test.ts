@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
+import { createLineChannel } from "../../src/networks/line.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/slack.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
+import { createWhatsappChannel } from "../../src/networks/whatsapp.ts";
 import { createX } from "../../src/networks/x.ts";
 import { secret } from "../../src/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
@@ -19,6 +21,7 @@ const WORDS = `token ${CANARY} of [${CLICK.ip}] "${CLICK.userAgent}" @jane_priva
 const ECHO = JSON.stringify({
   ok: false,
   description: WORDS,
+  message: WORDS,
   title: WORDS,
   detail: WORDS,
   type: `https://api.x.com/${CANARY}`,
@@ -32,6 +35,8 @@ function channelsAt(url: string, safeFetch: SafeFetch): Channel[] {
     createMetaChannel({ pixelId: "1", accessToken: token, baseUrl: url, safeFetch }),
     createSlackChannel({ webhookUrl: secret(`${url}/services/${CANARY}`), safeFetch }),
     createTelegramChannel({ botToken: token, chatId: "2244994945", baseUrl: url, safeFetch }),
+    createLineChannel({ accessToken: token, to: "2244994945", baseUrl: url, safeFetch }),
+    createWhatsappChannel({ phoneNumberId: "1", accessToken: token, to: "2244994945", baseUrl: url, safeFetch }),
   ];
 }
 
@@ -40,13 +45,14 @@ async function everythingSaid(url: string): Promise<string> {
   const real = safeFetchTo(url);
   const safeFetch: SafeFetch = (called, request) => real(called, { ...request, timeoutMs: 100 });
   const x = createX({ apiUrl: url, safeFetch, clock: () => NOW });
+  const channels = channelsAt(url, safeFetch);
   const said = await Promise.allSettled([
-    ...channelsAt(url, safeFetch).flatMap((channel) => [channel.send(CLICK, OPTIONS), channel.check(100)]),
+    ...channels.flatMap((channel) => [channel.send(CLICK, OPTIONS), channel.check(100)]),
     x.sendDm(CANARY, "2244994945", "Hi"),
     x.me(CANARY),
     x.conversation(CANARY, "2244994945", 10),
   ]);
-  expect(said).toHaveLength(9);
+  expect(said).toHaveLength(2 * channels.length + 3);
   return Bun.inspect(said, { depth: 20 });
 }
 

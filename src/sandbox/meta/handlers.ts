@@ -1,14 +1,11 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { graphError, unknownPath } from "./answers.ts";
+import { graphError } from "./answers.ts";
 import { faultOf, type MetaEvent } from "./event.ts";
 import { countEvent, type MetaState } from "./state.ts";
+import { versionFault } from "./version.ts";
 
 const BATCH_MAX = 1_000;
-
-/** v21 dies on 2027-01-21; https://developers.facebook.com/docs/graph-api/changelog */
-const VERSION_MIN = 22;
-const VERSION_MAX = 26;
 
 /** Conversions API: events in, and the pixel looked up (which is how a token can be tried without an event). */
 export function metaHandlers(state: MetaState) {
@@ -27,10 +24,8 @@ export function metaHandlers(state: MetaState) {
 function refuse(state: MetaState, request: Request, tokenInBody: unknown) {
   const { pathname, searchParams } = new URL(request.url);
   const [, version = "", pixel = ""] = pathname.split("/");
-  const number = Number(/^v(\d+)\.0$/.exec(version)?.[1] ?? Infinity);
-  if (number > VERSION_MAX) return unknownPath(pathname);
-  if (number < VERSION_MIN)
-    return graphError(400, 2635, "(#2635) You are calling a deprecated version of the Ads API.");
+  const dead = versionFault(version, pathname);
+  if (dead !== undefined) return dead;
   const inHeader = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   const token = searchParams.get("access_token") ?? tokenInBody ?? inHeader;
   if (token !== state.accessToken)

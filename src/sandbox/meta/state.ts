@@ -8,6 +8,8 @@ export interface MetaState {
   readonly accessToken: string;
   /** Every body that was sent, taken or not. */
   readonly requests: Arrivals<unknown>;
+  /** Events that were taken, repeats among them. */
+  accepted: number;
   /** What Meta counts: one for each event_name and event_id within 48 hours. */
   readonly events: Arrivals<MetaEvent>;
   /** `event_name event_id` -> when it came first. Complete, so that nothing counts twice. */
@@ -23,6 +25,7 @@ export function createMetaState(clock: SandboxClock): MetaState {
     pixelId: "1234567890123456",
     accessToken: "EAASandboxMetaToken0123456789",
     requests: createArrivals(BODIES_KEPT),
+    accepted: 0,
     events: createArrivals(TEXTS_KEPT),
     seen: new Map(),
   };
@@ -30,6 +33,7 @@ export function createMetaState(clock: SandboxClock): MetaState {
 
 /** Counts an event, unless it is a repeat; without an id Meta cannot tell. */
 export function countEvent(state: MetaState, event: MetaEvent): void {
+  state.accepted++;
   const now = state.clock.now();
   if (event.event_id !== undefined) {
     const key = `${event.event_name} ${event.event_id}`;
