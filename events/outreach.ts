@@ -240,7 +240,8 @@ export type Usage = Static<typeof usage>;
 
 /**
  * Why a run ended: `completed` (nobody left), a limit, a signal, or what the network said; `request_rejected`: it
- * refused a question, such as a search that it cannot read.
+ * refused a question, such as a search that it cannot read; `log_restored`: on this day the log was restored, and nobody
+ * knows what was sent on it before.
  */
 export const runEnd = Type.Union([
   Type.Literal("completed"),
@@ -250,6 +251,7 @@ export const runEnd = Type.Union([
   Type.Literal("not_authorized"),
   Type.Literal("network_unavailable"),
   Type.Literal("request_rejected"),
+  Type.Literal("log_restored"),
   Type.Literal("credits_depleted"),
   Type.Literal("usage_capped"),
   Type.Literal("sender_restricted"),

@@ -1,11 +1,16 @@
 import { existsSync } from "node:fs";
 import { openVault } from "../account/vault.ts";
+import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import { createAnnounce } from "../delivery/announce.ts";
 import { logFiles } from "../log-files.ts";
+import { createLogger } from "../log.ts";
 import { missingPlaceholders } from "../outreach/message.ts";
+import { openOutreach } from "../outreach-parts.ts";
 import { openChannels, openKey, openLog, outbound } from "../parts.ts";
 import { startProjector } from "../projector.ts";
-import { configOf, EXIT, parse, type Command } from "./command.ts";
+import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import { openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
 /** One thing looked at. `mend` says what to do about it. */
@@ -36,7 +41,7 @@ Checks the configuration, the log's hash chain, the key and the vault. With
       { what: "configuration", ok: true, detail: "complete" },
       ...config.warnings.map((detail) => ({ what: "warning", ok: true, detail })),
       ...(await checkFiles(config)),
-      ...(values.online ? await checkNetworks(config) : []),
+      ...(values.online ? await checkNetworks(config, terminal) : []),
     ];
     for (const finding of findings) {
       const { what, ok, detail } = finding;
@@ -77,14 +82,30 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
-async function checkNetworks(config: Config): Promise<Finding[]> {
+async function checkNetworks(config: Config, terminal: Terminal): Promise<Finding[]> {
   const channels = openChannels(config, outbound(config));
-  return Promise.all(
-    channels.map(async (channel) => {
-      const { ok, detail } = await channel.check(CHECK_TIMEOUT_MS);
-      return { what: `${channel.name} (${channel.network})`, ok, detail };
-    }),
-  );
+  const checks = channels.map(async (channel): Promise<Finding> => {
+    const { ok, detail } = await channel.check(CHECK_TIMEOUT_MS);
+    return { what: `${channel.name} (${channel.network})`, ok, detail };
+  });
+  if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, terminal)));
+  return Promise.all(checks);
+}
+
+/** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
+async function checkAccount(config: Config, terminal: Terminal): Promise<string> {
+  if (!existsSync(config.log.file)) return "no account is authorized yet";
+  await using stack = new AsyncDisposableStack();
+  const session = await openSession(stack, await openExistingLog(config));
+  if (session.projector.state("account").user === null) return "no account is authorized yet";
+  const log = createLogger("warn", terminal.err, systemClock);
+  const safeFetch = outbound(config);
+  const channels = openChannels(config, safeFetch).map(({ name }) => name);
+  const announce = createAnnounce(session.journal, channels, log);
+  const opened = openOutreach({ config, key: openKey(config), ...session, log, safeFetch, announce }, stack);
+  if (opened === undefined) throw new Error("X is not configured");
+  const { username } = await opened.tokens.use((token) => opened.network.me(token));
+  return `the grant of @${username} works`;
 }
 
 async function finding(what: string, check: () => string | Promise<string>): Promise<Finding> {

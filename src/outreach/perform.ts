@@ -34,6 +34,7 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "sender_restricted",
   "missing_scope",
   "request_rejected",
+  "log_restored",
 ]);
 
 /** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
@@ -55,7 +56,7 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
   try {
     await settleOpen(run, waiting);
     reason = await performRun(run);
-    if (CALLS_FOR_ACTION.has(reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
+    if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
     await settleOpen(run, waiting);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
@@ -69,6 +70,11 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
   const data = { run_id: run.runId, reason, ...countsOf(run), usage: meter.usage() };
   const finished_at = await appendEnd(run, { type: "RunFinished", data });
   return { ...data, started_at, finished_at };
+}
+
+/** A dead grant is told where it is found; one that was just renewed and is refused all the same is not. */
+function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
+  return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {

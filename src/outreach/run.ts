@@ -3,18 +3,22 @@ import { STREAMS, type Fact } from "../journal.ts";
 import { SocialError, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
+import { dayIn } from "./day.ts";
 import { isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
 import { patient } from "./patience.ts";
 import { pause } from "./pause.ts";
+import { hasOurs, restoredAt } from "./restored.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
 import { LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
 interface Round extends RunContext {
   readonly reader: Reader;
+  /** When the log was restored, ms since the epoch; what it does not know was sent before. */
+  readonly restored: number | undefined;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
 }
@@ -23,7 +27,10 @@ interface Round extends RunContext {
 export async function performRun(context: RunContext): Promise<RunEnd> {
   const patience = patient(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
-  const round: Round = { ...context, reader: { run: context, patience, wanted }, met: new Set() };
+  const restored = await restoredAt(context.journal.store);
+  // Nobody knows how many places of that day were taken.
+  if (restored !== undefined && dayIn(context.timezone, restored) === today(context)) return "log_restored";
+  const round: Round = { ...context, reader: { run: context, patience, wanted }, restored, met: new Set() };
   try {
     // Who asked to be left alone meanwhile is known before anybody is judged.
     await readInbox(context, patience);
@@ -91,6 +98,11 @@ async function workOff(context: Round, candidates: readonly Candidate[]): Promis
 async function writeTo(context: Round, users: readonly SocialUser[]): Promise<RunEnd | undefined> {
   for (const user of users) {
     if (context.signal.aborted) return stopReason(context);
+    if (await hasOurs(context, context.reader.patience, user, context.restored)) {
+      const who = { id: user.id, username: user.username };
+      await tellSkips(context, [{ who, verdict: { verdict: "skip", reason: "already_contacted" } }]);
+      continue;
+    }
     const turn = await takeTurn(context, user);
     if (turn.end !== undefined) return turn.end;
     if (turn.called) await pace(context, turn);

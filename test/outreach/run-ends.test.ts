@@ -25,14 +25,15 @@ describe("a message that the network does not take", () => {
   });
 
   test.each([
-    ["unauthorized", "not_authorized"],
-    ["unreachable", "network_unavailable"],
-  ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason) => {
+    // The grant itself still works: only X refuses it, which nobody else finds out.
+    ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
+    ["unreachable", "network_unavailable", []],
+  ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason, told) => {
     await using world = await worldOfThree();
     world.network.answers.push(answer);
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason, sent: 0, failed: 1 });
-    expect(announced).toEqual([]);
+    expect(announced).toEqual([...told]);
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
   });
 
@@ -95,7 +96,12 @@ describe("a 429", () => {
 
 describe("a question that the network does not answer", () => {
   test.each([
-    ["unauthorized", new SocialError("unauthorized", "told so"), "not_authorized", []],
+    [
+      "unauthorized",
+      new SocialError("unauthorized", "told so"),
+      "not_authorized",
+      ["outreach stopped: not_authorized"],
+    ],
     ["unavailable", new SocialError("unavailable", "told so"), "network_unavailable", []],
     ["rejected", new SocialError("rejected", "told so"), "request_rejected", ["outreach stopped: request_rejected"]],
     [
