@@ -3,8 +3,9 @@ import { laneOf, owes } from "../../projections/deliveries.ts";
 import { faultFields } from "../log.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import type { Circuit } from "./breaker.ts";
-import { fly, tellingResult, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
+import { ask, tellingResult, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
 import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
+import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
 import { createStoppage, type Stoppage, type StoppageDeps } from "./stoppage.ts";
 import { createThrottle } from "./throttle.ts";
 import { systemTimer, type Timer } from "./timer.ts";
@@ -31,7 +32,11 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const state = () => projector.state("deliveries")[channel.name];
   const lanes = LANES.map((lane) => openLane(deps.journal.store, channel.name, lane, () => state().lanes[lane]));
-  const flights = new Set<Promise<void>>();
+  /** Those that ask the network, and all until they are recorded. */
+  const flights = new Set<Promise<unknown>>();
+  const works = new Set<Promise<void>>();
+  let unrecorded = 0;
+  const recorder = createRecorder(deps);
   const throttle = createThrottle();
   const stoppage = createStoppage(deps);
   const stopping = new AbortController();
@@ -48,26 +53,38 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       if (pauseMs > 0) throttle.pause(now + pauseMs);
       return stoppage.learn(telling, carried);
     };
-    const flight = fly({ ...deps, stopping: stopping.signal }, lane, items, { carriage, learn })
+    const asking = ask({ ...deps, stopping: stopping.signal }, lane, items, { carriage, learn }).finally(() => {
+      // The network is free again; what it answered is recorded while it is asked for the next.
+      flights.delete(asking);
+      unrecorded += items.length;
+      turns.ask();
+    });
+    flights.add(asking);
+    const work = asking
+      .then((learnt) => recorder.record(lane, items, learnt))
       .catch((fault: unknown) => {
         deps.log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
-        for (const item of items) item.notBefore = clock() + TIMER_MAX_MS;
+        for (const item of items) lane.wait(item, clock() + TIMER_MAX_MS);
       })
       .then(stoppage.tell)
       .finally(() => {
         for (const item of items) item.inFlight = false;
-        flights.delete(flight);
+        unrecorded -= items.length;
+        works.delete(work);
         turns.ask();
       });
-    flights.add(flight);
+    works.add(work);
   };
+
+  const hasRoom = (): boolean => unrecorded < UNRECORDED_MAX && flights.size < throttle.allowance(clock());
 
   /** Sets the timer for what becomes due while there is room for it; a landing flight is a turn by itself. */
   const wakeLater = (): void => {
     cancelWake();
-    const dues = sendable(lanes, stoppage.isStopped()).flatMap((lane) => lane.nextDue() ?? []);
-    if (dues.length === 0) return;
+    if (unrecorded >= UNRECORDED_MAX) return;
     const now = clock();
+    const dues = sendable(lanes, stoppage.isStopped()).flatMap((lane) => lane.nextDue(now) ?? []);
+    if (dues.length === 0) return;
     const due = Math.max(Math.min(...dues), throttle.blockedUntil());
     if (flights.size >= throttle.allowance(due)) return;
     cancelWake = timer(turns.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
@@ -78,7 +95,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     try {
       for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch(deps, lanes, { start, stoppage, hasRoom: () => flights.size < throttle.allowance(clock()) });
+      launch(deps, lanes, { start, stoppage, hasRoom });
       wakeLater();
     } catch (fault) {
       deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
@@ -108,7 +125,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       stopping.abort();
       await turns.stop();
       cancelWake();
-      await Promise.all(flights);
+      await Promise.all(works);
     },
   };
 }
@@ -132,6 +149,7 @@ interface Launching {
 function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], { start, stoppage, hasRoom }: Launching): void {
   const { channel, clock } = deps;
   for (const lane of lanes) {
+    if (lane.name === "clicks") continue;
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.
     for (const item of lane.ready(clock(), Infinity, isTest)) start(lane, [item], "single");
   }

@@ -1,10 +1,10 @@
 import type { Recorded } from "../../events/catalog.ts";
 import type { Clock, MakeId } from "../clock.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../journal.ts";
+import type { Fact, Journal } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
-import { decideOutcome, type Outcome, type OutcomeFact } from "./attempt.ts";
+import { decideOutcome, type Outcome } from "./attempt.ts";
 import { digestOf } from "./digest.ts";
 import type { Item, LaneWindow } from "./lane.ts";
 import { dispatchOf, subjectOf } from "./owed.ts";
@@ -41,46 +41,18 @@ export type Learn = (results: readonly DispatchResult[], items: readonly Item[])
 const UNASKED_WAIT_MS = 1_000;
 
 /**
- * One attempt at each item: asks the network, then records the outcomes in one append; an item leaves its lane once
- * that is durable. Rejects when the log did not take them. The items keep their outcomes, so the next try only records:
- * sending again would double what has arrived.
+ * One attempt at each item that has no outcome yet: asks the network, and leaves the outcome with the item for the
+ * recorder. Answers what is to be recorded beside it. Rejects when it could not even be asked.
  */
-export async function fly(
+export async function ask(
   deps: FlightDeps,
   lane: LaneWindow,
   items: readonly Item[],
-  { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
-): Promise<void> {
+  how: { readonly carriage: Carriage; readonly learn: Learn },
+): Promise<readonly Fact[]> {
+  // Those whose outcome the log refused are not asked for again: that would double what has arrived.
   const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
-  const learnt = unsent.length === 0 ? [] : await attempt(deps, lane, unsent, { carriage, learn });
-  const asked = items.filter(({ unrecorded }) => unrecorded !== undefined);
-  const facts = [...accounted(lane, asked), ...learnt];
-  if (facts.length === 0) return;
-  const appended = await deps.journal.append(STREAMS.delivery(deps.channel.name), facts, OWN_CAUSE);
-  for (const item of asked) {
-    if (item.unrecorded?.final === true) lane.remove(item);
-    const fact = item.unrecorded?.fact;
-    if (fact?.type === "ChannelDispatchFailed") item.notBefore = Date.parse(fact.data.retry_at);
-    delete item.unrecorded;
-    item.attempts++;
-  }
-  await deps.projector.until(appended.last);
-}
-
-/**
- * The outcomes with the lane's account as it is now. All but the last tell that of before: the events are read one by
- * one, and until the last of them the others are not settled.
- */
-function accounted(lane: LaneWindow, items: readonly Item[]): OutcomeFact[] {
-  const before = lane.settledBelow(new Set());
-  const after = lane.settledBelow(new Set(items));
-  return items.flatMap(({ unrecorded }, at) =>
-    unrecorded === undefined ? [] : [withAccount(unrecorded.fact, at === items.length - 1 ? after : before)],
-  );
-}
-
-function withAccount(fact: OutcomeFact, settled_below: number): OutcomeFact {
-  return { ...fact, data: { ...fact.data, settled_below } } as OutcomeFact;
+  return unsent.length === 0 ? [] : attempt(deps, lane, unsent, how);
 }
 
 async function attempt(
@@ -101,7 +73,7 @@ async function attempt(
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
     if (result.outcome === "retryable" && result.unasked === true) {
-      item.notBefore = now + (result.retryAfterMs ?? UNASKED_WAIT_MS);
+      lane.wait(item, now + (result.retryAfterMs ?? UNASKED_WAIT_MS));
       continue;
     }
     const { name: channel } = deps.channel;
@@ -139,9 +111,9 @@ async function send(
   { startedAt, carriage, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
+  const dispatches: Dispatch[] = [];
+  for (const { event } of items) dispatches.push(await dispatchOf(journal.store, event));
   try {
-    const dispatches: Dispatch[] = [];
-    for (const { event } of items) dispatches.push(await dispatchOf(journal.store, event));
     if (carriage === "batch" && channel.batch !== undefined)
       return await channel.batch.send(clicksOf(dispatches), options);
     const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));

@@ -16,7 +16,7 @@ export interface Item {
   readonly event: Recorded;
   /** Attempts made so far. */
   attempts: number;
-  /** Not to be tried before, ms since the epoch. */
+  /** Not to be tried before, ms since the epoch; set by {@link LaneWindow.wait}. */
   notBefore: number;
   inFlight: boolean;
   /** What became of the last attempt, while the log has not taken it. */
@@ -35,7 +35,9 @@ export interface LaneWindow {
   /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
   ready(now: number, max: number, wanted?: (item: Item) => boolean): readonly Item[];
   /** When the next waiting item becomes due; undefined while none waits. */
-  nextDue(): number | undefined;
+  nextDue(now: number): number | undefined;
+  /** The item is not to be tried before `until`, ms since the epoch. */
+  wait(item: Item, until: number): void;
   /** The item is settled, durably. */
   remove(item: Item): void;
   /** Everything owed below this position is settled or waits for its retry, once `items` are or do. */
@@ -70,6 +72,7 @@ export function openLane(
       isOutdated = true;
     },
     ready: items.ready,
+    wait: items.wait,
     nextDue: items.nextDue,
     remove: items.remove,
     settledBelow: (some) => items.firstUnsettledBeside(some) ?? backlog.readFrom(),
@@ -126,18 +129,23 @@ function createItems(state: () => LaneState) {
   const items = new Map<number, Item>();
   /** In flight since before the window was cleared; each is back in it once the log is read that far. */
   const flying = new Map<number, Item>();
+  /** Of them, those that wait for their time. */
+  const waiting = new Set<Item>();
 
   return {
     /** How many more may be held: those that wait count only for the memory that they take. */
     room(now: number): number {
-      if (items.size <= WINDOW_ITEMS / 2) return WINDOW_ITEMS - items.size;
-      let waiting = 0;
-      for (const { inFlight, notBefore } of items.values()) if (!inFlight && notBefore > now) waiting++;
-      return Math.min(WINDOW_ITEMS - (items.size - waiting), HELD_ITEMS_MAX - items.size);
+      for (const item of waiting) if (item.notBefore <= now) waiting.delete(item);
+      return Math.min(WINDOW_ITEMS - (items.size - waiting.size), HELD_ITEMS_MAX - items.size);
     },
     clear(): void {
       for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
       items.clear();
+      waiting.clear();
+    },
+    wait(item: Item, until: number): void {
+      item.notBefore = until;
+      waiting.add(item);
     },
     admit(event: Recorded): void {
       const { position } = event;
@@ -145,7 +153,9 @@ function createItems(state: () => LaneState) {
       const notBefore = retry === undefined ? 0 : Date.parse(retry.retry_at);
       const known = flying.get(position);
       flying.delete(position);
-      items.set(position, known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false });
+      const item = known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false };
+      items.set(position, item);
+      if (notBefore > 0) waiting.add(item);
     },
     ready(now: number, max: number, wanted: (item: Item) => boolean = () => true): readonly Item[] {
       const found: Item[] = [];
@@ -155,15 +165,20 @@ function createItems(state: () => LaneState) {
       }
       return found;
     },
-    nextDue(): number | undefined {
+    nextDue(now: number): number | undefined {
       let due: number | undefined;
       for (const { inFlight, notBefore } of items.values()) {
-        if (!inFlight && (due === undefined || notBefore < due)) due = notBefore;
+        if (inFlight || (due !== undefined && notBefore >= due)) continue;
+        due = notBefore;
+        // It cannot be sooner than at once.
+        if (due <= now) return due;
       }
       return due;
     },
-    remove({ event: { position } }: Item): void {
+    remove(item: Item): void {
+      const { position } = item.event;
       items.delete(position);
+      waiting.delete(item);
       flying.delete(position);
     },
     /** The oldest but these that the log does not tell of: they are held in the order of the log. */

@@ -69,8 +69,9 @@ function prepare(url: string, request: SafeRequest, allowed: ReadonlySet<string>
 }
 
 function isAllowed(url: string, allowed: ReadonlySet<string>): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, origin } = new URL(url);
+  const parsed = URL.parse(url);
+  if (parsed === null) return false;
+  const { protocol, origin } = parsed;
   return (protocol === "https:" || protocol === "http:") && allowed.has(origin);
 }
 

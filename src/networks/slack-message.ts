@@ -34,6 +34,8 @@ export function slackMessage(text: string): string {
 
 /** The escaped text in at most `parts` pieces of at most `size` UTF-16 units; neither characters nor escapes are cut. */
 function packed(text: string, size: number, parts: number): string[] {
+  const whole = text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? character);
+  if (whole.length <= size) return whole.trim() === "" ? [] : [whole];
   const pieces: string[] = [];
   let piece = "";
   for (const character of text) {

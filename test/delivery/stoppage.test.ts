@@ -4,7 +4,7 @@ import { secret } from "../../src/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { eventually, NOTIFY, openHouse } from "./house.ts";
 
 const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "channel_is_archived", channel: true };
 const TEST: Fact = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
@@ -59,8 +59,7 @@ describe("a channel that is refused as a whole", () => {
     const { chat, network } = refusing();
     await using house = await openHouse({ file: newLogFile(), channels: [chat] });
     await house.clicks(30);
-    await chat.until(1);
-    await house.told("ChannelStopped");
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
     network.open = true;
     await house.tell(RESUME);
     house.time.flow();
