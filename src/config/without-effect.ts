@@ -4,7 +4,6 @@ import type { Report } from "./faults.ts";
 /** Settings that are checked, but that this version does not act on: silence would look like success. */
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   RETENTION_DAYS: "personal data is kept",
-  CHAT_DIGEST_AFTER_SECONDS: "every click is told by itself",
 };
 
 export function warnOfNoEffect(env: RawEnvironment, report: Report): void {
