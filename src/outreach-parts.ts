@@ -55,7 +55,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
   const { network, oauth } = social;
   const vault = stack.use(openVault(logFiles(config.log.file).vault, key));
   const holder = makeId();
-  const tokens = createTokens({ vault, oauth, journal, projector, holder, log, announce, ...timing });
+  const tokens = stack.use(createTokens({ vault, oauth, journal, projector, holder, log, announce, ...timing }));
   const { outreach } = config;
   const context: OutreachContext = {
     journal,

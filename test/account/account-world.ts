@@ -1,7 +1,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.ts";
-import { createTokens, type Tokens } from "../../src/account/tokens.ts";
+import { createTokens, type Tokens, type TokensDeps } from "../../src/account/tokens.ts";
 import { openVault, type Vault } from "../../src/account/vault.ts";
 import { createJournal, type Journal } from "../../src/journal.ts";
 import type { Logger } from "../../src/log.ts";
@@ -68,20 +68,30 @@ function createSimulatedOAuth(clock: () => number): SimulatedOAuth {
 
 /** One process that shares log and vault with the others. */
 export interface AccountProcess {
-  readonly tokens: Tokens;
+  readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  readonly announced: string[];
+  /** Its timers never fire again: it stands still where it waits for one, and renews no lease. */
+  freeze(): void;
 }
 
 export interface AccountWorld extends AsyncDisposable {
   readonly oauth: SimulatedOAuth;
   readonly journal: Journal;
   now: number;
-  start(): Promise<AccountProcess>;
+  /** What the operator was told, by occasion: each one is told once. */
+  readonly announced: Map<string, string>;
+  start(replaced?: Partial<TokensDeps>): Promise<AccountProcess>;
   /** Links {@link USER} with a pair that lives for `lifeMs` more. */
   link(process: AccountProcess, lifeMs?: number): Promise<void>;
   types(): Promise<string[]>;
+}
+
+const POLL_MS_MAX = 1_000;
+
+/** Lets everything go on that waits for no clock. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -99,26 +109,35 @@ export async function openAccountWorld(): Promise<AccountWorld> {
     oauth,
     journal,
     now: START,
-    async start() {
+    announced: new Map(),
+    async start(replaced = {}) {
       processes += 1;
+      const timers = { areFrozen: false };
       const projector = parts.use(await startProjector(store));
       const vault = parts.use(openVault(directory.file("vault"), new Uint8Array(32)));
-      const announced: string[] = [];
       const tokens = createTokens({
         vault,
         oauth,
         journal,
         projector,
         clock,
-        // Whoever waits for the lease asks again in the next turn of the event loop.
-        sleep: () => new Promise((resolve) => setImmediate(resolve)),
+        async sleep(ms, signal) {
+          // Whoever polls asks again in the next turn of the event loop; anything longer passes with the world's clock.
+          const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
+          do await nextTurn();
+          while ((timers.areFrozen || world.now < until) && !signal.aborted);
+        },
         holder: `process-${processes}`,
         log: SILENT,
-        announce: async (text) => {
-          announced.push(text);
+        announce: async (text, key) => {
+          world.announced.set(key, text);
         },
+        ...replaced,
       });
-      return { tokens, projector, vault, announced };
+      const freeze = (): void => {
+        timers.areFrozen = true;
+      };
+      return { tokens, projector, vault, freeze };
     },
     async link({ tokens }, lifeMs = LIFETIME_MS) {
       const pair = { ...oauth.grant(), expiresAt: world.now + lifeMs };

@@ -104,7 +104,7 @@ test("the new pair is in the vault before anybody uses it", async () => {
   await using _world = world;
   await tokens.use(async (token) => {
     expect(vault.get("x-tokens")?.value).toContain(token);
-    expect(vault.get("x-tokens")?.version).toBe(2);
+    expect(vault.get("x-tokens")?.version).toBe(3);
   });
 });
 
@@ -119,7 +119,7 @@ test("a network that grants no new refresh token leaves the old one in use", asy
 
 describe("a dead grant", () => {
   test("ends the authorization, is told to the operator once, and is not asked for again", async () => {
-    const { world, tokens, projector, announced } = await linked(60_000);
+    const { world, tokens, projector } = await linked(60_000);
     await using _world = world;
     world.oauth.faults.push(new OAuthError("refused", "invalid_request"));
     const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(tokens.use(call(world)))));
@@ -127,17 +127,17 @@ describe("a dead grant", () => {
     expect((await tokens.send(send(world))).outcome).toBe("unauthorized");
     expect(projector.state("account")).toMatchObject({ authorized: false, user: { id: "1" } });
     expect(world.oauth.refreshed).toEqual(["refresh-1"]);
-    expect(announced).toEqual(["the X account is no longer authorized: open /social/auth again"]);
+    expect([...world.announced.values()]).toEqual(["the X account is no longer authorized: open /social/auth again"]);
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
   test("is told once by two processes that meet with it at once", async () => {
-    const { world, tokens, announced } = await linked(60_000);
+    const { world, tokens } = await linked(60_000);
     await using _world = world;
     const other = await world.start();
     world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
     await Promise.all([tokens, other.tokens].map((one) => faultOf(one.use(call(world)))));
-    expect([...announced, ...other.announced]).toHaveLength(1);
+    expect(world.announced.size).toBe(1);
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
@@ -154,12 +154,14 @@ describe("a dead grant", () => {
     expect(calls).toBe(1);
   });
 
-  test("without a refresh token there is nothing to refresh with", async () => {
+  test("without a refresh token the access token is used to its end, and then there is nothing to refresh with", async () => {
     await using world = await openAccountWorld();
     const { tokens, projector } = await world.start();
-    const pair = { ...world.oauth.grant(), refreshToken: undefined, expiresAt: world.now };
+    const pair = { ...world.oauth.grant(), refreshToken: undefined, expiresAt: world.now + 1 };
     const data = { user: { id: "1", username: "we", name: "We" }, scopes: [], expires_at: "2026-03-01T08:00:00.000Z" };
     await tokens.store(pair, [{ type: "AccountAuthorized", data }], {});
+    expect(await tokens.use(call(world))).toBe("access-1");
+    world.now += 1;
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
     expect(projector.state("account").authorized).toBe(false);
     expect(world.oauth.refreshed).toHaveLength(0);
@@ -168,12 +170,12 @@ describe("a dead grant", () => {
 
 describe("a network that cannot be asked for a new token", () => {
   test("does not matter as long as the old one works", async () => {
-    const { world, tokens, projector, announced } = await linked(60_000);
+    const { world, tokens, projector } = await linked(60_000);
     await using _world = world;
     world.oauth.faults.push(new OAuthError("unreachable", "down"));
     expect(await tokens.use(call(world))).toBe("access-1");
     expect(projector.state("account").authorized).toBe(true);
-    expect(announced).toEqual([]);
+    expect(world.announced.size).toBe(0);
     expect(await tokens.use(call(world))).toBe("access-2");
   });
 
@@ -184,6 +186,16 @@ describe("a network that cannot be asked for a new token", () => {
     const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
     expect(new Set(used)).toEqual(new Set(["access-1"]));
     expect(world.oauth.refreshed).toHaveLength(1);
+  });
+
+  test("while the old one is refused: nothing was sent, and the grant lives on", async () => {
+    const { world, tokens, projector } = await linked(LIFETIME_MS);
+    await using _world = world;
+    world.oauth.grant();
+    world.oauth.faults.push(new OAuthError("unreachable", "down"), new OAuthError("unreachable", "down"));
+    expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
+    expect((await tokens.send(send(world))).outcome).toBe("unreachable");
+    expect(projector.state("account").authorized).toBe(true);
   });
 
   test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
@@ -198,10 +210,13 @@ describe("a network that cannot be asked for a new token", () => {
 });
 
 test("an account whose tokens are gone, as in a log restored without its vault, has to be authorized again", async () => {
-  const { world, tokens } = await linked(LIFETIME_MS);
+  const { world, tokens, projector } = await linked(LIFETIME_MS);
   await using _world = world;
   tokens.drop();
-  expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
+  for (const _ of [1, 2]) expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
+  expect(projector.state("account").authorized).toBe(false);
+  expect(world.announced.size).toBe(1);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
 });
 
 test("without an account there is nothing to call with", async () => {

@@ -1,0 +1,98 @@
+import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal.ts";
+import { faultFields, type Logger } from "../log.ts";
+import { SocialError } from "../networks/network.ts";
+
+export interface ExclusiveDeps {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Names this process in the lease. */
+  readonly holder: string;
+  readonly log: Logger;
+}
+
+/** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
+export interface Exclusive extends AsyncDisposable {
+  /**
+   * Throws a SocialError `unavailable` when the others take too long, or when this process stood still for so long that
+   * another went ahead.
+   */
+  run<T>(work: (fence: Fence) => Promise<T>): Promise<T>;
+}
+
+const LEASE = "account-tokens";
+
+/** Short, since nobody can refresh while that of a dead process lasts; renewed, since a token request may take longer. */
+const LEASE_TTL_MS = 15_000;
+const LEASE_RENEW_MS = 5_000;
+const LEASE_POLL_MS = 200;
+
+/** Longer than a token request of another process takes, and than the lease of a dead one lasts. */
+const WAIT_MS_MAX = 60_000;
+
+export function createExclusive(deps: ExclusiveDeps): Exclusive {
+  const stopping = new AbortController();
+  let queue: Promise<unknown> = Promise.resolve();
+  return {
+    run(work) {
+      // One after the other here, under a lease between processes.
+      const turn = queue.then(() => underLease(deps, work, stopping.signal));
+      queue = turn.catch(() => {});
+      return turn;
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await queue;
+    },
+  };
+}
+
+async function underLease<T>(
+  deps: ExclusiveDeps,
+  work: (fence: Fence) => Promise<T>,
+  stopping: AbortSignal,
+): Promise<T> {
+  const lease = await take(deps, stopping);
+  const done = new AbortController();
+  const renewing = keepRenewed(deps, lease, done.signal);
+  try {
+    return await work({ lease: LEASE, token: lease.token });
+  } catch (fault) {
+    if (!(fault instanceof LeaseLost)) throw fault;
+    throw new SocialError("unavailable", "another process took the tokens over");
+  } finally {
+    done.abort();
+    await renewing;
+    await deps.journal.store.leases.release(lease);
+  }
+}
+
+async function take({ journal, clock, sleep, holder }: ExclusiveDeps, stopping: AbortSignal): Promise<Lease> {
+  const giveUpAt = clock() + WAIT_MS_MAX;
+  for (;;) {
+    const lease = await journal.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS });
+    if (lease !== undefined) return lease;
+    if (stopping.aborted || clock() > giveUpAt)
+      throw new SocialError("unavailable", "another process holds the tokens");
+    await sleep(LEASE_POLL_MS, stopping);
+  }
+}
+
+/** Until the signal aborts, or the lease is lost: what was fenced by it is refused then. */
+async function keepRenewed({ journal, sleep, holder, log }: ExclusiveDeps, lease: Lease, done: AbortSignal) {
+  const { leases } = journal.store;
+  for (;;) {
+    await sleep(LEASE_RENEW_MS, done);
+    if (done.aborted) return;
+    try {
+      const renewed = await leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS });
+      if (renewed?.token === lease.token) continue;
+      if (renewed !== undefined) await leases.release(renewed);
+    } catch (fault) {
+      log.error("the tokens' lease could not be renewed", faultFields(fault));
+    }
+    return;
+  }
+}

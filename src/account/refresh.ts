@@ -1,0 +1,98 @@
+import type { Fence } from "eventstore-lite";
+import { isoTime, type Clock } from "../clock.ts";
+import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../journal.ts";
+import { SocialError } from "../networks/network.ts";
+import type { Projector } from "../projector.ts";
+import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
+import type { KeptPair, Pairs } from "./pairs.ts";
+
+export interface RefreshDeps {
+  readonly pairs: Pairs;
+  readonly oauth: OAuth;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly clock: Clock;
+  /** Tells the operator; once for each key. */
+  readonly announce: (text: string, key: string) => Promise<void>;
+}
+
+/**
+ * Replaces the pair with the access token `stale` (undefined: there was none) and answers the new access token;
+ * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
+ * works. Runs under the tokens' lease.
+ */
+export async function refreshPair(
+  deps: RefreshDeps,
+  stale: string | undefined,
+  fence: Fence,
+): Promise<string | undefined> {
+  const { pairs } = deps;
+  const pair = pairs.read();
+  // Another process was first: its pair is the one that counts.
+  if (pair?.accessToken !== stale) return pair?.accessToken;
+  // Or it found the grant dead, or unlinked the account.
+  await deps.projector.until((await deps.journal.store.head()).position);
+  if (!deps.projector.state("account").authorized) return undefined;
+  if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", fence);
+  if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", fence);
+  // Whoever stood still until now finds that somebody else is using the refresh token, which works once.
+  if (!pairs.begin(pair)) throw new SocialError("unavailable", "another process took the tokens over");
+  try {
+    return await keep(deps, pair, await deps.oauth.refresh(pair.refreshToken));
+  } catch (fault) {
+    if (!(fault instanceof OAuthError)) throw fault;
+    const kept = pairs.read();
+    if (kept?.accessToken !== stale) return kept?.accessToken;
+    return fault.kind === "refused"
+      ? await declareDead(deps, reasonOf(fault, pair), fence)
+      : await goOnWith(deps, pair, fault);
+  }
+}
+
+/** Stores the new pair before anybody uses it: the old refresh token is used up. */
+async function keep(deps: RefreshDeps, old: KeptPair, renewed: TokenPair): Promise<string | undefined> {
+  const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
+  // Another account, or none, while this process stood still.
+  if (!deps.pairs.replace(old.accessToken, next)) return deps.pairs.read()?.accessToken;
+  await tell(deps, { type: "TokenRefreshed", data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) } });
+  return next.accessToken;
+}
+
+/** The network could not be asked: the old token is used while it lives, and the next caller asks again. */
+async function goOnWith(deps: RefreshDeps, pair: KeptPair, fault: OAuthError): Promise<string> {
+  deps.pairs.replace(pair.accessToken, pair);
+  const data = { user_id: userId(deps), reason: fault.message, dead: false };
+  await tell(deps, { type: "TokenRefreshFailed", data });
+  if (pair.expiresAt > deps.clock()) return pair.accessToken;
+  throw new SocialError("unavailable", "the access token is stale and the network cannot be asked for a new one");
+}
+
+/**
+ * The operator is told first: after a crash in between the grant is found dead again, and the key keeps it from being
+ * told twice. Fenced, so that it never counts against an authorization that came meanwhile.
+ */
+async function declareDead(deps: RefreshDeps, reason: string, fence: Fence): Promise<undefined> {
+  const key = `grant/${await authorizedAt(deps.journal)}`;
+  await deps.announce("the X account is no longer authorized: open /social/auth again", key);
+  await tell(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, fence);
+}
+
+/** The position at which the account was last authorized: the name of the grant. */
+async function authorizedAt({ store }: Journal): Promise<number> {
+  const query = { stream: STREAMS.account, types: ["AccountAuthorized"], backwards: true, limit: 1 };
+  for await (const { position } of store.read(query)) return position;
+  return 0;
+}
+
+async function tell({ journal, projector }: RefreshDeps, fact: Fact, fence?: Fence): Promise<void> {
+  const appended = await journal.append(STREAMS.account, [fact], OWN_CAUSE, fence === undefined ? {} : { fence });
+  await projector.until(appended.last);
+}
+
+function userId({ projector }: RefreshDeps): string {
+  return projector.state("account").user?.id ?? "";
+}
+
+function reasonOf({ message }: OAuthError, { begun }: KeptPair): string {
+  return begun ? `${message}; the answer to an earlier refresh was lost before it could be stored` : message;
+}

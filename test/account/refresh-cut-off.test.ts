@@ -1,0 +1,286 @@
+import { expect, test } from "bun:test";
+import { unlinkAccount } from "../../src/account/link.ts";
+import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
+import { nextTurn, openAccountWorld, type AccountProcess, type AccountWorld } from "./account-world.ts";
+
+const LIFE_MS = 60_000;
+/** Longer than the tokens' lease lasts when nobody renews it. */
+const LEASE_MS = 15_001;
+
+const echo = async (token: string): Promise<string> => token;
+const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.catch((fault: unknown) => (fault as { kind?: string }).kind ?? fault);
+
+async function linked() {
+  const world = await openAccountWorld();
+  const first = await world.start();
+  await world.link(first, LIFE_MS);
+  return { world, first };
+}
+
+/**
+ * Takes the process to the moment when it waits for the answer to its refresh, and lets it stand still there. `rotated`:
+ * the network has used the refresh token up. Answers how to let the answer arrive.
+ */
+async function standStillInRefresh(world: AccountWorld, process: AccountProcess, rotated: boolean) {
+  const { oauth } = world;
+  const { refresh } = oauth;
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  oauth.refresh = async (token) => {
+    oauth.refresh = refresh;
+    const answer: TokenPair | undefined = rotated ? await refresh(token) : undefined;
+    asked.resolve();
+    await answered.promise;
+    return answer ?? refresh(token);
+  };
+  const used = outcomeOf(process.tokens.use(echo));
+  await asked.promise;
+  process.freeze();
+  return { used, answer: () => answered.resolve() };
+}
+
+test("killed before the new pair was stored: the access token is used to its end, the refresh token tried once more, then a person is asked for", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  await standStillInRefresh(world, first, true);
+  const next = await world.start();
+  expect(await next.tokens.use(echo)).toBe("access-1");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+
+  world.now += LIFE_MS;
+  for (const process of [next, next, await world.start()]) {
+    expect(await outcomeOf(process.tokens.use(echo))).toBe("unauthorized");
+    expect(process.projector.state("account").authorized).toBe(false);
+  }
+  expect(world.oauth.refreshed).toEqual(["refresh-1", "refresh-1"]);
+  expect([...world.announced.values()]).toEqual(["the X account is no longer authorized: open /social/auth again"]);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
+});
+
+test("killed before the network was reached: the refresh token still works, and nobody is alarmed", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  await standStillInRefresh(world, first, false);
+  const next = await world.start();
+  world.now += LIFE_MS;
+  expect(await next.tokens.use(echo)).toBe("access-2");
+  expect(world.announced.size).toBe(0);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
+});
+
+test("while the network cannot be asked, the doubt about the refresh token stays", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  await standStillInRefresh(world, first, true);
+  const { tokens } = await world.start();
+  world.now += LIFE_MS;
+  world.oauth.faults.push(new OAuthError("unreachable", "down"));
+  expect(await outcomeOf(tokens.use(echo))).toBe("unavailable");
+  expect(await outcomeOf(tokens.use(echo))).toBe("unauthorized");
+  const last = (await Array.fromAsync(world.journal.store.read())).at(-1);
+  expect(last?.data).toMatchObject({
+    reason: "invalid_request; the answer to an earlier refresh was lost before it could be stored",
+  });
+});
+
+test("an answer that comes after another process found the grant dead brings it back", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const late = await standStillInRefresh(world, first, true);
+  const other = await world.start();
+  world.now += LIFE_MS;
+  expect(await outcomeOf(other.tokens.use(echo))).toBe("unauthorized");
+  late.answer();
+  expect(await late.used).toBe("access-2");
+  expect(first.projector.state("account").authorized).toBe(true);
+  expect(first.tokens.peek()?.refreshToken).toBe("refresh-2");
+});
+
+test("an answer that comes after the account was unlinked is not kept", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const late = await standStillInRefresh(world, first, true);
+  const other = await world.start();
+  world.now += LEASE_MS;
+  await unlinkAccount({ ...world, ...other }, {});
+  late.answer();
+  expect(await late.used).toBe("unauthorized");
+  expect(first.tokens.peek()).toBeUndefined();
+  expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
+});
+
+/** A process that stands still under the lease, before it uses the refresh token. */
+async function standStillBeforeRefresh(world: AccountWorld) {
+  const goOn = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const { store } = world.journal;
+  const head = async () => {
+    reached.resolve();
+    await goOn.promise;
+    return store.head();
+  };
+  const slow = await world.start({ journal: { ...world.journal, store: { ...store, head } } });
+  const used = outcomeOf(slow.tokens.use(echo));
+  await reached.promise;
+  slow.freeze();
+  world.now += LEASE_MS;
+  return { slow, used, goOn: goOn.resolve };
+}
+
+test("a process that stood still under the lease does not use a refresh token that another has used", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { slow, used, goOn } = await standStillBeforeRefresh(world);
+  expect(await first.tokens.use(echo)).toBe("access-2");
+  goOn();
+  expect(await used).toBe("unavailable");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+  expect(await slow.tokens.use(echo)).toBe("access-2");
+});
+
+test("a process that stood still under the lease leaves the tokens of the next account alone", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { slow, used, goOn } = await standStillBeforeRefresh(world);
+  await unlinkAccount({ ...world, ...first }, {});
+  await world.link(first);
+  goOn();
+  expect(await used).toBe("unavailable");
+  expect(await slow.tokens.use(echo)).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual([]);
+});
+
+test.each(["before", "after"])(
+  "killed %s the operator was told of a dead grant: the next one tells it, once",
+  async (when) => {
+    const { world } = await linked();
+    await using _world = world;
+    const told = Promise.withResolvers<void>();
+    const dying = await world.start({
+      announce: (text, key) => {
+        if (when === "after") world.announced.set(key, text);
+        told.resolve();
+        return new Promise(() => {});
+      },
+    });
+    world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+    void dying.tokens.use(echo);
+    await told.promise;
+    dying.freeze();
+    const next = await world.start();
+    world.now += LIFE_MS;
+    expect(await outcomeOf(next.tokens.use(echo))).toBe("unauthorized");
+    expect(world.announced.size).toBe(1);
+  },
+);
+
+test("a verdict that comes late does not count against an authorization that came meanwhile", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const told = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slow = await world.start({
+    announce: () => {
+      told.resolve();
+      return goOn.promise;
+    },
+  });
+  world.oauth.faults.push(new OAuthError("refused", "no"));
+  const used = outcomeOf(slow.tokens.use(echo));
+  await told.promise;
+  slow.freeze();
+  world.now += LEASE_MS;
+  await first.tokens.exclusively(() => world.link(first));
+  goOn.resolve();
+  expect(await used).toBe("unavailable");
+  expect(await world.types()).toEqual(["AccountAuthorized", "AccountAuthorized"]);
+  expect(await slow.tokens.use(echo)).toBe("access-2");
+});
+
+test("the death of the next authorization is told too", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+  await outcomeOf(first.tokens.use(echo));
+  await world.link(first, LIFE_MS);
+  await outcomeOf(first.tokens.use(echo));
+  await outcomeOf(first.tokens.use(echo));
+  expect(world.announced.size).toBe(2);
+});
+
+test("a slow token request keeps the lease: another process does not use the refresh token meanwhile", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { leases } = world.journal.store;
+  const { acquire } = leases;
+  const taken: string[] = [];
+  leases.acquire = async (name, options) => {
+    const lease = await acquire(name, options);
+    if (lease !== undefined) taken.push(options.holder);
+    return lease;
+  };
+  const { refresh } = world.oauth;
+  world.oauth.refresh = async (token) => {
+    const answer = await refresh(token);
+    // As long as the slowest one may take.
+    for (let second = 0; second < 30; second += 5) {
+      taken.length = 0;
+      world.now += 5_000;
+      while (!taken.includes("process-1")) await nextTurn();
+    }
+    return answer;
+  };
+  const other = await world.start();
+  const used = await Promise.all([first.tokens.use(echo), other.tokens.use(echo)]);
+  expect(used).toEqual(["access-2", "access-2"]);
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
+test("while the vault cannot be written, as on a full disk, the refresh token is not used up", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { tokens } = await world.start({
+    vault: {
+      ...first.vault,
+      put() {
+        throw new Error("database or disk is full");
+      },
+    },
+  });
+  expect(await outcomeOf(tokens.use(echo))).toBeInstanceOf(Error);
+  expect(world.oauth.refreshed).toEqual([]);
+  expect(await first.tokens.use(echo)).toBe("access-2");
+});
+
+test("whoever comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { refresh } = world.oauth;
+  let later: Promise<string> | undefined;
+  world.oauth.refresh = (token) => {
+    later = first.tokens.use(echo);
+    return refresh(token);
+  };
+  await first.tokens.use(echo);
+  expect(await later).toBe("access-2");
+});
+
+test("a refresh whose caller left is waited for at the end, and its answer stored", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { refresh } = world.oauth;
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  world.oauth.refresh = async (token) => {
+    asked.resolve();
+    await answered.promise;
+    return refresh(token);
+  };
+  void first.tokens.use(echo);
+  await asked.promise;
+  const ended = first.tokens[Symbol.asyncDispose]();
+  answered.resolve();
+  await ended;
+  expect(first.tokens.peek()?.refreshToken).toBe("refresh-2");
+});

@@ -1,0 +1,49 @@
+import { exported, type World } from "../process/service.ts";
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** What the log tells of all attempts; the lists name people by X's ids. */
+export interface Attempts {
+  /** Everybody that an intent was recorded for. */
+  readonly intended: readonly string[];
+  /** Attempts without a final outcome. */
+  readonly open: number;
+  /** Settled by a look at the conversation. */
+  readonly foundSent: number;
+  readonly notDelivered: readonly string[];
+  readonly abandonedRuns: number;
+  /** Places of each day that are taken: what X certainly refused gave its place back. */
+  readonly places: Readonly<Record<string, number>>;
+}
+
+export async function attemptsOf(world: World): Promise<Attempts> {
+  const events = await exported(world);
+  const ofType = (wanted: string) => events.filter(({ type }) => type === wanted).map(({ data }) => data);
+  const [intents, sent, failed] = [
+    ofType("DirectMessageAttempted"),
+    ofType("DirectMessageSent"),
+    ofType("DirectMessageFailed"),
+  ];
+  const closed = new Set([...sent, ...failed].map((data) => data["attempt_id"]));
+  return {
+    intended: intents.map(idOf),
+    open: intents.filter((data) => !closed.has(data["attempt_id"])).length,
+    foundSent: sent.filter((data) => data["settled_by"] === "lookup").length,
+    notDelivered: failed.filter((data) => data["reason"] === "not_delivered").map(idOf),
+    abandonedRuns: ofType("RunAbandoned").length,
+    places: placesOf(intents, failed),
+  };
+}
+
+function placesOf(intents: readonly Data[], failed: readonly Data[]): Record<string, number> {
+  const freed = new Set(failed.filter((data) => data["frees_quota"] === true).map((data) => data["attempt_id"]));
+  const places: Record<string, number> = {};
+  for (const { day, attempt_id } of intents) {
+    if (!freed.has(attempt_id)) places[String(day)] = (places[String(day)] ?? 0) + 1;
+  }
+  return places;
+}
+
+function idOf(data: Data): string {
+  return (data["recipient"] as { id: string }).id;
+}

@@ -1,0 +1,174 @@
+import { expect, test } from "bun:test";
+import { createPick } from "../outreach/model/clockwork.ts";
+import { authorize, openWorld, until, type Running, type World } from "../process/service.ts";
+import { attemptsOf } from "./attempts.ts";
+import { expectDaysKept, idle } from "./days.ts";
+import { stop } from "./ending.ts";
+import { arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+/** Two kills each; the first one is between X's acceptance and our record of it. */
+const ROUNDS = 25;
+const KILLS = 2 * ROUNDS;
+const LIMIT = 100;
+const PEOPLE = 130;
+
+/** X shows a message this late, so that whoever looks at once would take it for lost; a second is waited. */
+const LATE_COMMIT_MS = 300;
+
+/** A kill in a run comes this long after its start, at random: within its first messages. */
+const RUN_MS_MAX = 60;
+
+/** A kill in a start comes while it opens the log, or settles what the kill before left behind. */
+const START_MS_MAX = 1_500;
+
+/** The message that a kill waits for is one of the next so many of the run. */
+const AHEAD_MAX = 3;
+
+/** What the second kill of a round may hit: a message that never reached X, a run, or a start. */
+const SECONDS = ["unsent", "run", "run", "start"] as const;
+
+/** The same seed makes the same choices; what the processes make of them is their own. */
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, nobody two, and the log knows all of them`, async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
+  const pick = createPick(SEED);
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 10_000, lateCommitMs: LATE_COMMIT_MS } });
+  const { wanted, unwanted } = await addMixedPeople(world);
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  const kills = { accepted: 0, unsent: 0, run: 0, start: 0, idle: 0 };
+  const chosen = async (): Promise<string | undefined> => {
+    const { intended } = await attemptsOf(world);
+    return wanted.filter((id) => !intended.includes(id))[pick(AHEAD_MAX)];
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    kills[await killAtRequest(world, service, await chosen(), "accepted")]++;
+    const second = SECONDS[pick(SECONDS.length)] ?? "run";
+    if (second === "start") await killInStart(world, pick(START_MS_MAX));
+    service = await settled(world);
+    if (second === "start") kills.start++;
+    else {
+      const killed =
+        second === "run" ? killInRun(service, pick(RUN_MS_MAX)) : killAtRequest(world, service, await chosen(), second);
+      kills[await killed]++;
+      service = await settled(world);
+    }
+  }
+  await finish(service);
+
+  const { people, mostToOne } = arrivals(world);
+  const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
+  expect(await stop(service)).toBe(0);
+  // Intents, among them those that X refused; the places are counted below.
+  await expectDaysKept(world, PEOPLE);
+  const attempts = await attemptsOf(world);
+  console.log(
+    `kills ${KILLS} ${JSON.stringify(kills)}: arrived ${people}, at most ${mostToOne} to one, counted sent ${stats.sent}; ` +
+      `in doubt found sent ${attempts.foundSent}, not delivered ${attempts.notDelivered.length}, left open ${attempts.open}; ` +
+      `places ${JSON.stringify(attempts.places)}`,
+  );
+  const places = Object.values(attempts.places);
+  expect(Math.max(...places)).toBeLessThanOrEqual(LIMIT);
+  // A night may fall while this goes on.
+  expect(people).toBeLessThanOrEqual(LIMIT * places.length);
+  expect(mostToOne).toBe(1);
+  expect(stats.sent).toBe(people);
+  expect(attempts.open).toBe(0);
+  const { accepted } = world.sandbox.x;
+  expect([...unwanted, ...attempts.notDelivered].filter((id) => accepted.has(id))).toEqual([]);
+  expect(new Set(attempts.intended).size).toBe(attempts.intended.length);
+  // Of the kills at random some may have used up the day before the end.
+  expect(kills.accepted).toBeGreaterThan(ROUNDS / 2);
+  expect(attempts.foundSent).toBeGreaterThanOrEqual(kills.accepted);
+  expect(attempts.abandonedRuns).toBeGreaterThanOrEqual(kills.accepted + kills.unsent);
+  await expectWhole(world);
+}, 480_000);
+
+/** Of each 25: one closed, one that X finds closed only when it is written to, one suppressed, one without consent. */
+async function addMixedPeople({ sandbox, command, file }: World): Promise<{ wanted: string[]; unwanted: string[] }> {
+  const wanted: string[] = [];
+  const unwanted: string[] = [];
+  const rows = ["username,basis"];
+  const suppressed: string[] = [];
+  for (let number = 0; number < PEOPLE; number++) {
+    const id = String(8_000_000_000 + number);
+    const username = `mixed_${number}`;
+    const kind = number % 25;
+    sandbox.x.people.set(id, {
+      id,
+      username,
+      name: "Mixed",
+      receives_your_dm: kind !== 3,
+      closed_when_sent: kind === 8,
+    });
+    if (kind === 13) suppressed.push(`@${username}`);
+    rows.push(`${username},${kind === 18 ? "none" : "opt_in"}`);
+    ([3, 8, 13, 18].includes(kind) ? unwanted : wanted).push(id);
+  }
+  expect(await command("recipients", "import", file("people.csv", rows.join("\n")))).toMatchObject({ code: 0 });
+  for (const handle of suppressed) expect(await command("recipients", "suppress", handle)).toMatchObject({ code: 0 });
+  return { wanted, unwanted };
+}
+
+/** The next start, once it has settled what was in doubt and closed the dead run. */
+async function settled(world: World): Promise<Running> {
+  const service = await world.serve();
+  await idle(service);
+  return service;
+}
+
+async function killed(child: Running["process"]): Promise<void> {
+  child.kill("SIGKILL");
+  await child.exited;
+}
+
+/**
+ * Kills while the message to this person has no answer yet: X has taken it (`accepted`), or has not got it (`unsent`).
+ * `idle`: the day was used up before.
+ */
+async function killAtRequest(
+  { sandbox }: World,
+  service: Running,
+  person: string | undefined,
+  moment: "accepted" | "unsent",
+): Promise<"accepted" | "unsent" | "idle"> {
+  const { x, faults } = sandbox;
+  const kind = moment === "accepted" ? "timeout_after_delivery" : "timeout_before";
+  faults.add({ network: "x", kind, path: `/with/${person}/messages`, count: 1 });
+  const isThere = (): boolean => (moment === "accepted" ? x.accepted.has(String(person)) : faults.list().length === 0);
+  await service.post("/social/run");
+  await until(
+    async () => isThere() || !((await (await service.get("/social/health")).json()) as { running: boolean }).running,
+    (isOver) => isOver,
+  );
+  const isHit = isThere();
+  await killed(service.process);
+  faults.clear();
+  return isHit ? moment : "idle";
+}
+
+async function killInRun(service: Running, ms: number): Promise<"run" | "idle"> {
+  const { status } = await service.post("/social/run");
+  await Bun.sleep(ms);
+  await killed(service.process);
+  return status === 202 ? "run" : "idle";
+}
+
+async function killInStart(world: World, ms: number): Promise<void> {
+  const starting = world.start(["serve"]);
+  await Bun.sleep(ms);
+  await killed(starting);
+}
+
+/** Runs until the day's limit is reached, or nobody is left. */
+async function finish(service: Running): Promise<void> {
+  for (;;) {
+    const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+    if (answer.status === 429) return;
+    const run = (await answer.json()) as { reason?: string };
+    if (run.reason === "completed") return;
+    await idle(service);
+  }
+}

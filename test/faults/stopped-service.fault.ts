@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { idle } from "./days.ts";
+import { stop } from "./ending.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+const PEOPLE = 6;
+
+/** The message arrives, and X's answer never does. */
+const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
+
+test("a service that stands still in its run, while a command settles and closes that run, sends nothing more in it", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await addPeople(world, PEOPLE);
+  const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
+  await authorize(service, world.sandbox);
+
+  // In a request that X has carried out.
+  world.sandbox.faults.add(UNANSWERED);
+  const settled = await standStillInRun(world, service);
+  expect(settled).toStartWith("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
+  // Between two messages.
+  expect(await standStillInRun(world, service)).toMatch(/^[01] in doubt: /);
+
+  const last = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  expect(await last.json()).toMatchObject({ reason: "completed" });
+  const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
+  const { people, mostToOne } = arrivals(world);
+  console.log(`stood still 2 times: arrived ${people}, at most ${mostToOne} to one, counted ${stats.sent}`);
+  expect([people, mostToOne, stats.sent]).toEqual([PEOPLE, 1, PEOPLE]);
+  expect(await stop(service)).toBe(0);
+  await expectNothingOutsideOfRuns(world);
+  await expectWhole(world);
+}, 240_000);
+
+/**
+ * Starts a run and stops all threads of the service once X has taken its first message; lets them go on when a command
+ * has closed the run. Answers what the command said.
+ */
+async function standStillInRun(world: World, service: Running): Promise<string> {
+  const before = arrivals(world).people;
+  expect((await service.post("/social/run")).status).toBe(202);
+  await until(
+    () => Promise.resolve(arrivals(world).people),
+    (people) => people > before,
+  );
+  service.process.kill("SIGSTOP");
+  // The lease of one who stands still runs out as that of a dead one does.
+  const { out } = await until(
+    () => world.command("outreach", "reconcile"),
+    ({ code }) => code === 0,
+  );
+  service.process.kill("SIGCONT");
+  await idle(service);
+  expect(arrivals(world).people).toBe(before + 1);
+  return out;
+}
+
+/** Every intent lies between the start and the end of its own run. */
+async function expectNothingOutsideOfRuns(world: World): Promise<void> {
+  let running: unknown;
+  for (const { type, data } of await exported(world)) {
+    if (type === "RunStarted") running = data["run_id"];
+    if (type === "DirectMessageAttempted") expect(data["run_id"]).toBe(running);
+    if (type === "RunFinished" || type === "RunAbandoned") running = undefined;
+  }
+}

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { KEY_BYTES } from "../../src/account/key.ts";
+import type { Tokens } from "../../src/account/tokens.ts";
+import { isoTime } from "../../src/clock.ts";
+import { loadConfig } from "../../src/config.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import type { Logger } from "../../src/log.ts";
+import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
+import { openOutreach } from "../../src/outreach-parts.ts";
+import { createRunner } from "../../src/outreach/runner.ts";
+import { outbound } from "../../src/parts.ts";
+import { startProjector } from "../../src/projector.ts";
+import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { settingsOf } from "../../src/sandbox/settings.ts";
+import type { XLimits } from "../../src/sandbox/x/state.ts";
+import { createVirtualTime, type VirtualTime } from "../outreach/virtual-time.ts";
+import { authorized } from "../sandbox/client.ts";
+
+const START = "2026-03-02T08:00:00.000Z";
+/** More than a day takes. */
+const PEOPLE = 105;
+export const MINUTE_MS = 60_000;
+
+/** X's access tokens live this long. */
+const TOKEN_LIFE_MS = 120 * MINUTE_MS;
+
+/** A request and its answer are under way for this long each. */
+export const WAY_MS = 400;
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const CAUSE = { caller: "tests" };
+
+/** The outreach agent with all of its real parts, and X's sandbox over real HTTP, by one clock that jumps. */
+export interface Day extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  readonly time: VirtualTime;
+  /** Called before each message goes out, with the number of those that arrived. */
+  beforeSend: (arrived: number) => void;
+  run(): ReturnType<typeof performed>;
+}
+
+export async function openDay(x: Partial<XLimits>): Promise<Day> {
+  await using stack = new AsyncDisposableStack();
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-day-"));
+  stack.defer(() => rmSync(directory, { recursive: true }));
+  const busy = createBusy();
+  const time = stack.use(createVirtualTime(START, busy.isBusy));
+  const clock = (): number => time.now();
+  const sandbox = stack.use(await startSandbox({ clock, x }));
+  const config = configOf(sandbox, join(directory, "log.sqlite"));
+  const store = stack.use(await openSqliteStore<Event>({ file: config.log.file, codec, clock }));
+  const journal = createJournal(busy.watched(store), () => crypto.randomUUID());
+  const projector = stack.use(await startProjector(store));
+  busy.follow(() => projector.position);
+  const fetching = outbound(config);
+  const safeFetch: SafeFetch = (url, request) =>
+    busy.during(async () => {
+      if (url.endsWith("/messages")) day.beforeSend(sandbox.x.accepted.size);
+      time.jump(WAY_MS);
+      const answer = await fetching(url, request);
+      time.jump(WAY_MS);
+      return answer;
+    });
+  const deps = { config, key: new Uint8Array(KEY_BYTES), journal, projector, log: SILENT, safeFetch };
+  const announce = async (text: string): Promise<void> => {
+    throw new Error(`nobody should be told: ${text}`);
+  };
+  const outreach = openOutreach({ ...deps, announce, clock, sleep: time.sleep }, stack);
+  if (outreach === undefined) throw new Error("X is not configured");
+  await link(sandbox, outreach.tokens, clock() + TOKEN_LIFE_MS);
+  await journal.append(STREAMS.outreach, people(sandbox), CAUSE);
+  await projector.until((await store.head()).position);
+  const runner = stack.use(createRunner(outreach.context));
+  const parts = stack.move();
+  const day: Day = {
+    sandbox,
+    time,
+    beforeSend: () => {},
+    run: () => performed(runner),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+  return day;
+}
+
+async function link(sandbox: Sandbox, tokens: Tokens, expiresAt: number): Promise<void> {
+  const { access_token, refresh_token } = await authorized(sandbox);
+  const pair = { accessToken: access_token, refreshToken: refresh_token, expiresAt, scopes: [] };
+  const account = [...sandbox.x.people.values()].find(({ username }) => username === "acme_team");
+  if (account === undefined) throw new Error("the sandbox's account is gone");
+  const { id, username, name } = account;
+  const data = { user: { id, username, name }, scopes: [], expires_at: isoTime(expiresAt) };
+  await tokens.store(pair, [{ type: "AccountAuthorized", data }], CAUSE);
+}
+
+function configOf(sandbox: Sandbox, file: string) {
+  const template = { MESSAGE_TEMPLATE: "Hi {{name}}" };
+  return loadConfig({ ...settingsOf(sandbox), DATABASE_URL: `sqlite:${file}`, ...template }, () => "");
+}
+
+/** On X and on the list. */
+function people({ x }: Sandbox): Fact[] {
+  return Array.from({ length: PEOPLE }, (_, number): Fact => {
+    const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };
+    x.people.set(person.id, { ...person, receives_your_dm: true });
+    const recipient = { username: person.username };
+    return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list" } };
+  });
+}
+
+/** Work that the event loop does not show: requests, the log's thread, and what the projections have not seen yet. */
+function createBusy() {
+  let underWay = 0;
+  let written = 0;
+  let position = (): number => 0;
+  const during = async <T>(work: () => Promise<T>): Promise<T> => {
+    underWay += 1;
+    try {
+      return await work();
+    } finally {
+      underWay -= 1;
+    }
+  };
+  return {
+    during,
+    isBusy: () => underWay > 0 || position() < written,
+    follow: (projected: () => number) => {
+      position = projected;
+    },
+    watched: (store: EventStore<Event>): EventStore<Event> => ({
+      ...store,
+      append: (...args) =>
+        during(async () => {
+          const appended = await store.append(...args);
+          written = Math.max(written, appended.last);
+          return appended;
+        }),
+      head: () => during(() => store.head()),
+      leases: {
+        acquire: (...args) => during(() => store.leases.acquire(...args)),
+        release: (...args) => during(() => store.leases.release(...args)),
+      },
+    }),
+  };
+}
+
+async function performed(runner: ReturnType<typeof createRunner>) {
+  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  return triggered.kind === "started" ? await triggered.done : undefined;
+}

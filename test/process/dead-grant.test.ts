@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { revokeAll } from "../../src/sandbox/x/tokens.ts";
+import { addPeople } from "../faults/people.ts";
+import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+
+const PEOPLE = 12;
+
+/** What the operator was told on the chat channel. */
+const told = ({ sandbox }: World): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
+
+/** Starts a run, and lets the person remove the app at X once `sent` more have got their message; all ask for a token then. */
+async function revokeInRun(world: World, service: Running, sent: number): Promise<unknown> {
+  const { x } = world.sandbox;
+  const wanted = x.accepted.size + sent;
+  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  await until(
+    () => Promise.resolve(x.accepted.size),
+    (size) => size >= wanted,
+  );
+  revokeAll(x);
+  const asked = await Promise.all(Array.from({ length: 10 }, () => service.get("/social/me")));
+  expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 401));
+  return (await run).json();
+}
+
+test("a grant that dies in a run ends it, shows in health, and is told once; the death of the next one too", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await addPeople(world, PEOPLE);
+  // A moment between two messages, so that the run is in its middle when the grant dies.
+  const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
+  for (const death of [1, 2]) {
+    await authorize(service, world.sandbox);
+    expect(await revokeInRun(world, service, 1)).toMatchObject({ reason: "not_authorized", in_doubt: 0 });
+    expect(await (await service.get("/social/health")).json()).toMatchObject({ status: "degraded", authorized: false });
+    expect((await service.post("/social/run")).status).toBe(401);
+    await until(
+      () => Promise.resolve(told(world).length),
+      (count) => count >= death,
+    );
+  }
+  expect(told(world)).toEqual(Array(2).fill(expect.stringContaining("the X account is no longer authorized")));
+  const failures = (await exported(world)).filter(({ type }) => type === "TokenRefreshFailed");
+  expect(failures.map(({ data }) => data["dead"])).toEqual([true, true]);
+  // Who was due when the grant died is written to under the next one, and nobody twice.
+  await authorize(service, world.sandbox);
+  const rest = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  expect(rest).toMatchObject({ reason: "completed" });
+  expect([world.sandbox.x.accepted.size, Math.max(...world.sandbox.x.accepted.values())]).toEqual([PEOPLE, 1]);
+}, 120_000);
+
+test("a grant whose death a command notices first is told by the service, once", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  const { faults, x } = world.sandbox;
+  await addPeople(world, 1);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  // Something to reconcile: the message arrives, the answer does not, and the run cannot find out.
+  faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
+  faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
+  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  faults.clear();
+  revokeAll(x);
+  expect((await world.command("outreach", "reconcile")).out).toStartWith("1 in doubt: 0 found sent");
+  await until(
+    () => Promise.resolve(told(world).length),
+    (count) => count > 0,
+  );
+  expect((await service.get("/social/me")).status).toBe(401);
+  expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
+  const types = (await exported(world)).map(({ type }) => type);
+  expect(types.filter((type) => type === "NotificationRequested" || type === "TokenRefreshFailed")).toHaveLength(2);
+}, 60_000);

@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { MINUTE_MS, openDay, WAY_MS, type Day } from "./day-world.ts";
+
+/** Real time; hours of the other one pass in it. */
+const TIMEOUT_MS = 120_000;
+
+/** When the messages arrived, ms since the epoch. */
+function arrivals({ x }: Sandbox): number[] {
+  return x.messages.kept.map(({ created_at }) => created_at);
+}
+
+/** Checks what holds of every day: the limit to the message, nobody twice. */
+function expectFull({ sandbox }: Day): void {
+  expect([sandbox.x.accepted.size, Math.max(...sandbox.x.accepted.values())]).toEqual([100, 1]);
+}
+
+test(
+  "a day of 100 at 15 messages in 15 minutes, by the headers: it ends by itself, with no 429 but the two that X was told to give",
+  async () => {
+    await using day = await openDay({ dmLimit: 15 });
+    const { sandbox, time } = day;
+    // One in the middle of a window, without a word about when; one that names its own time.
+    const forced = new Map([
+      [20, {}],
+      [70, { retryAfter: 90 }],
+    ]);
+    day.beforeSend = (arrived) => {
+      const fault = forced.get(arrived);
+      if (fault !== undefined) sandbox.faults.add({ network: "x", kind: "429", path: "/messages", count: 1, ...fault });
+      forced.delete(arrived);
+    };
+    // The access token ends in the middle of it.
+    time.jump(60 * MINUTE_MS);
+    const startedAt = time.now();
+    expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, failed: 0, in_doubt: 0 });
+    expectFull(day);
+    expect(sandbox.tally.x.answers[429]).toBe(2);
+    expect([...sandbox.x.refreshUses.values()]).toEqual([1]);
+    // 100 at one a minute, and what the two 429s made it wait.
+    expect((time.now() - startedAt) / MINUTE_MS).toBeWithin(90, 130);
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  ["ended a minute ago", -60],
+  ["ends now", 0],
+  ["ends in a year", 31_536_000],
+])(
+  "a 429 whose window %s is believed within bounds: nothing is asked again at once, and the run ends",
+  async (_what, retryAfter) => {
+    await using day = await openDay({ dmLimit: 15, rateHeaders: false });
+    const { sandbox, time } = day;
+    sandbox.faults.add({ network: "x", kind: "429", path: "/messages", count: 3, retryAfter });
+    const askedAt: number[] = [];
+    day.beforeSend = () => {
+      askedAt.push(time.now());
+    };
+    const report = await day.run();
+    // A year is a day at the most, and the run does not take that long.
+    const [reason, refusals] = retryAfter > 0 ? ["time_limit", 1] : ["daily_limit_reached", 3];
+    expect(report).toMatchObject({ reason, in_doubt: 0 });
+    expect(sandbox.tally.x.answers[429]).toBe(refusals);
+    // A second at the least, from each answer on.
+    const waits = askedAt.slice(1).map((ms, index) => ms - 2 * WAY_MS - (askedAt[index] ?? 0));
+    for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_000);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a day of 100 without rate headers: one message a minute, and no 429",
+  async () => {
+    await using day = await openDay({ dmLimit: 15, rateHeaders: false });
+    expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, failed: 0, in_doubt: 0 });
+    expectFull(day);
+    expect(day.sandbox.tally.x.answers[429] ?? 0).toBe(0);
+    const at = arrivals(day.sandbox);
+    const gaps = at.slice(1).map((ms, index) => (ms - (at[index] ?? 0)) / MINUTE_MS);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1);
+    expect(Math.max(...gaps)).toBeLessThan(1.5);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { addPeople } from "../faults/people.ts";
+import { idle } from "../faults/days.ts";
+import { authorize, exported, openWorld, until } from "./service.ts";
+
+test("with one place of the day left, 8 triggers at once and 8 after them: one more message", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  const { accepted } = world.sandbox.x;
+  await addPeople(world, 99);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  const first = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  expect(first).toMatchObject({ reason: "completed", sent: 99 });
+  await addPeople(world, 110);
+  const statuses: number[] = [];
+  for (let wave = 1; wave <= 2; wave++) {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => service.post("/social/run")));
+    statuses.push(...answers.map(({ status }) => status));
+    await idle(service);
+  }
+  expect(statuses.filter((status) => status === 202)).toHaveLength(1);
+  for (const status of statuses) expect([202, 409, 429]).toContain(status);
+  expect([accepted.size, Math.max(...accepted.values())]).toEqual([100, 1]);
+}, 120_000);
+
+test("suppressions by commands beside a run: nobody is written to after theirs stands in the log", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  const people = 24;
+  await addPeople(world, people);
+  // Slow enough for the commands to come in between.
+  const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
+  await authorize(service, world.sandbox);
+  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  await until(
+    () => Promise.resolve(world.sandbox.x.accepted.size),
+    (size) => size > 0,
+  );
+  // From the end of the list towards the run, several at once; some come too late.
+  for (let number = people; number > 0; number -= 4) {
+    const handles = [0, 1, 2, 3].map((offset) => `@person_${number - offset}`);
+    await Promise.all(handles.map((handle) => world.command("recipients", "suppress", handle)));
+  }
+  expect(((await (await run).json()) as { reason: string }).reason).toBe("completed");
+  const suppressed = new Set<string>();
+  const after: string[] = [];
+  for (const { type, data } of await exported(world)) {
+    const { username = "" } = (data["recipient"] ?? {}) as { username?: string };
+    if (type === "RecipientSuppressed") suppressed.add(username);
+    if (type === "DirectMessageAttempted" && suppressed.has(username)) after.push(username);
+  }
+  expect(after).toEqual([]);
+  expect(suppressed.size).toBe(people);
+  // The race was one: some got their message before, some never.
+  expect(world.sandbox.x.accepted.size).toBeWithin(1, people);
+}, 120_000);

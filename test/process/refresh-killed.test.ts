@@ -1,0 +1,98 @@
+import { expect, test } from "bun:test";
+import { stop } from "../faults/ending.ts";
+import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { slowTokens } from "./slow-tokens.ts";
+
+/** X's access tokens live two hours. */
+const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
+
+/** What became of the refresh that the kill cut off, and of the refresh token. */
+const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;
+
+async function killed({ process }: Running): Promise<void> {
+  process.kill("SIGKILL");
+  await process.exited;
+}
+
+/** Starts a refresh whose answer never comes, and kills the service in it. */
+async function killInRefresh(world: World, service: Running, kind: "timeout_before" | "timeout_after_delivery") {
+  const { sandbox } = world;
+  sandbox.clock.advance(PAST_LIFE_MS);
+  sandbox.faults.add({ ...TOKEN_REQUEST, kind });
+  const { requests } = sandbox.tally.x;
+  service.get("/social/me").catch(() => {});
+  // The expired token, and the refresh.
+  await until(
+    () => Promise.resolve(sandbox.tally.x.requests),
+    (now) => now === requests + 2 && sandbox.faults.list().length === 0,
+  );
+  await killed(service);
+}
+
+const health = async (service: Running) => (await (await service.get("/social/health")).json()) as object;
+
+test("kill -9 between X's new tokens and our keeping them: tried once more, then a person is asked for, once", async () => {
+  await using world = await openWorld();
+  const { x, slack } = world.sandbox;
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  await killInRefresh(world, service, "timeout_after_delivery");
+  for (let start = 1; start <= 2; start++) {
+    service = await world.serve();
+    for (let time = 1; time <= 2; time++) expect((await service.get("/social/me")).status).toBe(401);
+    expect(await health(service)).toMatchObject({ status: "degraded", authorized: false, running: false });
+    expect((await service.post("/social/run")).status).toBe(401);
+    await killed(service);
+  }
+  // The one whose answer was lost, and the one more.
+  expect([...x.refreshUses.values()]).toEqual([2]);
+  service = await world.serve();
+  await until(
+    () => Promise.resolve(slack.messages.total),
+    (total) => total > 0,
+  );
+  expect(slack.messages.kept.map(({ text }) => text)).toEqual([
+    expect.stringContaining("the X account is no longer authorized: open /social/auth again"),
+  ]);
+  await authorize(service, world.sandbox);
+  expect((await service.get("/social/me")).status).toBe(200);
+  expect(await health(service)).toMatchObject({ status: "ok", authorized: true });
+  const events = (await exported(world)).filter(({ type }) => type === "TokenRefreshFailed");
+  expect(events.map(({ data }) => [data["dead"], data["reason"]])).toEqual([
+    [true, "invalid_request; the answer to an earlier refresh was lost before it could be stored"],
+  ]);
+}, 120_000);
+
+test("kill -9 in a refresh that never reached X: the next start refreshes, and nobody is alarmed", async () => {
+  await using world = await openWorld();
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  await killInRefresh(world, service, "timeout_before");
+  service = await world.serve();
+  expect((await service.get("/social/me")).status).toBe(200);
+  expect([...world.sandbox.x.refreshUses.values()]).toEqual([1]);
+  expect(await health(service)).toMatchObject({ status: "ok", authorized: true });
+  const types = (await exported(world)).map(({ type }) => type);
+  expect(types.slice(0, 2)).toEqual(["AccountAuthorized", "TokenRefreshed"]);
+  expect(types).not.toContain("NotificationRequested");
+}, 120_000);
+
+test("SIGTERM in a refresh whose caller has left: the new tokens are kept before the end", async () => {
+  await using world = await openWorld();
+  using _slow = slowTokens(world);
+  const { x, clock } = world.sandbox;
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  clock.advance(PAST_LIFE_MS);
+  const leaving = new AbortController();
+  service.get("/social/me", { signal: leaving.signal }).catch(() => {});
+  await until(
+    () => Promise.resolve(x.refreshUses.size),
+    (size) => size === 1,
+  );
+  leaving.abort();
+  expect(await stop(service)).toBe(0);
+  service = await world.serve();
+  expect((await service.get("/social/me")).status).toBe(200);
+  expect([...x.refreshUses.values()]).toEqual([1]);
+}, 60_000);
