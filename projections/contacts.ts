@@ -1,4 +1,4 @@
-import type { Folded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Basis, Recipient, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
@@ -21,7 +21,7 @@ export interface Contact {
   /** A message of theirs is known, and one that came after ours. */
   received: boolean;
   replied: boolean;
-  /** When the newest message to them was decided, ISO 8601. */
+  /** When the newest message that may have reached them was decided, ISO 8601. */
   attempted_at?: string;
   /** To be tried again though their source may be read no more: an operator allowed it, or it was not their failure. */
   again: boolean;
@@ -35,8 +35,10 @@ export interface Contacts {
   people: Map<string, Contact>;
   /** Network id -> key. */
   ids: Map<string, string>;
-  /** Lower-case handle -> key. */
+  /** Lower-case handle -> key of who has it, as far as known. */
   handles: Map<string, string>;
+  /** Lower-case handle -> key of who had it last: handles are changed and taken over. */
+  former: Map<string, string>;
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
   /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
@@ -45,7 +47,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 3,
+  version: 4,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -57,17 +59,30 @@ export const contacts: Projection<Contacts> = {
     "DirectMessageFailed",
     "DirectMessageInDoubt",
   ],
-  initial: () => ({ people: new Map(), ids: new Map(), handles: new Map(), fields: new Map(), marks: new Map() }),
+  initial: () => ({
+    people: new Map(),
+    ids: new Map(),
+    handles: new Map(),
+    former: new Map(),
+    fields: new Map(),
+    marks: new Map(),
+  }),
   evolve(state, event) {
     if (contacts.types.includes(event.type)) evolveContact(state, event);
     return state;
   },
 };
 
-/** Finds a person by id, else by handle. */
+/** Finds a person by id, else by handle; by one that they had only while nobody is known to have it. */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
   const key = keyOf(state, who);
-  return key === undefined ? undefined : state.people.get(key);
+  return key === undefined ? formerHolder(state, who) : state.people.get(key);
+}
+
+/** Who had the handle last. A name with an id means the person of that id. */
+function formerHolder(state: Contacts, { id, username }: Recipient): Contact | undefined {
+  if (id !== undefined || username === undefined) return undefined;
+  return state.people.get(state.former.get(username.toLowerCase()) ?? "");
 }
 
 function evolveContact(state: Contacts, event: Folded): void {
@@ -75,11 +90,9 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "RecipientAdded":
       return add(state, event.data);
     case "RecipientSuppressed":
-      for (const mark of event.data.marks ?? []) state.marks.set(mark, 1);
-      meet(state, event.data.recipient).suppressed = true;
-      return;
+      return suppress(state, event.data);
     case "RecipientRetryAllowed":
-      return allowRetry(meet(state, event.data.recipient));
+      return allowRetry(meant(state, event.data.recipient));
     case "DirectMessageReceived":
       return receive(meet(state, event.data.recipient), event.data.received_at);
     case "DirectMessageSkipped":
@@ -93,12 +106,18 @@ function evolveContact(state: Contacts, event: Folded): void {
       meet(state, event.data.recipient).status = "in_doubt";
       return;
     case "DirectMessageFailed":
-      return fail(meet(state, event.data.recipient), event.data.retry);
+      return fail(meet(state, event.data.recipient), event.data);
     default:
   }
 }
 
-function add(state: Contacts, added: Extract<Folded, { type: "RecipientAdded" }>["data"]): void {
+function suppress(state: Contacts, { recipient, marks = [] }: DataOf<"RecipientSuppressed">): void {
+  for (const mark of marks) state.marks.set(mark, 1);
+  meant(state, recipient).suppressed = true;
+}
+
+function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
+  if (isNobody(added.recipient)) return;
   const contact = meet(state, added.recipient);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
@@ -133,9 +152,11 @@ function attempt(contact: Contact, at: string): void {
   contact.again = false;
 }
 
-function fail(contact: Contact, retry: boolean): void {
+function fail(contact: Contact, { retry, frees_quota }: DataOf<"DirectMessageFailed">): void {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
+  // Certainly not sent, so nothing that they write is an answer to it.
+  if (frees_quota) delete contact.attempted_at;
 }
 
 function skip(contact: Contact, reason: SkipReason): void {
@@ -150,11 +171,10 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
 
 /** The person of this event, made or merged when id and handle turn out to be one. */
 function meet(state: Contacts, who: Recipient): Contact {
-  // Of somebody who was erased nothing is left to be found by.
-  if (who.id === undefined && who.username === undefined) return newContact();
+  if (isNobody(who)) return newContact();
   const byId = who.id === undefined ? undefined : state.ids.get(who.id);
   const byHandle = keyOfHandle(state, who);
-  const key = byId ?? byHandle ?? keyFor(who);
+  const key = byId ?? byHandle ?? newKey(state, who);
   let contact = state.people.get(key);
   if (contact === undefined) {
     contact = newContact();
@@ -163,6 +183,17 @@ function meet(state: Contacts, who: Recipient): Contact {
   if (byHandle !== undefined && byHandle !== key) absorb(state, contact, byHandle);
   name(state, key, contact, who);
   return contact;
+}
+
+/** Whom an operator means: the handle they know may be a former one. */
+function meant(state: Contacts, who: Recipient): Contact {
+  const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
+  return former ?? meet(state, who);
+}
+
+/** Of somebody who was erased nothing is left to be found by. */
+function isNobody({ id, username }: Recipient): boolean {
+  return id === undefined && username === undefined;
 }
 
 function newContact(): Contact {
@@ -192,8 +223,11 @@ function keyOf(state: Contacts, who: Recipient): string | undefined {
   return (who.id === undefined ? undefined : state.ids.get(who.id)) ?? keyOfHandle(state, who);
 }
 
-function keyFor(who: Recipient): string {
-  return who.id ?? `@${(who.username ?? "").toLowerCase()}`;
+function newKey(state: Contacts, { id, username = "" }: Recipient): string {
+  let key = id ?? `@${username.toLowerCase()}`;
+  // Taken by who had the handle when they were met.
+  while (state.people.has(key)) key += "'";
+  return key;
 }
 
 function name(state: Contacts, key: string, contact: Contact, who: Recipient): void {
@@ -201,10 +235,27 @@ function name(state: Contacts, key: string, contact: Contact, who: Recipient): v
     contact.id = who.id;
     state.ids.set(who.id, key);
   }
-  if (who.username !== undefined) {
-    contact.username = who.username;
-    state.handles.set(who.username.toLowerCase(), key);
-  }
+  if (who.username === undefined) return;
+  const [handle, before] = [who.username.toLowerCase(), contact.username?.toLowerCase()];
+  if (before !== undefined && before !== handle) leave(state, before, contact);
+  const holder = state.handles.get(handle);
+  if (holder !== undefined && holder !== key) leave(state, handle, state.people.get(holder));
+  contact.username = who.username;
+  state.handles.set(handle, key);
+  if (state.former.get(handle) === key) state.former.delete(handle);
+}
+
+/**
+ * The handle no longer leads to its holder, or the consent of the next one who takes it would be theirs. What the log
+ * told of them by that handle stays theirs.
+ */
+function leave(state: Contacts, handle: string, holder: Contact | undefined): void {
+  const key = state.handles.get(handle);
+  // Merged into another entry, the holder is nobody any more.
+  if (holder === undefined || key === undefined) return;
+  state.handles.delete(handle);
+  state.former.set(handle, key);
+  delete holder.username;
 }
 
 /** How much a status forbids: the stricter of two wins when two entries are one person. */

@@ -2,7 +2,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../clock.ts";
 import { STREAMS, type Fact } from "../journal.ts";
-import { SocialError, type InboxMessage } from "../networks/network.ts";
+import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
 import type { Patience } from "./patience.ts";
@@ -47,22 +47,46 @@ export async function readInbox(run: RunContext, patience: Patience): Promise<vo
   }
 }
 
-/**
- * Reads one more page of what is older than the first reading. False when nothing is left of it.
- * Throws the network's SocialError.
- */
-export async function readBacklog(run: RunContext, patience: Patience, wanted: number): Promise<boolean> {
-  const { backlog } = run.projector.state("inbox");
-  if (backlog === null) return false;
-  const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
-  const read = await readPage(run, patience, size, backlog).catch((fault: unknown) => {
-    // An old cursor: whoever is known already is noted once all the same.
-    if (fault instanceof SocialError && fault.kind === "rejected") return readPage(run, patience, size, undefined);
-    throw fault;
-  });
-  await tell(run, read.messages);
-  await tellRead(run, { newest: undefined, messages: read.messages.length, left: read.next ?? null });
-  return read.next !== undefined;
+type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
+
+/** What is older than the first reading, as one run reads it. */
+export interface Backlog {
+  /**
+   * Reads one more page, of about as many messages as people are wanted. False when nothing is left.
+   * Throws the network's SocialError.
+   */
+  readPage(wanted: number): Promise<boolean>;
+}
+
+export function openBacklog(run: RunContext, patience: Patience): Backlog {
+  let isAnew = false;
+
+  /** Undefined: what is older is not to be had. */
+  const read = async (size: number, cursor: string): Promise<InboxPage | undefined> => {
+    try {
+      return await readPage(run, patience, size, cursor);
+    } catch (fault) {
+      if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
+      // Not for its age: to begin anew each time would cost money for ever.
+      if (isAnew) return undefined;
+      isAnew = true;
+      // An old cursor: whoever is known already is noted once all the same.
+      return readPage(run, patience, size, undefined);
+    }
+  };
+
+  return {
+    async readPage(wanted) {
+      const { backlog } = run.projector.state("inbox");
+      if (backlog === null) return false;
+      const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
+      const page = await read(size, backlog);
+      const messages = page?.messages ?? [];
+      await tell(run, messages);
+      await tellRead(run, { newest: undefined, messages: messages.length, left: page?.next ?? null });
+      return page?.next !== undefined;
+    },
+  };
 }
 
 function readPage({ network, credentials }: RunContext, patience: Patience, limit: number, cursor: string | undefined) {

@@ -1,6 +1,6 @@
-/** Letters of scripts that write words without spaces between them. */
+/** Letters of scripts that write words without spaces between them, or, as Korean does, endings onto them. */
 const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /** Soft hyphens, joiners and other characters that nobody sees. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
@@ -27,14 +27,24 @@ function patternOf(word: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${escaped}(?![\\p{L}\\p{M}\\p{N}])`, "u");
 }
 
+/** What is typed for an apostrophe. Before NFKC, which takes some of them apart. */
+const APOSTROPHES = /[`\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032]/g;
+
+/** Dashes, and the minus sign, which Unicode does not count among them. */
+const DASHES = /[\p{Pd}\u2212]/gu;
+
 /** One form for all ways to write the same: width, case, quotation marks, dashes, white space. */
 function comparable(text: string): string {
-  return text
-    .normalize("NFKC")
-    .replace(INVISIBLE, "")
-    .toLowerCase()
-    .replace(/[\u2018\u2019\u02bc]/g, "'")
-    .replace(/\p{Pd}/gu, "-")
-    .replace(/\s+/g, " ")
-    .trim();
+  return (
+    text
+      .replace(APOSTROPHES, "'")
+      .normalize("NFKC")
+      .replace(INVISIBLE, "")
+      .toLowerCase()
+      // What becomes of a Turkish capital İ.
+      .replaceAll("i\u0307", "i")
+      .replace(DASHES, "-")
+      .replace(/\s+/g, " ")
+      .trim()
+  );
 }

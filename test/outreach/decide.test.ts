@@ -51,6 +51,7 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
       people: new Map([["7", known]]),
       ids: new Map([["7", "7"]]),
       handles: new Map([["user_7", "7"]]),
+      former: new Map(),
       fields: new Map(),
       marks: new Map(),
     },

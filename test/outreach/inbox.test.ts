@@ -20,6 +20,7 @@ describe("somebody who asks to be left alone", () => {
     await using world = await worldOf("10", "11");
     await world.list("10", "11");
     const asked = world.network.receive("11", "STOP please");
+    world.network.receive("11", "Stop!");
     world.time.jump(11 * MINUTE_MS);
     const { run } = await world.start();
     expect(await run()).toMatchObject({ sent: 1, skipped: 1 });
@@ -154,6 +155,20 @@ describe("who wrote first", () => {
     expect(contact).toMatchObject({ inbound: false, replied: true, basis: "opt_in", status: "sent" });
   });
 
+  test("after a message to them that certainly did not go out, wrote first all the same", async () => {
+    await using world = await worldOf("10");
+    await world.append([
+      { type: "RecipientAdded", data: { recipient: { id: "10" }, basis: "opt_in", fields: {}, source: "list" } },
+    ]);
+    world.network.answers.push({ stop: "credits_depleted" });
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ failed: 1 });
+    world.time.jump(MINUTE_MS);
+    world.network.receive("10", "hello");
+    await run();
+    expect(projector.state("contacts").people.get("10")).toMatchObject({ inbound: true, replied: false });
+  });
+
   test("is read from older pages only while the day has places", async () => {
     const ids = ["10", "11", "12", "13", "14", "15"];
     await using world = await worldOf(...ids);
@@ -186,6 +201,50 @@ describe("who wrote first", () => {
     const { run } = await world.start(inbound);
     expect(await run()).toMatchObject({ reason: "completed", sent: 4, skipped: 0 });
   });
+});
+
+test("a network that refuses even the cursors it just gave is not asked for older pages for ever", async () => {
+  const ids = ["10", "11", "12", "13", "14"];
+  await using world = await worldOf(...ids);
+  for (const id of ids) {
+    world.network.receive(id, "hello");
+    world.time.jump(30 * MINUTE_MS);
+  }
+  const refused = new SocialError("rejected", "told so");
+  for (let round = 0; round < 50; round++) world.network.inboxFaults.push(undefined, refused);
+  const { run } = await world.start({ sources: [inboundSource()] });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+  // The top, an older page, the top again, and an older page again: each page costs money.
+  expect(world.network.inboxReads).toHaveLength(4);
+  world.network.inboxFaults.length = 0;
+  await run();
+  expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
+});
+
+test("what a page says is judged anew when a suppression by hand came between", async () => {
+  await using world = await worldOf("10", "11");
+  await world.list("10");
+  world.network.receive("10", "stop");
+  const { context, projector } = await world.start();
+  const { journal } = context;
+  let other: (() => Promise<void>) | undefined = () =>
+    world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand" } }]);
+  const raced: typeof journal = {
+    ...journal,
+    async append(stream, facts, cause, options) {
+      if (facts[0]?.type === "DirectMessageReceived") {
+        await other?.();
+        other = undefined;
+      }
+      return journal.append(stream, facts, cause, options);
+    },
+  };
+  const { run } = await world.start({ journal: raced });
+  expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+  await projector.until((await world.store.head()).position);
+  // Told once, though the page said it too; and that they wrote is not lost.
+  expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { reason: "by_hand" } }]);
+  expect(await world.events("DirectMessageReceived")).toHaveLength(1);
 });
 
 test("a stop that shows up late behind the few messages of the first reading is read by the next one", async () => {

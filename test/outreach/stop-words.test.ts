@@ -20,6 +20,10 @@ describe("asks to be left alone", () => {
     "opt\u2011out now",
     "STOP🛑",
     "¡stop!",
+    "opt\u2212out",
+    "STOP\ufe0f\u{1f64f}\u{1f3fd}",
+    "\u{1d412}\u{1d413}\u{1d40e}\u{1d40f}",
+    "_stop_",
   ])("%p", (text) => {
     expect(isOptOut(text)).toBe(true);
   });
@@ -49,6 +53,26 @@ test("words of other scripts, apostrophes of any kind, and characters with a mea
     ),
   ).toEqual([true, true, false, true, true, true]);
   expect(other("anything else")).toBe(false);
+});
+
+test.each(["don't write", "don’t write", "don`t write", "don´t write", "don‛t write", "don′t write", "don＇t write"])(
+  "an apostrophe is one however it is typed: %p",
+  (text) => {
+    expect(createStopWords(["don't write"])(text)).toBe(true);
+    expect(createStopWords([text])("Please DON'T write")).toBe(true);
+  },
+);
+
+test("Turkish capitals and Korean endings hide no word", () => {
+  const other = createStopWords(["iptal", "수신거부", "그만"]);
+  expect(["İPTAL", "İptal et", "iptal", "수신거부합니다", "그만 보내세요", "iptali"].map(other)).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+    false,
+  ]);
 });
 
 test("a stop word is found whatever stands around it, but letters and digits", () => {

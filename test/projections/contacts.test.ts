@@ -76,6 +76,43 @@ describe("a person", () => {
     expect(state.people.size).toBe(1);
     expect(findContact(state, { username: "ann_b" })).toMatchObject({ id: "101", username: "ann_b", status: "sent" });
   });
+
+  test("is found by a former handle until somebody else has it, and is shown by none that is taken over", () => {
+    const renamed = [added(ANN), sent({ id: "101", username: "ann_b" })];
+    expect(findContact(given(...renamed), { username: "ANN" })).toMatchObject({ id: "101" });
+    expect(findContact(given(...renamed), { id: "103", username: "ann" })).toBeUndefined();
+    const state = given(added(ANN), attempted({ id: "103", username: "Ann" }));
+    expect(findContact(state, { username: "ann" })).toMatchObject({ id: "103" });
+    expect(findContact(state, { id: "101" })).not.toHaveProperty("username");
+  });
+
+  test("gets no consent that is recorded for who may have their former handle by now", () => {
+    const state = given(
+      added(ANN, { basis: "none" }),
+      skipped({ id: "101", username: "ann_b" }, "no_consent"),
+      added({ username: "ann" }, { fields: { company: "Acme" } }),
+    );
+    expect(findContact(state, { id: "101" })).toMatchObject({ basis: "none", fields: {} });
+    expect(findContact(state, { username: "ann" })).toMatchObject({ basis: "opt_in", status: "open" });
+    // Whoever it was: the network tells in the end.
+    const back = given(added(ANN), sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), sent(ANN));
+    expect(back.people.size).toBe(1);
+  });
+
+  test("who had the handle first keeps their place though another is known by it only", () => {
+    const renamed = { id: "101", username: "ann_b" };
+    const other = { id: "103", username: "ann" };
+    const state = given(
+      added({ username: "ann" }),
+      sent(ANN),
+      skipped(renamed, "protected"),
+      added({ username: "ann" }),
+      attempted(other),
+    );
+    expect(state.people.size).toBe(2);
+    expect(findContact(state, renamed)).toMatchObject({ status: "sent" });
+    expect(findContact(state, other)).toMatchObject({ status: "attempted", basis: "opt_in" });
+  });
 });
 
 describe("a suppression", () => {
@@ -94,6 +131,30 @@ describe("a suppression", () => {
   test("comes before we know anybody by that handle", () => {
     const state = given(suppressed({ username: "ANN" }), added({ username: "ann" }), attempted(ANN));
     expect(findContact(state, { id: "101" })?.suppressed).toBe(true);
+  });
+
+  test("stays with the person when the handle that it was told by changes hands", () => {
+    const [renamed, other] = [
+      { id: "101", username: "ann_b" },
+      { id: "103", username: "ann" },
+    ];
+    const state = given(suppressed({ username: "ann" }), skipped(ANN, "suppressed"), attempted(other), sent(renamed));
+    expect(findContact(state, renamed)?.suppressed).toBe(true);
+    expect(findContact(state, other)?.suppressed).toBe(false);
+  });
+
+  test.each(["suppression", "retry"])("by a handle that nobody has any more is a %s of who had it", (kind) => {
+    const renamed = { id: "101", username: "ann_b" };
+    const recipient = { username: "ANN" };
+    const told: Fact =
+      kind === "suppression" ? suppressed(recipient) : { type: "RecipientRetryAllowed", data: { recipient } };
+    const before = [attempted(ANN), failed(ANN, false), skipped(renamed, "protected")];
+    const means = (state: Contacts): string[] =>
+      [...state.people.values()].flatMap(({ id = "?", ...person }) => (person.suppressed || person.again ? [id] : []));
+    expect(means(given(...before, told))).toEqual(["101"]);
+    const other = { id: "103", username: "ann" };
+    const taken = [attempted(other), failed(other, false)];
+    expect(means(given(...before, ...taken, told))).toEqual(["103"]);
   });
 
   test("is not lifted by an allowed retry", () => {
@@ -227,6 +288,16 @@ describe("who wrote to us", () => {
     expect(findContact(state, ANN)).toMatchObject({ basis: "none", inbound: false, received: true, replied: true });
   });
 
+  test("after a message that certainly did not go out, wrote first", () => {
+    const lost = (frees_quota: boolean): Fact => {
+      const outcome = { attempt_id: "a", run_id: "r", recipient: ANN, detail: "", retry: false };
+      return { type: "DirectMessageFailed", data: { ...outcome, reason: "not_delivered", frees_quota } };
+    };
+    const state = (frees: boolean) => given(attempted(ANN), lost(frees), received(ANN, AFTER));
+    expect(findContact(state(true), ANN)).toMatchObject({ basis: "dm_first", inbound: true, replied: false });
+    expect(findContact(state(false), ANN)).toMatchObject({ basis: "none", inbound: false, replied: true });
+  });
+
   test("before we did, though it was read only afterwards, wrote first", () => {
     const state = given(attempted(ANN), sent(ANN), received(ANN, BEFORE));
     expect(findContact(state, ANN)).toMatchObject({ inbound: true, replied: false });
@@ -244,9 +315,10 @@ describe("a suppression", () => {
     const marked = { recipient: {}, reason: "opt_out", marks: ["x", "y"] } as const;
     const state = given(
       { type: "RecipientSuppressed", data: { ...marked, marks: [...marked.marks] } },
-      added({}),
+      added({}, { fields: { company: "Acme" } }),
       added(ANN),
     );
+    expect(state.fields.size).toBe(0);
     expect([...state.marks.keys()]).toEqual(["x", "y"]);
     expect([...state.people.keys()]).toEqual(["101"]);
     expect(findContact(state, ANN)?.suppressed).toBe(false);
@@ -278,10 +350,16 @@ test("whatever happened, every way to a person leads to one, and the counts are 
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const state = fold(contacts, contacts.initial(), events);
-      for (const key of [...state.ids.values(), ...state.handles.values()]) expect(state.people.has(key)).toBe(true);
+      for (const [id, key] of state.ids) expect(state.people.get(key)?.id).toBe(id);
+      for (const [handle, key] of state.handles) {
+        expect(state.people.get(key)?.username?.toLowerCase()).toBe(handle);
+        expect(state.former.get(handle)).not.toBe(key);
+      }
+      for (const key of state.former.values()) expect(state.people.get(key)?.id).toBeDefined();
       for (const [key, { id, username }] of state.people) {
+        expect(id ?? username).toBeDefined();
         if (id !== undefined) expect(state.ids.get(id)).toBe(key);
-        else expect(state.handles.get((username ?? "").toLowerCase())).toBe(key);
+        if (username !== undefined) expect(state.handles.get(username.toLowerCase())).toBe(key);
       }
       const counts = new Map<string, number>();
       for (const { fields } of state.people.values()) {

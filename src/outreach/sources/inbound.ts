@@ -1,4 +1,4 @@
-import { readBacklog } from "../inbox.ts";
+import { openBacklog } from "../inbox.ts";
 import { recipientOf } from "./list.ts";
 import { LOOKUP_BATCH, type Candidate, type Source } from "./source.ts";
 
@@ -9,6 +9,7 @@ export function inboundSource(): Source {
     paid: true,
     async *candidates({ run, patience, wanted }) {
       const given = new Set<string>();
+      const backlog = openBacklog(run, patience);
       for (let isLeft = true; ;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
@@ -17,7 +18,7 @@ export function inboundSource(): Source {
         if (people.length > 0)
           yield { candidates: people.map((contact): Candidate => ({ who: recipientOf(contact) })) };
         else if (!isLeft) return;
-        else isLeft = await readBacklog(run, patience, wanted());
+        else isLeft = await backlog.readPage(wanted());
       }
     },
   };
