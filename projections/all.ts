@@ -8,10 +8,23 @@ import { quota } from "./quota.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
+import { suspects } from "./suspects.ts";
 import { variants } from "./variants.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */
-export const projections = { stats, run, quota, contacts, inbox, sources, account, variants, deliveries, clicks };
+export const projections = {
+  stats,
+  run,
+  quota,
+  contacts,
+  inbox,
+  sources,
+  account,
+  variants,
+  deliveries,
+  clicks,
+  suspects,
+};
 
 export type ProjectionName = keyof typeof projections;
 export type StateOf<Name extends ProjectionName> =

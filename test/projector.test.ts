@@ -238,7 +238,8 @@ describe("snapshots", () => {
     const positions = saved.filter(([name]) => name === "stats").map(([, position]) => position);
     expect(positions.length).toBeGreaterThanOrEqual(2);
     for (const [index, position] of [...positions, MANY].entries()) {
-      expect(position - (positions[index - 1] ?? 0)).toBeLessThanOrEqual(20_007);
+      // Each of their turns is rounded up to whole positions.
+      expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
     expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "run", "contacts"]));
   });

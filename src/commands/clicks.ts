@@ -1,6 +1,9 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
-import { clicks as projection, type Clicks, type LinkClicks } from "../../projections/clicks.ts";
+import type { Event, EventType, Folded } from "../../events/catalog.ts";
+import type { States } from "../../projections/all.ts";
+import type { LinkClicks } from "../../projections/clicks.ts";
+import { createStates } from "../../projections/states.ts";
+import { suspects, type SuspectCounts } from "../../projections/suspects.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
 import { linkOf, streamOfLink } from "./link.ts";
 import { openExistingLog } from "./log-session.ts";
@@ -15,6 +18,10 @@ Clicks of people and of bots, the links with most clicks of people first. Of man
 links only those clicked last are told apart; a link that is asked for by name is
 counted from all of its clicks.
 
+suspected: so many of the clicks of people are likely X's own. It fetches each link
+that a direct message holds, also under the names of ordinary browsers: clicks within
+seconds of such a message that come close to each other are taken for these.
+
 ${AS_OF_HELP}  --json      one JSON object
 `,
   async run(args, terminal) {
@@ -27,17 +34,17 @@ ${AS_OF_HELP}  --json      one JSON object
     await using store = await openExistingLog(config);
     const [wanted] = positionals;
     if (wanted === undefined) {
-      const folded = await foldAsOf(terminal, store, ["clicks"], moment);
-      terminal.out(values.json ? allAsJson(folded.states.clicks, folded) : allAsText(folded.states.clicks, folded));
+      const folded = await foldAsOf(terminal, store, NAMES, moment);
+      terminal.out(values.json ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
       return EXIT.ok;
     }
     const place = await placeOf(store, moment);
     const link = linkOf(wanted);
-    const counted = (await countLink(store, link, place)).links.get(link);
+    const counted = listed(await countLink(store, link, place)).find((one) => one.link === link);
     if (values.json && counted !== undefined) {
-      terminal.out(`${JSON.stringify({ link, ...counted, as_of: asOfJson(place) })}\n`);
+      terminal.out(`${JSON.stringify({ ...counted, as_of: asOfJson(place) })}\n`);
     } else if (counted !== undefined) {
-      terminal.out(`${table(HEAD, [row(link, counted)])}(${asOf(place)})\n`);
+      terminal.out(`${table(HEAD, [row(counted)])}(${asOf(place)})\n`);
     } else {
       terminal.err(`no click of ${printable(link)} is in the log (${asOf(place)})\n`);
       return EXIT.fault;
@@ -46,33 +53,79 @@ ${AS_OF_HELP}  --json      one JSON object
   },
 };
 
-const HEAD = ["link", "people", "bots", "first", "last"];
+const NAMES = ["clicks", "suspects"] as const;
 
-/** Counts one link from its own stream, however many others there are. */
-async function countLink(store: EventStore<Event>, link: string, { position }: Place): Promise<Clicks> {
-  let state = projection.initial();
-  for await (const batch of store.readFolded({ stream: streamOfLink(link), to: position })) {
-    for (const event of batch) state = projection.evolve(state, event);
+const HEAD = ["link", "people", "suspected", "bots", "first", "last"];
+
+type Counted = Pick<States, (typeof NAMES)[number]>;
+
+/** `suspected` of its `clicks`. */
+interface LinkCounts extends LinkClicks {
+  readonly link: string;
+  readonly suspected: number;
+}
+
+/** What else than its clicks says which of them are suspected. */
+const MESSAGES: readonly EventType[] = suspects.types.filter((type) => type !== "LinkClicked");
+
+/** Counts one link from its own stream, however many others there are, and the messages that may explain clicks. */
+async function countLink(store: EventStore<Event>, link: string, { position }: Place): Promise<Counted> {
+  const states = createStates(NAMES);
+  const clicked = store.readFolded({ stream: streamOfLink(link), to: position });
+  const sent = store.readFolded({ types: MESSAGES, to: position });
+  for await (const event of inLogOrder(oneByOne(clicked), oneByOne(sent))) states.evolve(event);
+  return states.all();
+}
+
+async function* oneByOne(batches: AsyncIterable<readonly Folded[]>): AsyncGenerator<Folded, undefined, void> {
+  for await (const batch of batches) yield* batch;
+  return undefined;
+}
+
+async function* inLogOrder(
+  one: AsyncGenerator<Folded, undefined, void>,
+  other: AsyncGenerator<Folded, undefined, void>,
+): AsyncGenerator<Folded, void, void> {
+  let [first, second] = [(await one.next()).value, (await other.next()).value];
+  while (first !== undefined || second !== undefined) {
+    if (first !== undefined && (second === undefined || first.position < second.position)) {
+      yield first;
+      first = (await one.next()).value;
+    } else if (second !== undefined) {
+      yield second;
+      second = (await other.next()).value;
+    }
   }
-  return state;
 }
 
-function allAsJson({ total, bots, others, links }: Clicks, place: Place): string {
-  const listed = sorted(links).map(([link, counted]) => ({ link, ...counted }));
-  return `${JSON.stringify({ clicks: total, bots, links: listed, others, as_of: asOfJson(place) })}\n`;
+function allAsJson(counted: Counted, place: Place): string {
+  const { total, bots } = counted.clicks;
+  const { all, others } = counted.suspects;
+  const links = listed(counted);
+  return `${JSON.stringify({ clicks: total, bots, suspected: all.suspected, links, others, as_of: asOfJson(place) })}\n`;
 }
 
-function allAsText({ total, bots, others, links }: Clicks, place: Place): string {
-  const rows = sorted(links).map(([link, counted]) => row(link, counted));
-  if (others.clicks + others.bots > 0) rows.push(["(links no longer told apart)", others.clicks, others.bots, "", ""]);
-  return `${table(HEAD, [...rows, ["total", total, bots, "", ""]])}(${asOf(place)})\n`;
+function allAsText(counted: Counted, place: Place): string {
+  const rows = listed(counted).map(row);
+  const { all, others } = counted.suspects;
+  if (others.clicks + others.bots > 0) rows.push(sums("(links no longer told apart)", others));
+  return `${table(HEAD, [...rows, sums("total", all)])}(${asOf(place)})\n`;
 }
 
 /** Most clicks of people first; of equals the one clicked last. */
-function sorted(links: Clicks["links"]): [string, LinkClicks][] {
-  return [...links].toReversed().sort(([, a], [, b]) => b.clicks - a.clicks || b.bots - a.bots);
+function listed({ clicks: { links }, suspects: suspected }: Counted): LinkCounts[] {
+  return [...links]
+    .map(([link, { clicks: people, bots, first, last }]) => {
+      return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
+    })
+    .toReversed()
+    .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }
 
-function row(link: string, { clicks: people, bots, first, last }: LinkClicks): (string | number)[] {
-  return [link, people, bots, first, last];
+function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts): (string | number)[] {
+  return [link, people, suspected, bots, first, last];
+}
+
+function sums(what: string, { clicks: people, suspected, bots }: SuspectCounts): (string | number)[] {
+  return [what, people, suspected, bots, "", ""];
 }

@@ -1,8 +1,9 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
 
-/** A dispatch that was given up, and not taken up again since. */
+/** A dispatch that was given up, and neither taken up again nor discarded since. */
 export interface DeadLetter {
   readonly channel: ChannelName;
   readonly event_id: string;
@@ -22,26 +23,44 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   const letters = new Map<string, DeadLetter>();
   /** Position of a retry request -> position of the event it repeats. */
   const sources = new Map<number, number>();
-  const types = ["ChannelDispatchAbandoned", "ChannelDispatchRetryRequested"];
-  for await (const event of store.read({ types })) {
-    if (event.type === "ChannelDispatchRetryRequested") {
-      sources.set(event.position, event.data.source);
-      letters.delete(`${event.data.channel} ${event.data.event_id}`);
-    } else if (event.type === "ChannelDispatchAbandoned") {
-      const { channel, event_id, owed, attempt, refused, detail } = event.data;
-      const source = sources.get(owed) ?? owed;
-      const letter = {
-        channel,
-        event_id,
-        source,
-        attempts: attempt,
-        refused,
-        detail,
-        abandoned_at: event.time,
-        position: event.position,
-      };
-      letters.set(`${channel} ${event_id}`, letter);
+  /** Given up before: the same told once more, as by a second process, makes no letter of what was decided since. */
+  const known = new Set<string>();
+  for await (const event of store.read({ types: MAKE_AND_UNMAKE })) {
+    if (event.type === "ChannelDispatchAbandoned") {
+      const letter = letterOf(event, sources.get(event.data.owed) ?? event.data.owed);
+      const dispatch = `${letter.channel} ${event.data.owed}`;
+      if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
+      known.add(dispatch);
+    } else if (event.type === "ChannelDispatchRetryRequested" || event.type === "ChannelDispatchDiscarded") {
+      const { channel, source } = event.data;
+      letters.delete(`${channel} ${source}`);
+      if (event.type === "ChannelDispatchRetryRequested") sources.set(event.position, source);
     }
   }
   return [...letters.values()];
+}
+
+const MAKE_AND_UNMAKE: readonly EventType[] = [
+  "ChannelDispatchAbandoned",
+  "ChannelDispatchRetryRequested",
+  "ChannelDispatchDiscarded",
+];
+
+function letterOf({ data, time, position }: Recorded<"ChannelDispatchAbandoned">, source: number): DeadLetter {
+  const { channel, event_id, attempt, refused, detail } = data;
+  return { channel, event_id, source, attempts: attempt, refused, detail, abandoned_at: time, position };
+}
+
+/**
+ * Appends what is decided of a dead letter. Of all decisions made of one letter at the same moment, of whatever kind and
+ * by whomever, the first stands; answers whether it is this one.
+ */
+export async function decideLetter(
+  journal: Journal,
+  { channel, position }: DeadLetter,
+  fact: Fact<"ChannelDispatchRetryRequested" | "ChannelDispatchDiscarded">,
+  cause: Cause,
+): Promise<boolean> {
+  const { repeated } = await journal.append(STREAMS.requests, [fact], cause, { key: `letter/${channel}/${position}` });
+  return !repeated;
 }

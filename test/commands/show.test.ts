@@ -152,16 +152,16 @@ ROBERT    101  opt_in  suppressed
   test("a link: its clicks, and what became of them on each channel", async () => {
     expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  failed attempts  told twice
-ads      0        1          0        0         0     0               1                0
-chat     0        1          0        0         0     1               0                0
+channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  told twice
+ads      0        1          0        0         0     0               0          1                0
+chat     0        1          0        0         0     1               0          0                0
 (as of position 21, ${timeAt(21)})
 `);
     expect((await shown("go.example/x", "--as-of", "18")).out).toBe(`${lines(15, 17, 18)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  failed attempts  told twice
-ads      1        0          0        0         0     0               1                0
-chat     0        0          0        0         1     0               0                0
+channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  told twice
+ads      1        0          0        0         0     0               0          1                0
+chat     0        0          0        0         1     0               0          0                0
 (as of position 18, ${timeAt(18)})
 `);
     expect((await shown("go.example/x", "--as-of", "20")).out).toContain("\nchat     1        0  ");
@@ -237,7 +237,28 @@ test("an outcome that is told twice shows as such", async () => {
     { type: "ChannelDispatched", data },
     { type: "ChannelDispatched", data },
   ]);
-  expect((await world.run(show, "go.example/x")).out).toMatch(/\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {16}1\n/);
+  expect((await world.run(show, "go.example/x")).out).toMatch(
+    /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {10}0 {16}1\n/,
+  );
+});
+
+test("a discarded letter: asked for by its link, by the click, and by the discarding itself", async () => {
+  await using world = await openCommandWorld();
+  const about = { ...dispatch, event_id: idAt(1), owed: 1, channel: "chat" } as const;
+  await world.append(LINK, [click("x", ["chat"]), click("x", ["chat"])]);
+  await world.append(STREAMS.delivery("chat"), [
+    { type: "ChannelDispatchAbandoned", data: { ...about, detail: "gone", refused: true } },
+    { type: "ChannelDispatchAbandoned", data: { ...about, event_id: idAt(2), owed: 2, detail: "gone", refused: true } },
+  ]);
+  const discarded = { event_id: idAt(1), source: 1, channel: "chat", why: "over" } as const;
+  await world.append(STREAMS.requests, [{ type: "ChannelDispatchDiscarded", data: discarded }]);
+  const numbers = (out: string): string[] => out.split("\n\n")[0]?.match(/^\d+/gm) ?? [];
+  const ofLink = (await world.run(show, "go.example/x")).out;
+  expect(numbers(ofLink)).toEqual(["1", "2", "3", "4", "5"]);
+  expect(ofLink).toMatch(/\nchat {5}0 {8}0 {10}0 {8}0 {9}1 {5}0 {15}1 {10}0 {16}0\n/);
+  for (const position of [1, 3, 5]) {
+    expect(numbers((await world.run(show, idAt(position))).out)).toEqual(["1", "3", "5"]);
+  }
 });
 
 test("an event whose id holds another time than the log's is found all the same", async () => {

@@ -175,13 +175,13 @@ test("clicks: of each link, people and bots apart, the most clicked first", asyn
     const { short_code } = (fact as Extract<Fact, { type: "LinkClicked" }>).data;
     await world.append(STREAMS.link("go.example", short_code), [fact]);
   }
-  const head = "link           people  bots  first                     last\n";
+  const head = "link           people  suspected  bots  first                     last\n";
   const [one, two, four, five, seven] = [1, 2, 4, 5, 7].map(timeAt);
   expect((await world.run(clicks)).out).toBe(
-    `${head}go.example/b   2       1     ${two}  ${four}
-go.example/a   1       2     ${one}  ${seven}
-go.example/\ufffdc  1       0     ${five}  ${five}
-total          4       3
+    `${head}go.example/b   2       0          1     ${two}  ${four}
+go.example/a   1       0          2     ${one}  ${seven}
+go.example/\ufffdc  1       0          0     ${five}  ${five}
+total          4       0          3
 (as of position 7, ${seven})
 `,
   );
@@ -193,7 +193,7 @@ total          4       3
     const { out } = await world.run(clicks, name, "--as-of", String(at), "--json");
     return JSON.parse(out);
   };
-  const of = { link: "go.example/b", first: two, clicks: 1 };
+  const of = { link: "go.example/b", first: two, clicks: 1, suspected: 0 };
   expect(await link("go.example/b", 2)).toEqual({ ...of, bots: 0, last: two, as_of: { position: 2, time: two } });
   const three = timeAt(3);
   expect(await link("https://go.example/b", 3)).toEqual({
@@ -208,8 +208,8 @@ total          4       3
     err: `no click of go.example/b is in the log (as of position 1, ${one})\n`,
   });
   expect((await world.run(clicks, "--as-of", "1", "--json")).out).toBe(
-    `{"clicks":1,"bots":0,"links":[{"link":"go.example/a","clicks":1,"bots":0,"first":"${one}","last":"${one}"}],` +
-      `"others":{"clicks":0,"bots":0},"as_of":{"position":1,"time":"${one}"}}\n`,
+    `{"clicks":1,"bots":0,"suspected":0,"links":[{"link":"go.example/a","clicks":1,"bots":0,"suspected":0,` +
+      `"first":"${one}","last":"${one}"}],"others":{"clicks":0,"bots":0,"suspected":0},"as_of":{"position":1,"time":"${one}"}}\n`,
   );
 });
 
@@ -222,6 +222,6 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   await Promise.all(Array.from({ length: LINKS_MAX }, (_, at) => post(`c${at}`)));
   const { out } = await world.run(clicks);
   expect(out).not.toContain("go.example/first");
-  expect(out).toMatch(/\n\(links no longer told apart\) {2}1 {7}0\ntotal {25}10001 {3}0\n/);
+  expect(out).toMatch(/\n\(links no longer told apart\) {2}1 {7}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);
   expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
 }, 60_000);

@@ -193,11 +193,20 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'ads took what position 15 owed as "T1", at attempt 2 in 8 ms (status 200)',
     ],
     [{ ...dispatch, latency_ms: 8 }, "ads took what position 15 owed, at attempt 2 in 8 ms"],
+    [
+      { ...dispatch, status: 200, latency_ms: 8, digest: "d1" },
+      "ads took what position 15 owed, at attempt 2 in 8 ms (status 200), told together with others as digest d1",
+    ],
   ],
   ChannelDispatchFailed: [
     [
       { ...dispatch, status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" },
       'ads did not take what position 15 owed, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
+    ],
+    [
+      { ...dispatch, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z", digest: "d1" },
+      "ads did not take what position 15 owed, at attempt 2, told together with others as digest d1: " +
+        '"busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
   ],
   ChannelDispatchSkipped: [
@@ -207,6 +216,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { ...dispatch, detail: "reset" },
       'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
+    ],
+    [
+      { ...dispatch, status: 500, detail: "", digest: "d1" },
+      "it is in doubt whether ads took what position 15 owed, at attempt 2 (status 500), " +
+        "told together with others as digest d1; it is not sent again by itself",
     ],
   ],
   ChannelDispatchDiscarded: [
@@ -219,6 +233,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
       'the channel chat was stopped: slack refuses it as a whole (status 410): "channel_is_archived"',
+    ],
+    [
+      { channel: "ads", network: "meta", detail: "", credential: "x" },
+      "the channel ads was stopped: meta refuses it as a whole",
     ],
   ],
   ChannelResumed: [
@@ -237,6 +255,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { ...dispatch, detail: "", refused: false },
       "what position 15 owed to ads became a dead letter, out of attempts at attempt 2",
+    ],
+    [
+      { ...dispatch, detail: "gone", refused: true, digest: "d1" },
+      "what position 15 owed to ads became a dead letter, refused for good at attempt 2, " +
+        'told together with others as digest d1: "gone"',
     ],
   ],
   RequestAnswered: [

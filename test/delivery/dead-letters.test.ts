@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
+import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
+import type { Fact } from "../../src/journal.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";
@@ -65,4 +66,44 @@ test("a letter given up again and again still names the event that it began with
   expect(chat.sent.length).toBe(3);
   expect((await lettersOf(house)).map((letter) => letter.source)).toEqual([source]);
   expect(house.projector.state("deliveries").chat.dead).toBe(1);
+});
+
+test("what was decided of a letter stands, also when another process tells once more that it was given up", async () => {
+  await using house = await openHouse({ file: newLogFile() });
+  const source = await house.clicks(2, ["chat"]);
+  const gaveUp = (owed: number): Fact => {
+    const about = { event_id: `click ${owed}`, owed, channel: "chat", lane: "clicks", attempt: 1 } as const;
+    return { type: "ChannelDispatchAbandoned", data: { ...about, settled_below: 1, detail: "", refused: true } };
+  };
+  await house.tell(gaveUp(source), gaveUp(source + 1));
+  const [taken, discarded] = await lettersOf(house);
+  if (taken === undefined || discarded === undefined) throw new Error("there are no letters");
+  const { channel } = taken;
+  const of = (letter: typeof taken) => ({ event_id: letter.event_id, source: letter.source, channel });
+  await house.tell(
+    { type: "ChannelDispatchRetryRequested", data: of(taken) },
+    { type: "ChannelDispatchDiscarded", data: { ...of(discarded), why: "over" } },
+  );
+  expect(await lettersOf(house)).toEqual([]);
+  expect(house.projector.state("deliveries").chat.dead).toBe(0);
+  await house.tell(gaveUp(source), gaveUp(source + 1));
+  expect(await lettersOf(house)).toEqual([]);
+});
+
+test("of all that is decided of one letter at the same moment, one stands, and its maker knows", async () => {
+  const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? REFUSED : DELIVERED));
+  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await house.clicks(1);
+  await house.settled();
+  const [letter] = await lettersOf(house);
+  if (letter === undefined) throw new Error("there is no letter");
+  const { event_id, source, channel } = letter;
+  const retry = { type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } } as const;
+  const discard = { type: "ChannelDispatchDiscarded", data: { event_id, source, channel, why: "over" } } as const;
+  const made = [discard, retry, discard, retry];
+  const won = await Promise.all(made.map((fact) => decideLetter(house.journal, letter, fact, { caller: "ann" })));
+  expect(won.filter(Boolean)).toHaveLength(1);
+  const stands = await house.told("ChannelDispatchRetryRequested", "ChannelDispatchDiscarded");
+  expect(stands.map(({ type }) => type)).toEqual(made.filter((_, at) => won[at]).map(({ type }) => type));
+  expect(house.projector.state("deliveries").chat.dead).toBe(0);
 });

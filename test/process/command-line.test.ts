@@ -97,6 +97,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "run",
     "sources",
     "stats",
+    "suspects",
     "variants",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);

@@ -61,7 +61,9 @@ test("beside a running service, the log of its own making is told as it was at a
   ]).toEqual([0, 1, 1]);
 
   // The click, by its link and by the id that its sender was answered.
-  expect((await world.command("clicks")).out).toMatch(/\ngo.example\/welcome {2}1 {7}0 .*\ntotal {15}1 {7}0\n/);
+  expect((await world.command("clicks")).out).toMatch(
+    /\ngo.example\/welcome {2}1 {7}0 {10}0 .*\ntotal {15}1 {7}0 {10}0\n/,
+  );
   const link = (await world.command("audit", "show", "go.example/welcome")).out.split("\n");
   const clicked = at("LinkClicked");
   expect(link[0]).toEndWith(

@@ -74,6 +74,17 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
       const { channel, event_id, source } = letter;
       owe([channel], "direct", log.add("ChannelDispatchRetryRequested", { event_id, source, channel }), letter);
     },
+    () => {
+      const letter = letters.shift();
+      if (letter === undefined) return;
+      const { channel, event_id, source } = letter;
+      log.add("ChannelDispatchDiscarded", { event_id, source, channel, why: "over" });
+    },
+    (dice) => {
+      const refused = { channel: dice.pick(CHANNELS), network: "n", detail: "gone" };
+      log.add("ChannelStopped", { ...refused, credential: dice.pick(["one", "other"]) });
+    },
+    (dice) => log.add("ChannelResumed", { channel: dice.pick(CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
   ];
   return { steps, owed };
 }

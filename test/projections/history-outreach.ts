@@ -18,6 +18,9 @@ const PEOPLE: readonly Person[] = [
 
 const DAYS = ["2026-11-20", "2026-11-21", "2026-11-22"];
 
+/** The clicks of these histories are of the links a, b and c. */
+const TEXTS = ["Hi", "Hi: https://go.example/a", "Go.Example/b?utm=x, or http://go.example/c!", "(go.example/a)"];
+
 const FIELDS = [{}, { company: "Acme" }, { company: "Beta", city: "Bern" }, { constructor: "x", $map: "y" }];
 
 interface Open extends Pick<KnownRecipient, "id"> {
@@ -47,7 +50,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       attempt_id,
       run_id,
       recipient,
-      text: "Hi",
+      text: dice.pick(TEXTS),
       variant: "A",
       day: dice.pick(DAYS),
     });

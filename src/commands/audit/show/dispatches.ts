@@ -1,7 +1,8 @@
-import type { EventType, Folded } from "../../../../events/catalog.ts";
+import type { EventType, Folded, Recorded } from "../../../../events/catalog.ts";
 import type { ChannelName } from "../../../../events/channel.ts";
+import { owedChannels } from "../../../../projections/deliveries.ts";
 import { STREAMS } from "../../../journal.ts";
-import type { Reading } from "./history.ts";
+import { eventsAt, type Reading } from "./history.ts";
 
 /** An outcome of a dispatch. */
 export type Outcome = Folded<
@@ -11,7 +12,9 @@ export type Outcome = Folded<
   | "ChannelDispatchInDoubt"
   | "ChannelDispatchAbandoned"
 >;
-export type Retry = Folded<"ChannelDispatchRetryRequested">;
+
+/** What an operator decided of a dead letter. */
+export type Decision = Folded<"ChannelDispatchRetryRequested" | "ChannelDispatchDiscarded">;
 
 /** Position of what owes dispatches -> the channels it owes them to. */
 export type Owed = ReadonlyMap<number, readonly ChannelName[]>;
@@ -20,31 +23,50 @@ export function isOutcome<E extends Pick<Folded, "data">>(event: E): event is E 
   return "owed" in event.data;
 }
 
-/** Finds what took dead letters of `sources` up again, and all outcomes of these and of the sources themselves. */
+/** Both name the event whose dispatch it is by its position. */
+export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & Decision {
+  return event.type === "ChannelDispatchRetryRequested" || event.type === "ChannelDispatchDiscarded";
+}
+
+/** The event whose dispatch is told of, beyond any retry; undefined where no dispatch is. */
+export async function sourceOf(reading: Reading, event: Recorded): Promise<Recorded | undefined> {
+  if (isDecision(event)) return eventAt(reading, event.data.source);
+  if (isOutcome(event)) return sourceOf(reading, await eventAt(reading, event.data.owed));
+  return owedChannels(event).length > 0 ? event : undefined;
+}
+
+async function eventAt(reading: Reading, position: number): Promise<Recorded> {
+  for await (const event of eventsAt(reading, [position])) return event;
+  throw new Error(`the log has no event at position ${position}`);
+}
+
+/** Finds what was decided of dead letters of `sources`, and all outcomes of the sources and of those taken up again. */
 export async function findDispatches(
   reading: Reading,
   sources: Owed,
-  found: (event: Retry | Outcome) => void,
+  found: (event: Decision | Outcome) => void,
 ): Promise<void> {
   const owed = new Map<ChannelName, Set<number>>();
   const owe = (channel: ChannelName, position: number): void => {
     owed.set(channel, (owed.get(channel) ?? new Set()).add(position));
   };
   for (const [position, channels] of sources) for (const channel of channels) owe(channel, position);
-  await findRetries(reading, sources, (retry) => {
-    owe(retry.data.channel, retry.position);
-    found(retry);
+  await findDecisions(reading, sources, (decision) => {
+    if (decision.type === "ChannelDispatchRetryRequested") owe(decision.data.channel, decision.position);
+    found(decision);
   });
   for (const [channel, positions] of owed) await findOutcomes(reading, channel, positions, found);
 }
 
-const RETRY: readonly EventType[] = ["ChannelDispatchRetryRequested"];
+const DECISIONS: readonly EventType[] = ["ChannelDispatchRetryRequested", "ChannelDispatchDiscarded"];
 
-async function findRetries({ store, to }: Reading, sources: Owed, found: (retry: Retry) => void): Promise<void> {
-  for await (const batch of store.readFolded({ types: RETRY, to })) {
-    for (const event of batch) {
-      if (event.type === "ChannelDispatchRetryRequested" && sources.has(event.data.source)) found(event);
-    }
+async function findDecisions(
+  { store, to }: Reading,
+  sources: Owed,
+  found: (decision: Decision) => void,
+): Promise<void> {
+  for await (const batch of store.readFolded({ types: DECISIONS, to })) {
+    for (const event of batch) if (isDecision(event) && sources.has(event.data.source)) found(event);
   }
 }
 

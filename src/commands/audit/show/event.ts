@@ -1,9 +1,9 @@
 import type { Recorded } from "../../../../events/catalog.ts";
 import { owedChannels } from "../../../../projections/deliveries.ts";
 import { printable } from "../../table.ts";
-import { findDispatches, isOutcome } from "./dispatches.ts";
+import { findDispatches, sourceOf } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
-import { eventsAt, inOrder, type History, type Reading } from "./history.ts";
+import { inOrder, type History, type Reading } from "./history.ts";
 import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
 
 /**
@@ -55,16 +55,4 @@ async function positionsOfDispatches(reading: Reading, roots: readonly Recorded[
   const positions = [...owed.keys()];
   await findDispatches(reading, owed, ({ position }) => void positions.push(position));
   return positions;
-}
-
-/** The event whose dispatch is told of, beyond any retry. */
-async function sourceOf(reading: Reading, event: Recorded): Promise<Recorded | undefined> {
-  if (event.type === "ChannelDispatchRetryRequested") return eventAt(reading, event.data.source);
-  if (isOutcome(event)) return sourceOf(reading, await eventAt(reading, event.data.owed));
-  return owedChannels(event).length > 0 ? event : undefined;
-}
-
-async function eventAt(reading: Reading, position: number): Promise<Recorded> {
-  for await (const event of eventsAt(reading, [position])) return event;
-  throw new Error(`the log has no event at position ${position}`);
 }

@@ -26,8 +26,9 @@ export function createTally() {
     const doubted = of("ChannelDispatchInDoubt");
     // A dead letter that was taken up again is owed a second time.
     const pending = countOf(`${channel} owed`) - delivered - skipped - doubted - dead;
-    const last = [retried, of("ChannelDispatchFailed"), countOf(`${channel} again`)];
-    return [channel, pending, delivered, skipped, doubted, dead - retried, ...last];
+    const discarded = of("ChannelDispatchDiscarded");
+    const last = [retried, discarded, of("ChannelDispatchFailed"), countOf(`${channel} again`)];
+    return [channel, pending, delivered, skipped, doubted, dead - retried - discarded, ...last];
   };
 
   return {
@@ -39,7 +40,8 @@ export function createTally() {
       } else if (event.type === "ChannelDispatchRetryRequested") {
         add(`${event.data.channel} owed`);
         add(`${event.data.channel} ${event.type}`);
-      } else if (isOutcome(event)) takeOutcome(event);
+      } else if (event.type === "ChannelDispatchDiscarded") add(`${event.data.channel} ${event.type}`);
+      else if (isOutcome(event)) takeOutcome(event);
     },
     summary(): string {
       const clicks = `clicks of people ${countOf("people")}, of bots ${countOf("bots")}\n`;
@@ -57,6 +59,7 @@ const HEAD = [
   "in doubt",
   "dead",
   "taken up again",
+  "discarded",
   "failed attempts",
   "told twice",
 ];

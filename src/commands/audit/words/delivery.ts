@@ -18,26 +18,27 @@ export const DELIVERY_WORDS = {
   ChannelDispatched: (data: DataOf<"ChannelDispatched">) => {
     const { owed, channel, attempt, status, latency_ms, network_id, digest } = data;
     const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
-    const told = digest === undefined ? "" : `, in the digest ${digest}`;
-    return `${channel} took what position ${owed} owed${as}${told}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}`;
+    return `${channel} took what position ${owed} owed${as}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}${together(digest)}`;
   },
-  ChannelDispatchFailed: ({ owed, channel, attempt, status, detail, retry_at }: DataOf<"ChannelDispatchFailed">) =>
-    `${channel} did not take what position ${owed} owed, at attempt ${attempt}${answer(status)}${because(detail)}; ` +
-    `next attempt at ${retry_at}`,
+  ChannelDispatchFailed: (data: DataOf<"ChannelDispatchFailed">) => {
+    const { owed, channel, attempt, status, detail, retry_at, digest } = data;
+    return `${channel} did not take what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
+  },
   ChannelDispatchSkipped: ({ owed, channel, reason }: DataOf<"ChannelDispatchSkipped">) =>
     `what position ${owed} owed to ${channel} was not sent, ${plain(reason)}`,
-  ChannelDispatchInDoubt: ({ owed, channel, attempt, status, detail }: DataOf<"ChannelDispatchInDoubt">) =>
-    `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(status)}` +
-    `${because(detail)}; it is not sent again by itself`,
+  ChannelDispatchInDoubt: (data: DataOf<"ChannelDispatchInDoubt">) => {
+    const { owed, channel, attempt, status, detail, digest } = data;
+    return `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; it is not sent again by itself`;
+  },
   ChannelDispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"ChannelDispatchDiscarded">) =>
     `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
   ChannelStopped: ({ channel, network, status, detail }: DataOf<"ChannelStopped">) =>
     `the channel ${channel} was stopped: ${network} refuses it as a whole${answer(status)}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
   ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
-    const { owed, channel, attempt, status, detail, refused } = data;
+    const { owed, channel, attempt, status, detail, refused, digest } = data;
     const why = refused ? "refused for good" : "out of attempts";
-    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${because(detail)}`;
+    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}`;
   },
 };
 
@@ -53,4 +54,9 @@ function owedTo(channels: readonly ChannelName[]): string {
 
 function answer(status: number | undefined): string {
   return status === undefined ? "" : ` (status ${status})`;
+}
+
+/** Of clicks that one message told: they share its fate. */
+function together(digest: string | undefined): string {
+  return digest === undefined ? "" : `, told together with others as digest ${digest}`;
 }

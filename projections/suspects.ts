@@ -1,0 +1,193 @@
+import type { DataOf, Folded } from "../events/catalog.ts";
+import { LINKS_MAX } from "./clicks.ts";
+import type { Projection } from "./projection.ts";
+import { linkKey, linksIn } from "./sent-links.ts";
+
+/** `clicks`: not of bots; `suspected` are among them. */
+export interface SuspectCounts {
+  clicks: number;
+  bots: number;
+  suspected: number;
+}
+
+/** One message of ours that holds links. */
+interface Send {
+  /** When it was attempted and, once the network has taken it, when that was recorded; ms since 1970. */
+  at: number[];
+  /** Its outcome is not known yet. */
+  open: boolean;
+  /** How many more clicks of each of its links may be taken for the network's. */
+  left: Map<string, number>;
+}
+
+/** The last request for a link that was just sent. */
+interface Burst {
+  /** ms since 1970. */
+  at: number;
+  /** As `links` names it: the click that is suspected if another one follows; null where that is settled. */
+  waiting: string | null;
+}
+
+export interface Suspects {
+  all: SuspectCounts;
+  /** `domain/short_code` -> its clicks, the least recently clicked first. */
+  links: Map<string, SuspectCounts>;
+  /** Clicks of links that fell out of `links`. */
+  others: SuspectCounts;
+  /** Attempt -> its message, while clicks may be due to it. */
+  sends: Map<string, Send>;
+  /** Link -> the last request for it, the oldest first. */
+  bursts: Map<string, Burst>;
+}
+
+/** X's fetchers come within seconds of a message; people take longer to be told of it, open it, read it and tap. */
+export const FETCH_MS = 10_000;
+
+/** The fetchers are started together, so that their requests come close to each other; one person taps once. */
+export const BURST_GAP_MS = 2_000;
+
+/** X was seen to make "several" requests a link: beyond these, people get the benefit of the doubt. */
+export const SUSPECTED_PER_SEND = 5;
+
+/** Messages remembered at once. One is in flight at a time, so only a defect could leave more. */
+export const SENDS_MAX = 100;
+
+/**
+ * Which clicks are likely those of X itself: it fetches each link that a direct message holds, once as TwitterBot and
+ * several times under the names of ordinary browsers. A click is suspected when
+ *
+ * 1. it is not a bot's,
+ * 2. a message with its link was attempted, or taken by the network, at most {@link FETCH_MS} before it,
+ * 3. so it was before another request for the link, of a bot or not, that came at most {@link BURST_GAP_MS} before or
+ *    after it, with no other request for the link between the two,
+ * 4. and of the messages of 2 one has not brought {@link SUSPECTED_PER_SEND} suspected clicks of that link yet; the
+ *    oldest such message counts it.
+ *
+ * Both moments of 2 count, since X is asked between the two, and a message may wait long for its turn. A message found
+ * by a look-up was sent at a moment that nobody knows. Who changes the rule changes the version: history is judged anew.
+ */
+export const suspects: Projection<Suspects> = {
+  name: "suspects",
+  version: 1,
+  types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
+  initial: () => ({ all: none(), links: new Map(), others: none(), sends: new Map(), bursts: new Map() }),
+  evolve(state, event) {
+    evolveSuspects(state, event);
+    return state;
+  },
+};
+
+function evolveSuspects(state: Suspects, event: Folded): void {
+  switch (event.type) {
+    case "LinkClicked":
+      return click(state, event.data, event.time);
+    case "DirectMessageAttempted":
+      return attempt(state, event.data, msOf(event.time));
+    case "DirectMessageSent": {
+      const { attempt_id, settled_by } = event.data;
+      const send = state.sends.get(attempt_id);
+      if (send?.open === true && settled_by === "answer") send.at.push(msOf(event.time));
+      return close(send);
+    }
+    case "DirectMessageFailed":
+    case "DirectMessageInDoubt":
+      return close(state.sends.get(event.data.attempt_id));
+    default:
+  }
+}
+
+function attempt(state: Suspects, { attempt_id, text }: DataOf<"DirectMessageAttempted">, now: number): void {
+  forget(state, now);
+  const links = linksIn(text);
+  if (links.length === 0) return;
+  const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
+  state.sends.set(attempt_id, { at: [now], open: true, left });
+  for (const oldest of state.sends.keys()) {
+    if (state.sends.size <= SENDS_MAX) break;
+    state.sends.delete(oldest);
+  }
+}
+
+/** Later outcomes are of messages that were in doubt: they come at any time. */
+function close(send: Send | undefined): void {
+  if (send !== undefined) send.open = false;
+}
+
+function click(state: Suspects, { bot, domain, short_code }: DataOf<"LinkClicked">, time: string): void {
+  const name = `${domain}/${short_code}`;
+  const counts = state.links.get(name) ?? none();
+  const kind = bot ? "bots" : "clicks";
+  counts[kind]++;
+  state.all[kind]++;
+  // Deleting first moves the link to the end: the Map's order is the order of the last click.
+  state.links.delete(name);
+  state.links.set(name, counts);
+  if (state.sends.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, msOf(time));
+  if (state.links.size > LINKS_MAX) dropOldest(state);
+}
+
+interface Request {
+  readonly link: string;
+  /** Of the link, as `links` names it. */
+  readonly name: string;
+  readonly bot: boolean;
+}
+
+function judge(state: Suspects, { link, name, bot }: Request, now: number): void {
+  forget(state, now);
+  if (sendsBefore(state, link, now).length === 0) return;
+  const before = state.bursts.get(link);
+  const isBurst = before !== undefined && now - before.at <= BURST_GAP_MS;
+  if (isBurst && before.waiting !== null) suspect(state, { link, name: before.waiting }, before.at);
+  if (isBurst && !bot) suspect(state, { link, name }, now);
+  // In the order of the last request, as the links are.
+  state.bursts.delete(link);
+  state.bursts.set(link, { at: now, waiting: isBurst || bot ? null : name });
+}
+
+function suspect(state: Suspects, { link, name }: Omit<Request, "bot">, at: number): void {
+  const counts = state.links.get(name);
+  const send = sendsBefore(state, link, at).find(({ left }) => (left.get(link) ?? 0) > 0);
+  if (counts === undefined || send === undefined) return;
+  send.left.set(link, (send.left.get(link) ?? 0) - 1);
+  counts.suspected++;
+  state.all.suspected++;
+}
+
+/** The messages whose fetchers may have come at that time, the oldest first. */
+function sendsBefore({ sends }: Suspects, link: string, at: number): readonly Send[] {
+  return [...sends.values()].filter(
+    (send) => send.left.has(link) && send.at.some((sent) => sent <= at && at - sent <= FETCH_MS),
+  );
+}
+
+/** Forgets what cannot be asked for any more: the last click that waits is as old as a gap. */
+function forget({ sends, bursts }: Suspects, now: number): void {
+  for (const [id, { at, open }] of sends) {
+    if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) sends.delete(id);
+  }
+  for (const [link, { at }] of bursts) {
+    if (now - at <= BURST_GAP_MS) break;
+    bursts.delete(link);
+  }
+}
+
+function dropOldest({ links, others, bursts }: Suspects): void {
+  for (const [name, counts] of links) {
+    others.clicks += counts.clicks;
+    others.bots += counts.bots;
+    others.suspected += counts.suspected;
+    links.delete(name);
+    for (const [link, { waiting }] of bursts) if (waiting === name) bursts.delete(link);
+    return;
+  }
+}
+
+/** ms since 1970 of a recorded time. No clock is asked. */
+function msOf(time: string): number {
+  return Temporal.Instant.from(time).epochMilliseconds;
+}
+
+function none(): SuspectCounts {
+  return { clicks: 0, bots: 0, suspected: 0 };
+}

@@ -1,0 +1,64 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { Stopped } from "../../../projections/deliveries.ts";
+import { ATTEMPTS_MAX } from "../../delivery/retry.ts";
+import { quoted } from "../audit/words/phrases.ts";
+
+/** Where a dispatch to one channel is. */
+export type Fate =
+  | { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined }
+  | { readonly status: "delivered" | "skipped" | "in_doubt" | "discarded" }
+  | { readonly status: "dead"; readonly event_id: string };
+
+const UNTRIED: Fate = { status: "waiting", attempts: 0, retry_at: undefined };
+
+/**
+ * What became of one dispatch to one channel (pure). `events`: its outcomes and what was decided of it, in the order of
+ * the log. Of final outcomes told twice the first counts, as everywhere.
+ */
+export function fateOf(events: readonly Recorded[]): Fate {
+  return events.reduce(next, UNTRIED);
+}
+
+function next(fate: Fate, { type, data }: Recorded): Fate {
+  if (type === "ChannelDispatchRetryRequested") return UNTRIED;
+  if (type === "ChannelDispatchDiscarded") return { status: "discarded" };
+  if (fate.status !== "waiting") return fate;
+  switch (type) {
+    case "ChannelDispatchFailed":
+      return { status: "waiting", attempts: data.attempt, retry_at: data.retry_at };
+    case "ChannelDispatched":
+      return { status: "delivered" };
+    case "ChannelDispatchSkipped":
+      return { status: "skipped" };
+    case "ChannelDispatchInDoubt":
+      return { status: "in_doubt" };
+    case "ChannelDispatchAbandoned":
+      return { status: "dead", event_id: data.event_id };
+    default:
+      return fate;
+  }
+}
+
+/** The fate in words. `stopped`: whether and why the channel is now. */
+export function fateInWords(fate: Fate, stopped: Stopped | null): string {
+  switch (fate.status) {
+    case "waiting":
+      return waitingInWords(fate, stopped);
+    case "delivered":
+      return "delivered";
+    case "skipped":
+      return "not sent, and not to be";
+    case "in_doubt":
+      return "in doubt, and not sent again by itself";
+    case "dead":
+      return `a dead letter: reachlog deliveries retry ${fate.event_id} takes it up again, discard gives it up`;
+    case "discarded":
+      return "discarded, and not sent any more";
+  }
+}
+
+function waitingInWords({ attempts, retry_at }: Extract<Fate, { status: "waiting" }>, stopped: Stopped | null): string {
+  if (stopped !== null) return `waits: the channel is stopped since ${stopped.since}, ${quoted(stopped.detail)}`;
+  if (retry_at === undefined) return "waits for its first attempt";
+  return `waits: attempt ${attempts + 1} of ${ATTEMPTS_MAX} is due at ${retry_at}`;
+}

@@ -1,0 +1,75 @@
+import { pendingOf } from "../../../projections/deliveries.ts";
+import type { ChannelName } from "../../../events/channel.ts";
+import { sleep, systemClock } from "../../clock.ts";
+import type { Journal } from "../../journal.ts";
+import type { Projector } from "../../projector.ts";
+import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { openExistingLog, openSession } from "../log-session.ts";
+import type { DeliveriesAction } from "./action.ts";
+import { channelsOf } from "./channel-name.ts";
+import { lagOf, lagsAsText, type ChannelLag } from "./lag-of.ts";
+import { readOldestClick, readOwed, readTail } from "./tail.ts";
+
+/** Often enough to see a backlog move; each look reads the end of the log. */
+const WATCH_MS = 2_000;
+
+export const lag: DeliveriesAction = {
+  usage: "lag [--channel NAME] [--json] [--watch]",
+  help: `lag      how far each channel is behind: what is owed and not settled, the age of
+         the oldest click among it, how much was settled and came to be owed a
+         minute in the last five, and when at that rate nothing is pending any more:
+         never, while as much comes as goes. --watch tells it anew every
+         ${WATCH_MS / 1_000} seconds until it is interrupted
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, {
+      channel: { type: "string" },
+      json: { type: "boolean", default: false },
+      watch: { type: "boolean", default: false },
+    });
+    if (positionals.length > 0) throw new UsageError("deliveries lag takes no arguments");
+    const wanted = channelsOf(values.channel);
+    await using stack = new AsyncDisposableStack();
+    const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const look = async (): Promise<void> => {
+      const now = systemClock();
+      const lags = await measure(session, wanted, now);
+      const time = new Date(now).toISOString();
+      terminal.out(values.json ? `${JSON.stringify({ time, channels: lags })}\n` : lagsAsText(lags, time));
+    };
+    await look();
+    return values.watch ? await watch(terminal, session.projector, look) : EXIT.ok;
+  },
+};
+
+interface Session {
+  readonly journal: Journal;
+  readonly projector: Projector;
+}
+
+async function measure(
+  { journal: { store }, projector }: Session,
+  wanted: readonly ChannelName[],
+  now: number,
+): Promise<ChannelLag[]> {
+  const owed = await readOwed(store, now);
+  const lags: ChannelLag[] = [];
+  for (const channel of wanted) {
+    const tail = await readTail(store, channel, now);
+    const state = projector.state("deliveries")[channel];
+    const { stopped } = state;
+    const backlog = pendingOf(state);
+    const oldest = await readOldestClick(store, channel, state.lanes.clicks);
+    lags.push(lagOf({ channel, backlog, stopped, oldest, ...tail, owedPerMinute: owed.get(channel) ?? 0, now }));
+  }
+  return lags;
+}
+
+/** Looks again and again until the signal; its reason is the exit code that a shell expects. */
+async function watch({ signal }: Terminal, projector: Projector, look: () => Promise<void>): Promise<number> {
+  for (;;) {
+    await Promise.race([sleep(WATCH_MS, signal), projector.failed]);
+    if (signal.aborted) return Number(signal.reason);
+    await look();
+  }
+}

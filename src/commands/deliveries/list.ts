@@ -1,0 +1,70 @@
+import { channelsOf as statesOf, pendingOf, type Stopped } from "../../../projections/deliveries.ts";
+import type { ChannelName } from "../../../events/channel.ts";
+import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
+import type { Projector } from "../../projector.ts";
+import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { openExistingLog, openSession } from "../log-session.ts";
+import { printable, table } from "../table.ts";
+import type { DeliveriesAction } from "./action.ts";
+import { channelsOf } from "./channel-name.ts";
+
+export const list: DeliveriesAction = {
+  usage: "list [--channel NAME] [--json]",
+  help: `list     what is pending on each channel, which of them are stopped and why, and
+         every dead letter
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, {
+      channel: { type: "string" },
+      json: { type: "boolean", default: false },
+    });
+    if (positionals.length > 0) throw new UsageError("deliveries list takes no arguments");
+    const wanted = channelsOf(values.channel);
+    await using stack = new AsyncDisposableStack();
+    const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const letters = (await findDeadLetters(journal.store)).filter(({ channel }) => wanted.includes(channel));
+    const channels = countsOf(projector, wanted);
+    terminal.out(values.json ? `${JSON.stringify({ channels, dead_letters: letters })}\n` : textOf(channels, letters));
+    return EXIT.ok;
+  },
+};
+
+interface Counts {
+  readonly channel: ChannelName;
+  readonly pending: number;
+  readonly dispatched: number;
+  readonly skipped: number;
+  readonly in_doubt: number;
+  readonly dead: number;
+  readonly stopped: Omit<Stopped, "credential"> | null;
+}
+
+function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[] {
+  return statesOf(projector.state("deliveries"))
+    .filter(([channel]) => wanted.includes(channel))
+    .map(([channel, state]) => {
+      const { dispatched, skipped, in_doubt, dead, stopped } = state;
+      const told = stopped && { since: stopped.since, network: stopped.network, detail: stopped.detail };
+      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, stopped: told };
+    });
+}
+
+function textOf(channels: readonly Counts[], letters: readonly DeadLetter[]): string {
+  const head = ["channel", "pending", "delivered", "skipped", "in doubt", "dead"];
+  const rows = channels.map(({ channel, pending, dispatched, skipped, in_doubt, dead }) => {
+    return [channel, pending, dispatched, skipped, in_doubt, dead];
+  });
+  const stops = channels.flatMap(({ channel, stopped }) => (stopped === null ? [] : [stoppedLine(channel, stopped)]));
+  const parts = [table(head, rows)];
+  if (stops.length > 0) parts.push(stops.join(""));
+  if (letters.length > 0) parts.push(table(["event", "channel", "tries", "given up", "why"], letters.map(letterRow)));
+  return parts.join("\n");
+}
+
+function stoppedLine(channel: ChannelName, { since, network, detail }: Omit<Stopped, "credential">): string {
+  return printable(`${channel} is stopped since ${since}: ${network} refuses it as a whole, ${detail}`) + "\n";
+}
+
+function letterRow({ event_id, channel, attempts, abandoned_at, detail }: DeadLetter): (string | number)[] {
+  return [event_id, channel, attempts, abandoned_at, detail];
+}

@@ -1,0 +1,84 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { ChannelName } from "../../../events/channel.ts";
+import { owedChannels, type Deliveries } from "../../../projections/deliveries.ts";
+import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
+import { findEvent } from "../audit/show/find-event.ts";
+import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
+import { told } from "../audit/show/lines.ts";
+import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { openExistingLog, openSession } from "../log-session.ts";
+import { startProgress } from "../progress.ts";
+import { printable } from "../table.ts";
+import type { DeliveriesAction } from "./action.ts";
+import { channelsOf } from "./channel-name.ts";
+import { fateInWords, fateOf } from "./fate.ts";
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const show: DeliveriesAction = {
+  usage: "show EVENT_ID [--channel NAME]",
+  help: `show     one dispatch from its beginning: what owed it, every attempt on each
+         channel, what was decided by hand, where it is now, and when the next
+         attempt is. EVENT_ID: of what owed it, or of any event of the dispatch
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, { channel: { type: "string" } });
+    const [id = "", ...more] = positionals;
+    if (!UUID.test(id) || more.length > 0) throw new UsageError("show wants one event id");
+    const wanted = channelsOf(values.channel);
+    await using stack = new AsyncDisposableStack();
+    const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const to = projector.position;
+    const progress = startProgress(terminal, "reading", to);
+    const reading = { store: journal.store, to, onProgress: progress.update };
+    const dispatch = await findDispatch(reading, id.toLowerCase(), wanted);
+    progress.end();
+    if (dispatch === undefined) {
+      terminal.err(`the log knows no event ${printable(id)}\n`);
+      return EXIT.fault;
+    }
+    return tell(terminal, dispatch, projector.state("deliveries"));
+  },
+};
+
+interface Dispatch {
+  /** What owed it, or the event asked for where it owes nothing. */
+  readonly source: Recorded;
+  /** Of each channel asked for to which it is owed: its outcomes and what was decided of it. */
+  readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
+}
+
+/** Undefined: the log has no such event. */
+async function findDispatch(
+  reading: Reading,
+  id: string,
+  wanted: readonly ChannelName[],
+): Promise<Dispatch | undefined> {
+  const asked = await findEvent(reading, id);
+  if (asked === undefined) return undefined;
+  const source = await sourceOf(reading, asked);
+  if (source === undefined) return { source: asked, channels: new Map() };
+  const names = owedChannels(source).filter((channel) => wanted.includes(channel));
+  const positions: number[] = [];
+  const owed = new Map([[source.position, names]]);
+  await findDispatches(reading, owed, ({ position }) => void positions.push(position));
+  // What was decided of other channels' letters is found too.
+  const channels = new Map<ChannelName, Recorded[]>(names.map((name) => [name, []]));
+  for await (const event of eventsAt(reading, inOrder(positions))) {
+    if ("channel" in event.data) channels.get(event.data.channel)?.push(event);
+  }
+  return { source, channels };
+}
+
+function tell({ out, err }: Terminal, { source, channels }: Dispatch, states: Deliveries): number {
+  out(told(source));
+  if (channels.size === 0) {
+    err("no dispatch to any channel that was asked for is owed by it\n");
+    return EXIT.fault;
+  }
+  for (const [channel, events] of channels) {
+    out(`\n${channel}: ${printable(fateInWords(fateOf(events), states[channel].stopped))}\n`);
+    for (const event of events) out(`  ${told(event)}`);
+  }
+  return EXIT.ok;
+}

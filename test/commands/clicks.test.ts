@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { clicks } from "../../src/commands/clicks.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
+
+const INTENT: Fact = {
+  type: "DirectMessageAttempted",
+  data: { ...message, text: "Hi: https://go.example/a", variant: "A", day: "2025-11-20" },
+};
+
+function click(short_code: string, bot = false): Fact {
+  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
+  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
+}
+
+/** A message, what X fetches at once, clicks of another link meanwhile, and a person a minute later. */
+async function tell(world: CommandWorld): Promise<void> {
+  let made = 0;
+  // All of these at the same moment.
+  const journal = createJournal(world.store, () => `event-${++made}`);
+  const at = (stream: string, ...facts: Fact[]): Promise<unknown> => journal.append(stream, facts, { caller: "tests" });
+  await at(STREAMS.outreach, INTENT);
+  await at(STREAMS.link("go.example", "a"), click("a", true), click("a"));
+  await at(STREAMS.link("go.example", "b"), click("b"), click("b"));
+  await at(STREAMS.link("go.example", "a"), click("a"));
+  await world.append(STREAMS.outreach, [
+    { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } },
+  ]);
+  await world.append(STREAMS.link("go.example", "a"), [click("a")]);
+}
+
+let world: CommandWorld;
+beforeAll(async () => {
+  world = await openCommandWorld();
+  await tell(world);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const [soon, later] = [timeAt(1), timeAt(2)];
+
+test("what is suspected stands beside the clicks of people, of all links and in all", async () => {
+  expect(await world.run(clicks)).toEqual({
+    code: 0,
+    err: "",
+    out: `link          people  suspected  bots  first                     last
+go.example/a  3       2          1     ${soon}  ${later}
+go.example/b  2       0          0     ${soon}  ${soon}
+total         5       2          1
+(as of position 8, ${later})
+`,
+  });
+  expect(JSON.parse((await world.run(clicks, "--json")).out)).toMatchObject({
+    clicks: 5,
+    bots: 1,
+    suspected: 2,
+    links: [
+      { link: "go.example/a", clicks: 3, bots: 1, suspected: 2 },
+      { link: "go.example/b", clicks: 2, bots: 0, suspected: 0 },
+    ],
+    others: { clicks: 0, bots: 0, suspected: 0 },
+  });
+});
+
+test("of one link it is known from its own clicks and the messages", async () => {
+  expect((await world.run(clicks, "go.example/a")).out)
+    .toBe(`link          people  suspected  bots  first                     last
+go.example/a  3       2          1     ${soon}  ${later}
+(as of position 8, ${later})
+`);
+  expect(JSON.parse((await world.run(clicks, "go.example/a", "--json")).out)).toMatchObject({
+    clicks: 3,
+    suspected: 2,
+  });
+});
+
+test.each([
+  [2, 0, 0],
+  [3, 1, 1],
+  [5, 1, 1],
+  [6, 2, 2],
+  [8, 3, 2],
+])("as of position %d: %d clicks of people, %d of them suspected", async (position, people, suspected) => {
+  const of = { link: "go.example/a", clicks: people, suspected, bots: 1 };
+  const asked = ["--json", "--as-of", String(position)];
+  expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject(of);
+  const { links } = JSON.parse((await world.run(clicks, ...asked)).out) as { links: { link: string }[] };
+  expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
+});

@@ -1,0 +1,306 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { UsageError } from "../../src/commands/command.ts";
+import { deliveries } from "../../src/commands/deliveries.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const LINK = STREAMS.link("go.example", "x");
+const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
+const CLICK: Fact = { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels: ["ads", "chat"] } };
+const CLICKED = 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; owed to ads, chat';
+
+const about = (owed: number, channel: "ads" | "chat") =>
+  ({ event_id: idAt(owed), owed, channel, lane: "clicks", attempt: 1, settled_below: owed }) as const;
+
+const gaveUp = (owed: number, channel: "ads" | "chat"): Fact => {
+  return { type: "ChannelDispatchAbandoned", data: { ...about(owed, channel), detail: "gone", refused: true } };
+};
+
+const STOPPED: Fact = {
+  type: "ChannelStopped",
+  data: { channel: "chat", network: "slack", detail: "channel_is_archived", credential: "hash" },
+};
+
+let world: CommandWorld;
+/** Two clicks that the chat gave up, and of which one is delivered as an ad. */
+beforeEach(async () => {
+  world = await openCommandWorld();
+  await world.append(LINK, [CLICK, CLICK]);
+  await world.append(STREAMS.delivery("chat"), [gaveUp(1, "chat"), gaveUp(2, "chat")]);
+  await world.append(STREAMS.delivery("ads"), [
+    { type: "ChannelDispatched", data: { ...about(1, "ads"), latency_ms: 5 } },
+    {
+      type: "ChannelDispatchFailed",
+      data: { ...about(2, "ads"), status: 503, detail: "busy", retry_at: timeAt(9) },
+    },
+  ]);
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const run = (...args: string[]): Promise<{ code: number; out: string; err: string }> => world.run(deliveries, ...args);
+
+async function told(type: string): Promise<unknown[]> {
+  const events = await Array.fromAsync(world.store.read({ types: [type] }));
+  return events.map(({ stream, data, meta }) => [stream, data, meta.caller]);
+}
+
+/** Another command has just appended under this key: it was not seen yet when this one read the log. */
+async function take(key: string): Promise<void> {
+  const journal = createJournal(world.store, () => `under ${key}`);
+  await journal.append(
+    STREAMS.requests,
+    [{ type: "MessageRequested", data: { text: "" } }],
+    { caller: "tests" },
+    { key },
+  );
+}
+
+describe("deliveries list", () => {
+  test("what is pending, and the dead letters", async () => {
+    expect(await run("list")).toEqual({
+      code: 0,
+      err: "",
+      out: `channel    pending  delivered  skipped  in doubt  dead
+ads        1        1          0        0         0
+chat       0        0          0        0         2
+messaging  0        0          0        0         0
+
+event                                 channel  tries  given up                  why
+${idAt(1)}  chat     1      ${timeAt(3)}  gone
+${idAt(2)}  chat     1      ${timeAt(4)}  gone
+`,
+    });
+    expect((await run("list", "--channel", "ads")).out).not.toContain("chat");
+  });
+
+  test("a channel that is stopped: since when and why, without what tells its credential", async () => {
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    expect((await run("list")).out).toContain(
+      `\n\nchat is stopped since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n\nevent `,
+    );
+    const { out } = await run("list", "--json");
+    expect(JSON.parse(out)).toMatchObject({
+      channels: [
+        { channel: "ads", pending: 1, stopped: null },
+        { channel: "chat", stopped: { since: timeAt(7), network: "slack", detail: "channel_is_archived" } },
+        { channel: "messaging" },
+      ],
+      dead_letters: [{ event_id: idAt(1) }, { event_id: idAt(2) }],
+    });
+    expect(out).not.toContain("hash");
+  });
+});
+
+describe("deliveries retry and discard", () => {
+  test("a letter that was discarded is none any more, and cannot be taken up again", async () => {
+    expect(await run("discard", idAt(1), "--why", " the campaign is over ")).toMatchObject({
+      code: 0,
+      out: "1 discarded\n",
+      err: "",
+    });
+    const data = { event_id: idAt(1), source: 1, channel: "chat", why: "the campaign is over" };
+    expect(await told("ChannelDispatchDiscarded")).toEqual([[STREAMS.requests, data, "command-line"]]);
+    for (const again of [["retry"], ["discard", "--why", "x"]]) {
+      expect(await run(...again, idAt(1))).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/^0 /) as string,
+        err: `${idAt(1)} is no dead letter\n`,
+      });
+    }
+    expect(await told("ChannelDispatchRetryRequested")).toEqual([]);
+    expect((await run("list")).out).toMatch(/\nchat {7}0 {8}0 {10}0 {8}0 {9}1\n/);
+    expect((await run("list")).out).not.toContain(idAt(1));
+  });
+
+  test("those that are letters are taken up again, also where another that is named is none", async () => {
+    expect(await run("retry", idAt(5), idAt(2))).toMatchObject({
+      code: 1,
+      out: "1 taken up again\n",
+      err: `${idAt(5)} is no dead letter\n`,
+    });
+    const data = { event_id: idAt(2), source: 2, channel: "chat" };
+    expect(await told("ChannelDispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
+    expect((await run("list")).out).toMatch(/\nchat {7}1 {8}0 {10}0 {8}0 {9}1\n/);
+  });
+
+  test("--all: every letter of the channel, and none is no fault", async () => {
+    expect(await run("discard", "--all", "--why", "x", "--channel", "ads")).toMatchObject({
+      code: 0,
+      out: "0 discarded\n",
+    });
+    expect(await run("discard", "--all", "--why", "x", "--channel", "chat")).toMatchObject({
+      code: 0,
+      out: "2 discarded\n",
+    });
+    expect(await run("retry", "--all")).toMatchObject({ code: 0, out: "0 taken up again\n" });
+  });
+
+  test("several decide of the same letters at the same moment: of each one decision stands", async () => {
+    const asked = [
+      run("retry", "--all"),
+      run("discard", "--all", "--why", "one"),
+      run("discard", idAt(1), idAt(2), "--why", "other"),
+      run("retry", idAt(1), idAt(2)),
+    ];
+    const answers = await Promise.all(asked);
+    const decided = answers.map(({ out }) => Number(/^\d+/.exec(out)?.[0]));
+    expect(decided.reduce((sum, count) => sum + count, 0)).toBe(2);
+    const events = [...(await told("ChannelDispatchRetryRequested")), ...(await told("ChannelDispatchDiscarded"))];
+    expect(events).toHaveLength(2);
+    for (const [at, { code, err }] of answers.entries()) {
+      const isWhole = decided[at] === 2;
+      if (at >= 2) expect(code).toBe(isWhole ? 0 : 1);
+      if (!isWhole) expect(err).toMatch(/somebody else decided at the same moment|is no dead letter|^$/);
+    }
+  });
+
+  test("who comes a moment too late is told that somebody else decided", async () => {
+    await take("letter/chat/3");
+    const late = { code: 1, out: "0 discarded\n", err: "of 1 somebody else decided at the same moment\n" };
+    expect(await run("discard", idAt(1), "--why", "x")).toEqual(late);
+    expect(await run("discard", "--all", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
+  });
+
+  test("the letter that a retry makes anew can be decided of anew", async () => {
+    await run("retry", idAt(1));
+    await world.append(STREAMS.delivery("chat"), [
+      { type: "ChannelDispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(1), detail: "", refused: true } },
+    ]);
+    expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });
+  });
+
+  test.each([
+    ["retry"],
+    ["discard", "--why", "x"],
+    ["retry", "--all", "some-id"],
+    ["discard", "--all"],
+    ["discard", "--all", "--why", "  "],
+    ["discard", "--all", "--why", "x".repeat(501)],
+    ["retry", "--all", "--channel", "fax"],
+    ["list", "something"],
+    ["show"],
+    ["show", "no-id"],
+    ["resume"],
+    ["resume", "fax"],
+    ["lag", "something"],
+    ["something"],
+    [],
+  ])("%s %s %s %s: a usage error", async (...args) => {
+    const given = args.filter((arg) => arg !== undefined);
+    expect(await run(...given).catch((fault: unknown) => fault)).toBeInstanceOf(UsageError);
+    expect(await told("ChannelDispatchDiscarded")).toEqual([]);
+  });
+
+  test("a reason of 500 characters is taken", async () => {
+    expect(await run("discard", "--all", "--why", "x".repeat(500))).toMatchObject({ code: 0 });
+  });
+});
+
+describe("deliveries resume", () => {
+  test("a channel that is not stopped: it says so", async () => {
+    expect(await run("resume", "chat")).toEqual({ code: 1, out: "", err: "chat is not stopped\n" });
+    expect(await told("ChannelResumed")).toEqual([]);
+  });
+
+  test("a stopped one goes on, once for each stop, however many ask", async () => {
+    const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    const answers = await Promise.all([run("resume", "chat"), run("resume", "chat")]);
+    expect(answers.some(({ code, out }) => code === 0 && out === `chat is resumed, stopped since ${timeAt(7)}\n`)).toBe(
+      true,
+    );
+    expect(await told("ChannelResumed")).toEqual([resumed]);
+    expect((await run("resume", "chat")).code).toBe(1);
+    await world.append(LINK, [CLICK]);
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    expect((await run("resume", "chat")).code).toBe(0);
+    expect(await told("ChannelResumed")).toEqual([resumed, resumed]);
+  });
+
+  test("who comes a moment too late is told so, and resumes it no second time", async () => {
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    await take(`resume/chat/${timeAt(7)}`);
+    expect(await run("resume", "chat")).toEqual({ code: 0, out: "chat was resumed at the same moment\n", err: "" });
+    expect(await told("ChannelResumed")).toEqual([]);
+  });
+});
+
+describe("deliveries show", () => {
+  const lines = (...positions: (readonly [number, string])[]): string =>
+    positions.map(([position, words]) => `  ${position} ${timeAt(position)} ${words}\n`).join("");
+  const DEAD = 'what position 2 owed to chat became a dead letter, refused for good at attempt 1: "gone"';
+  const FAILED = `ads did not take what position 2 owed, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(9)}`;
+
+  test("what owed it, every attempt on each channel, and where it is now", async () => {
+    expect(await run("show", idAt(2))).toEqual({
+      code: 0,
+      err: "",
+      out: `2 ${timeAt(2)} ${CLICKED}
+
+ads: waits: attempt 2 of 8 is due at ${timeAt(9)}
+${lines([6, FAILED])}
+chat: a dead letter: reachlog deliveries retry ${idAt(2)} takes it up again, discard gives it up
+${lines([4, DEAD])}`,
+    });
+    expect((await run("show", idAt(1))).out).toContain(`\nads: delivered\n`);
+  });
+
+  test("by any event of the dispatch, and of one channel alone", async () => {
+    const whole = (await run("show", idAt(2))).out;
+    for (const position of [4, 6]) expect((await run("show", idAt(position).toUpperCase())).out).toBe(whole);
+    const { out } = await run("show", idAt(2), "--channel", "chat");
+    expect([out.includes("\nchat: "), out.includes("\nads: ")]).toEqual([true, false]);
+  });
+
+  test("what was decided by hand, and what came of it", async () => {
+    await world.append(STREAMS.requests, [
+      { type: "ChannelDispatchRetryRequested", data: { event_id: idAt(2), source: 2, channel: "chat" } },
+    ]);
+    expect((await run("show", idAt(2))).out).toContain("\nchat: waits for its first attempt\n");
+    await world.append(STREAMS.delivery("chat"), [
+      { type: "ChannelDispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(2), detail: "", refused: true } },
+    ]);
+    await world.append(STREAMS.requests, [
+      { type: "ChannelDispatchDiscarded", data: { event_id: idAt(2), source: 2, channel: "chat", why: "over" } },
+    ]);
+    expect((await run("show", idAt(9))).out).toEndWith(`
+chat: discarded, and not sent any more
+${lines(
+  [4, DEAD],
+  [7, `the dead letter of position 2 (event ${idAt(2)}) was taken up again; owed to chat`],
+  [8, "what position 7 owed to chat became a dead letter, refused for good at attempt 1"],
+  [9, `the dead letter of position 2 (event ${idAt(2)}) for chat was discarded by hand: "over"`],
+)}`);
+  });
+
+  test("while its channel is stopped it says that, and of a final outcome told twice the first", async () => {
+    await world.append(STREAMS.delivery("ads"), [
+      {
+        type: "ChannelStopped",
+        data: { channel: "ads", network: "meta", detail: "expired\u001b", credential: "hash" },
+      },
+      { type: "ChannelDispatchSkipped", data: { ...about(1, "ads"), reason: "too_old" } },
+    ]);
+    expect((await run("show", idAt(2))).out).toContain(
+      `\nads: waits: the channel is stopped since ${timeAt(7)}, "expired\\u001b"\n`,
+    );
+    expect((await run("show", idAt(1))).out).toContain("\nads: delivered\n");
+  });
+
+  test.each([
+    ["ChannelDispatchSkipped", { reason: "too_old" }, "not sent, and not to be"],
+    ["ChannelDispatchInDoubt", { detail: "reset" }, "in doubt, and not sent again by itself"],
+  ])("after %s", async (type, more, words) => {
+    await world.append(STREAMS.delivery("ads"), [{ type, data: { ...about(2, "ads"), ...more } } as Fact]);
+    expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
+  });
+
+  test("what owes nothing, and what is not in the log", async () => {
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    const owesNothing = "no dispatch to any channel that was asked for is owed by it\n";
+    expect(await run("show", idAt(7))).toMatchObject({ code: 1, err: owesNothing });
+    expect(await run("show", idAt(2), "--channel", "messaging")).toMatchObject({ code: 1, err: owesNothing });
+    const unknown = { code: 1, out: "", err: `the log knows no event ${idAt(99)}\n` };
+    expect(await run("show", idAt(99))).toEqual(unknown);
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, test } from "bun:test";
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { deliveries as projection } from "../../projections/deliveries.ts";
+import { fold } from "../../projections/projection.ts";
+import { deliveries } from "../../src/commands/deliveries.ts";
+import { duration, lagOf, type Measured } from "../../src/commands/deliveries/lag-of.ts";
+import { readOldestClick, readOwed, readTail } from "../../src/commands/deliveries/tail.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+import { makeId } from "../../src/clock.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+
+const LINK = STREAMS.link("go.example", "x");
+const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
+
+const click = (...channels: ("ads" | "chat")[]): Fact => {
+  return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels } };
+};
+
+const about = (owed: number) => {
+  return { event_id: idAt(owed), owed, channel: "chat", lane: "clicks", attempt: 1, settled_below: 1 } as const;
+};
+const delivered = (owed: number): Fact => ({ type: "ChannelDispatched", data: { ...about(owed), latency_ms: 1 } });
+const failed = (owed: number, status = 503): Fact => {
+  return { type: "ChannelDispatchFailed", data: { ...about(owed), status, detail: "", retry_at: timeAt(60) } };
+};
+const doubted = (owed: number): Fact => ({ type: "ChannelDispatchInDoubt", data: { ...about(owed), detail: "" } });
+const skipped = (owed: number): Fact => ({
+  type: "ChannelDispatchSkipped",
+  data: { ...about(owed), reason: "too_old" },
+});
+
+const CHAT = STREAMS.delivery("chat");
+const at = (position: number): number => Date.parse(timeAt(position));
+
+async function laneOf(store: EventStore<Event>) {
+  const events: Recorded[] = await Array.fromAsync(store.read());
+  return fold(projection, projection.initial(), events).chat.lanes.clicks;
+}
+
+describe("what the end of the log tells", () => {
+  test("the rate is that of the last five minutes, each dispatch once, failed attempts not", async () => {
+    await using world = await openCommandWorld();
+    await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
+    // A minute apart: those at 5, 6, 7, 8, 9 and 10.
+    await world.append(CHAT, [delivered(1), failed(2), skipped(2), delivered(3), delivered(3), doubted(4)]);
+    expect((await readTail(world.store, "chat", at(10))).settledPerMinute).toBe(4 / 5);
+    expect((await readTail(world.store, "chat", at(10) + 1)).settledPerMinute).toBe(3 / 5);
+    expect((await readTail(world.store, "chat", at(14))).settledPerMinute).toBe(2 / 5);
+    expect((await readTail(world.store, "ads", at(10))).settledPerMinute).toBe(0);
+    expect(Object.fromEntries(await readOwed(world.store, at(6)))).toEqual({ ads: 1 / 5, chat: 4 / 5, messaging: 0 });
+    expect(Object.fromEntries(await readOwed(world.store, at(8)))).toEqual({ ads: 1 / 5, chat: 2 / 5, messaging: 0 });
+  });
+
+  test("where there is very much, the rate is that of the time in which it was told", async () => {
+    await using world = await openCommandWorld();
+    // A thousand at the same moment, and then ten times a thousand a minute later.
+    const thousand = (from: number) => Array.from({ length: 1_000 }, (_, index) => delivered(from + index));
+    for (let round = 0; round < 11; round++) {
+      if (round === 1) await world.append(STREAMS.requests, [click()]);
+      await appendAtOnce(world, thousand(1 + round * 1_000));
+    }
+    const { settledPerMinute } = await readTail(world.store, "chat", at(2) + 30_000);
+    expect(settledPerMinute).toBe(10_000 / 0.5);
+    expect((await readTail(world.store, "chat", at(2))).settledPerMinute).toBe(10_000 * 60);
+  });
+
+  test.each<[string, Fact[], number]>([
+    ["nothing yet", [], 0],
+    ["a success last", [failed(1), failed(1), delivered(1)], 0],
+    ["failures behind a success", [failed(1), delivered(1), failed(2), doubted(2)], 2],
+    ["a 429 among them, which is no failure", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
+    ["a skip among them, which asked nobody", [delivered(1), failed(2), skipped(3), failed(2)], 2],
+  ])("failures in a row: %s", async (_, facts, count) => {
+    await using world = await openCommandWorld();
+    await world.append(LINK, [click("chat"), click("chat"), click("chat")]);
+    await world.append(CHAT, facts);
+    expect((await readTail(world.store, "chat", at(8))).failuresInARow).toBe(count);
+  });
+
+  test("the oldest click that is pending, whether it waits for its first attempt or the next", async () => {
+    await using world = await openCommandWorld();
+    const oldest = async () => readOldestClick(world.store, "chat", await laneOf(world.store));
+    expect(await oldest()).toBeUndefined();
+    await world.append(LINK, [click("ads"), click("chat"), click("chat"), click("chat")]);
+    expect(await oldest()).toBe(timeAt(2));
+    await world.append(CHAT, [delivered(3), delivered(2)]);
+    expect(await oldest()).toBe(timeAt(4));
+    await world.append(CHAT, [{ ...failed(4), data: { ...failed(4).data, settled_below: 5 } } as Fact]);
+    await world.append(LINK, [click("chat")]);
+    expect(await oldest()).toBe(timeAt(4));
+    await world.append(CHAT, [delivered(4), delivered(8)]);
+    expect(await oldest()).toBeUndefined();
+  });
+});
+
+async function appendAtOnce({ store }: CommandWorld, facts: readonly Fact[]): Promise<void> {
+  await createJournal(store, makeId).append(CHAT, facts, { caller: "tests" });
+}
+
+describe("how far a channel is behind", () => {
+  const measured: Measured = {
+    channel: "chat",
+    backlog: 30,
+    stopped: null,
+    oldest: timeAt(1),
+    settledPerMinute: 12,
+    owedPerMinute: 2,
+    failuresInARow: 0,
+    now: at(3),
+  };
+
+  test.each<[string, Partial<Measured>, number | null]>([
+    ["at the rate at which it shrinks", {}, 180],
+    ["never, while as much comes as goes", { owedPerMinute: 12 }, null],
+    ["never, while it grows", { owedPerMinute: 13 }, null],
+    ["never, while nothing is settled", { settledPerMinute: 0, owedPerMinute: 0 }, null],
+    ["at once, when nothing is pending, however much comes", { backlog: 0, owedPerMinute: 50 }, 0],
+  ])("is drained: %s", (_, more, seconds) => {
+    expect(lagOf({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
+  });
+
+  test("the age of the oldest click; a clock behind the log's makes it no less than nothing", () => {
+    expect(lagOf(measured).oldest_click_seconds).toBe(120);
+    expect(lagOf({ ...measured, now: 0 }).oldest_click_seconds).toBe(0);
+    expect(lagOf({ ...measured, oldest: undefined }).oldest_click_seconds).toBeNull();
+  });
+
+  test.each([
+    [0, "0 s"],
+    [59, "59 s"],
+    [60, "1 min"],
+    [119, "1 min 59 s"],
+    [7_500, "2 h 5 min"],
+    [86_400 * 3 + 3_599, "3 d"],
+  ])("%d seconds in words: %s", (seconds, words) => {
+    expect(duration(seconds)).toBe(words);
+  });
+});
+
+describe("deliveries lag", () => {
+  test("each channel on a line, and as JSON", async () => {
+    await using world = await openCommandWorld(Date.now() - 5.5 * 60_000);
+    await world.append(LINK, [click("chat"), click("chat")]);
+    await world.append(CHAT, [
+      delivered(1),
+      failed(2),
+      {
+        type: "ChannelStopped",
+        data: { channel: "chat", network: "slack", detail: "archived", credential: "hash" },
+      },
+    ]);
+    const { code, out } = await world.run(deliveries, "lag");
+    expect(code).toBe(0);
+    const since = (await Array.fromAsync(world.store.read({ from: 5 })))[0]?.time ?? "";
+    expect(out).toMatch(/^channel {4}backlog {2}oldest click {2}settled\/min {2}owed\/min {2}drained in {2}state\n/);
+    expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +stopped since ${since}\\n`));
+    expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
+    const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
+    expect(json).toMatchObject({
+      channels: [
+        {
+          channel: "chat",
+          backlog: 1,
+          settled_per_minute: 0.2,
+          owed_per_minute: 0.4,
+          drained_in_seconds: null,
+          failures_in_a_row: 1,
+          stopped: { since, detail: "archived" },
+        },
+      ],
+    });
+    expect(JSON.stringify(json)).not.toContain("hash");
+  });
+
+  test("--watch tells it again until it is interrupted, with what was appended meanwhile", async () => {
+    await using world = await openCommandWorld();
+    await world.append(LINK, [click("chat")]);
+    const interrupt = new AbortController();
+    const backlogs: number[] = [];
+    const terminal: Terminal = {
+      env: world.env,
+      out: (text) => {
+        const { channels } = JSON.parse(text) as { channels: { backlog: number }[] };
+        backlogs.push(channels[0]?.backlog ?? -1);
+        if (backlogs.length === 1) void world.append(LINK, [click("chat")]);
+        if (backlogs.length === 2) interrupt.abort(130);
+      },
+      err() {},
+      interactive: false,
+      signal: interrupt.signal,
+    };
+    expect(await deliveries.run(["lag", "--watch", "--json", "--channel", "chat"], terminal)).toBe(130);
+    expect(backlogs).toEqual([1, 2]);
+  }, 20_000);
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { exported, openWorld, until, type Running, type World } from "./service.ts";
+
+const CLICK = {
+  event: "click",
+  domain: "go.example",
+  short_code: "x",
+  original_url: "https://shop.example/",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+};
+
+const count = async (world: World, type: string): Promise<number> =>
+  (await exported(world)).filter((event) => event.type === type).length;
+
+async function stop(service: Running): Promise<void> {
+  service.process.kill("SIGTERM");
+  expect(await service.process.exited).toBe(0);
+}
+
+interface Listed {
+  readonly channels: readonly { readonly channel: string; readonly dead: number; readonly stopped: object | null }[];
+  readonly dead_letters: readonly { readonly event_id: string; readonly channel: string }[];
+}
+
+describe("an operator beside a running service", () => {
+  let world: World;
+  let service: Running;
+  beforeAll(async () => {
+    world = await openWorld();
+    service = await world.serve();
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  const command = (...args: string[]) => world.command("deliveries", ...args);
+  const list = async (): Promise<Listed> => JSON.parse((await command("list", "--json")).out) as Listed;
+  const chatOf = ({ channels }: Listed) => channels.find(({ channel }) => channel === "chat");
+
+  /** Slack refuses the channel once, which makes a dead letter and stops the channel. */
+  async function refuse(message: string): Promise<string> {
+    world.sandbox.faults.add({ network: "slack", kind: "channel_archived", count: 1 });
+    expect((await service.post("/api/notify", { message })).status).toBe(502);
+    const listed = await until(list, (now) => chatOf(now)?.stopped !== null && now.dead_letters.length > 0);
+    return listed.dead_letters.at(-1)?.event_id ?? "";
+  }
+
+  test("a channel that is refused: what it is owed waits, and the letter is decided of once", async () => {
+    const id = await refuse("broken");
+    expect(chatOf(await list())).toMatchObject({ dead: 1, stopped: { network: "slack" } });
+    expect((await command("list")).out).toMatch(/\nchat is stopped since \S+Z: slack refuses .* channel_is_archived\n/);
+    const shown = await command("show", id);
+    expect(shown.code).toBe(0);
+    expect(shown.out).toMatch(/^\d+ \S+Z a notification of level info was requested for .*"broken"; owed to chat\n\n/);
+    expect(shown.out).toContain(`\nchat: a dead letter: reachlog deliveries retry ${id} takes it up again`);
+
+    const discards = await Promise.all(
+      ["one", "other"].map((who) => command("discard", id, "--why", `the campaign is over, says ${who}`)),
+    );
+    expect(discards.reduce((sum, { code }) => sum + code, 0)).toBe(1);
+    expect(await count(world, "ChannelDispatchDiscarded")).toBe(1);
+    const refused = { code: 1, out: "0 taken up again\n", err: `${id} is no dead letter\n` };
+    expect(await command("retry", id)).toEqual(refused);
+    expect(await count(world, "ChannelDispatchRetryRequested")).toBe(0);
+    expect(await list()).toMatchObject({ dead_letters: [] });
+    expect(chatOf(await list())).toMatchObject({ dead: 0 });
+    expect((await command("show", id)).out).toMatch(/ was discarded by hand: "the campaign is over, says \w+"\n$/);
+  }, 60_000);
+
+  test("a click waits until the channel is resumed by hand, and then goes at once", async () => {
+    const posted = world.sandbox.slack.messages.total;
+    const clicked = await service.post("/api/tracking/event", CLICK);
+    const { id } = (await clicked.json()) as { id: string };
+    await until(
+      () => command("show", id, "--channel", "ads"),
+      ({ out }) => out.includes("\nads: delivered\n"),
+    );
+    expect((await command("show", id)).out).toMatch(/\nchat: waits: the channel is stopped since \S+Z, ".*archived"\n/);
+    expect((await command("lag")).out).toMatch(/\nchat {7}1 .* never +stopped since \S+Z\n/);
+    expect(world.sandbox.slack.messages.total).toBe(posted);
+
+    expect(await command("resume", "chat")).toMatchObject({ code: 0, err: "" });
+    await until(
+      () => command("show", id, "--channel", "chat"),
+      ({ out }) => out.includes("\nchat: delivered\n"),
+    );
+    expect(world.sandbox.slack.messages.total).toBe(posted + 1);
+    expect(chatOf(await list())).toMatchObject({ stopped: null });
+    expect(await command("resume", "chat")).toMatchObject({ code: 1, err: "chat is not stopped\n" });
+  }, 60_000);
+
+  test("one retries and another discards at the same moment: one of the two stands", async () => {
+    const id = await refuse("contested");
+    expect((await command("resume", "chat")).code).toBe(0);
+    const before = await count(world, "ChannelDispatchDiscarded");
+    const answers = await Promise.all([command("retry", id), command("discard", id, "--why", "over")]);
+    expect(answers.reduce((sum, { code }) => sum + code, 0)).toBe(1);
+    const retried = await count(world, "ChannelDispatchRetryRequested");
+    const discarded = (await count(world, "ChannelDispatchDiscarded")) - before;
+    expect(retried + discarded).toBe(1);
+    await until(
+      () => command("show", id),
+      ({ out }) => out.includes(retried === 1 ? "\nchat: delivered\n" : "\nchat: discarded"),
+    );
+  }, 60_000);
+
+  test("lag --watch ends when it is interrupted, with the code of the signal", async () => {
+    const watching = world.start(["deliveries", "lag", "--watch", "--json"]);
+    const reader = watching.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const { value = "" } = await reader.read();
+    expect(JSON.parse(value)).toMatchObject({ channels: [{ channel: "ads" }, { channel: "chat" }, {}] });
+    watching.kill("SIGINT");
+    expect(await watching.exited).toBe(130);
+    await stop(service);
+  });
+});
