@@ -1,11 +1,10 @@
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owes } from "../../projections/deliveries.ts";
 import { faultFields } from "../log.ts";
-import type { DispatchResult } from "../networks/network.ts";
 import type { Circuit } from "./breaker.ts";
-import { ask, tellingResult, turnedAway, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
+import { turnedAway, type Carriage, type FlightDeps } from "./flight.ts";
+import { createFlights, type Flights } from "./flights.ts";
 import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
-import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
 import { createStoppage, type Stoppage, type StoppageDeps } from "./stoppage.ts";
 import { createThrottle } from "./throttle.ts";
 import { systemTimer, type Timer } from "./timer.ts";
@@ -32,61 +31,19 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const state = () => projector.state("deliveries")[channel.name];
   const lanes = LANES.map((lane) => openLane(deps.journal.store, channel.name, lane, () => state().lanes[lane]));
-  /** Those that ask the network, and all until they are recorded. */
-  const flights = new Set<Promise<unknown>>();
-  const works = new Set<Promise<void>>();
-  let unrecorded = 0;
-  const recorder = createRecorder(deps);
   const throttle = createThrottle();
   const stoppage = createStoppage(deps);
-  const stopping = new AbortController();
+  const flights = createFlights({ ...deps, throttle, stoppage, onLanding: () => turns.ask() });
   let cancelWake = (): void => {};
-
-  const start = (lane: LaneWindow, items: readonly Item[], carriage: Carriage): void => {
-    for (const item of items) item.inFlight = true;
-    throttle.started(clock());
-    const learn: Learn = (results, carried) => {
-      const now = clock();
-      const telling = tellingResult(results);
-      throttle.learn(telling, now);
-      const pauseMs = Math.max(0, ...results.map(pauseOf));
-      if (pauseMs > 0) throttle.pause(now + pauseMs);
-      return stoppage.learn(telling, carried);
-    };
-    const asking = ask({ ...deps, stopping: stopping.signal }, lane, items, { carriage, learn }).finally(() => {
-      // The network is free again; what it answered is recorded while it is asked for the next.
-      flights.delete(asking);
-      unrecorded += items.length;
-      turns.ask();
-    });
-    flights.add(asking);
-    const work = asking
-      .then((learnt) => recorder.record(lane, items, learnt))
-      .catch((fault: unknown) => {
-        deps.log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
-        for (const item of items) lane.wait(item, clock() + TIMER_MAX_MS);
-      })
-      .then(stoppage.tell)
-      .finally(() => {
-        for (const item of items) item.inFlight = false;
-        unrecorded -= items.length;
-        works.delete(work);
-        turns.ask();
-      });
-    works.add(work);
-  };
-
-  const hasRoom = (): boolean => unrecorded < UNRECORDED_MAX && flights.size < throttle.allowance(clock());
 
   /** Sets the timer for what becomes due while there is room for it; a landing flight is a turn by itself. */
   const wakeLater = (): void => {
     cancelWake();
-    if (unrecorded >= UNRECORDED_MAX) return;
     const now = clock();
     const dues = sendable(lanes, stoppage.isStopped()).flatMap((lane) => lane.nextDue(now) ?? []);
     if (dues.length === 0) return;
     const due = Math.max(Math.min(...dues), throttle.blockedUntil());
-    if (flights.size >= throttle.allowance(due)) return;
+    if (!flights.hasRoom(due)) return;
     cancelWake = timer(turns.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
@@ -95,7 +52,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     try {
       for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch(deps, lanes, { start, stoppage, hasRoom });
+      launch(deps, lanes, flights, stoppage);
       wakeLater();
     } catch (fault) {
       deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
@@ -122,16 +79,13 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     circuit: () => throttle.circuit(clock()),
     async [Symbol.asyncDispose]() {
       unlisten();
-      stopping.abort();
+      // At once, so that a batch makes no further request while the turn under way ends.
+      const landed = flights[Symbol.asyncDispose]();
       await turns.stop();
       cancelWake();
-      await Promise.all(works);
+      await landed;
     },
   };
-}
-
-function pauseOf(result: DispatchResult): number {
-  return result.outcome === "delivered" ? (result.pauseMs ?? 0) : 0;
 }
 
 /** The lanes from which something may be sent: to a channel that is stopped nothing but what fails at once. */
@@ -139,19 +93,13 @@ function sendable(lanes: readonly LaneWindow[], isStopped: boolean): readonly La
   return isStopped ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
-interface Launching {
-  readonly start: (lane: LaneWindow, items: readonly Item[], carriage: Carriage) => void;
-  readonly stoppage: Stoppage;
-  readonly hasRoom: () => boolean;
-}
-
 /** Starts what is due, the direct lane first, as long as there is room. */
-function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], { start, stoppage, hasRoom }: Launching): void {
+function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
   const { channel, clock } = deps;
   for (const lane of lanes) {
     if (lane.name === "clicks") continue;
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.
-    for (const item of lane.ready(clock(), Infinity, isTest)) start(lane, [item], "single");
+    for (const item of lane.ready(clock(), Infinity, isTest)) flights.start(lane, [item], "single");
   }
   const stopped = stoppage.isStopped();
   for (const lane of lanes) {
@@ -159,14 +107,14 @@ function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], { start, sto
       if (lane.name === "clicks") continue;
       for (const item of lane.ready(clock(), Infinity)) {
         item.unrecorded = turnedAway(channel, lane, item, stoppage.detail());
-        start(lane, [item], "single");
+        flights.start(lane, [item], "single");
       }
       continue;
     }
-    while (hasRoom()) {
+    while (flights.hasRoom(clock())) {
       const { items, carriage } = nextLoad(deps, lane);
       if (items.length === 0) break;
-      start(lane, items, carriage);
+      flights.start(lane, items, carriage);
     }
   }
 }
