@@ -59,6 +59,7 @@ describe("channels that refuse, and channels that are not configured", () => {
     expect(JSON.parse(letters.out)).toMatchObject({
       dead_letters: [{ channel: "chat", refused: true }, { channel: "chat" }],
     });
+    expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
     // Two operators at once: each letter is taken up once.
     await Promise.all([world.command("deliveries", "retry", "--all"), world.command("deliveries", "retry", "--all")]);
     const retries = (await exported(world)).filter(({ type }) => type === "ChannelDispatchRetryRequested");

@@ -290,6 +290,9 @@ describe("the specification's table", () => {
     expect([sent.status, await sent.json()]).toEqual([200, { id: expect.any(String), status: "delivered" }]);
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
+    // The channel is stopped by that, until a test arrives.
+    await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
+    expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
     world.sandbox.faults.add({ network: "telegram", kind: "reset_after_delivery", count: 1 });
     await problem(await service.post("/api/messaging", { text: "once" }, BEARER), 504, "delivery-in-doubt");
     await problem(await service.post("/api/messaging", { text: "\n " }, BEARER), 422, "invalid-request");
