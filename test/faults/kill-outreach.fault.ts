@@ -50,9 +50,13 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
     service = await settled(world);
     if (second === "start") kills.start++;
     else {
-      const killed =
-        second === "run" ? killInRun(service, pick(RUN_MS_MAX)) : killAtRequest(world, service, await chosen(), second);
-      kills[await killed]++;
+      const person = await chosen();
+      const isRun = second === "run";
+      kills[
+        await (isRun
+          ? killInRun(world, service, person, pick(RUN_MS_MAX))
+          : killAtRequest(world, service, person, second))
+      ]++;
       service = await settled(world);
     }
   }
@@ -79,8 +83,8 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
   const { accepted } = world.sandbox.x;
   expect([...unwanted, ...attempts.notDelivered].filter((id) => accepted.has(id))).toEqual([]);
   expect(new Set(attempts.intended).size).toBe(attempts.intended.length);
-  // Of the kills at random some may have used up the day before the end.
-  expect(kills.accepted).toBeGreaterThan(ROUNDS / 2);
+  // By much bad luck the day may be used up shortly before the end.
+  expect(kills.accepted).toBeGreaterThan(0.8 * ROUNDS);
   expect(attempts.foundSent).toBeGreaterThanOrEqual(kills.accepted);
   expect(attempts.abandonedRuns).toBeGreaterThanOrEqual(kills.accepted + kills.unsent);
   await expectWhole(world);
@@ -149,10 +153,18 @@ async function killAtRequest(
   return isHit ? moment : "idle";
 }
 
-async function killInRun(service: Running, ms: number): Promise<"run" | "idle"> {
+/** Kills after so long; the run comes no further than to this person, or a quick one would use up the day. */
+async function killInRun(
+  { sandbox }: World,
+  service: Running,
+  person: string | undefined,
+  ms: number,
+): Promise<"run" | "idle"> {
+  sandbox.faults.add({ network: "x", kind: "timeout_before", path: `/with/${person}/messages` });
   const { status } = await service.post("/social/run");
   await Bun.sleep(ms);
   await killed(service.process);
+  sandbox.faults.clear();
   return status === 202 ? "run" : "idle";
 }
 

@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { authorize, openWorld, until, type Running } from "../process/service.ts";
+import { attemptsOf } from "./attempts.ts";
+import { idle } from "./days.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+const LIMIT = 100;
+
+/** Enough that nobody is stopped by the end of the list. */
+const PEOPLE = LIMIT + 30;
+const CALLERS = 8;
+
+/** Kills and restarts while the last place is in doubt. */
+const RESTARTS = 3;
+
+test(`${LIMIT - 1} of ${LIMIT} places taken, ${CALLERS} callers at once, kills and restarts in between: exactly one more message`, async () => {
+  // X shows it late, so that each restart that looks too early would take the place for free.
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
+  await addPeople(world, PEOPLE);
+  let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });
+  await authorize(service, world.sandbox);
+  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  expect(arrivals(world).people).toBe(LIMIT - 1);
+  await killed(service);
+
+  service = await world.serve({ DAILY_LIMIT: String(LIMIT) });
+  world.sandbox.faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
+  const told = [await statusesOf(service)];
+  await until(
+    () => Promise.resolve(arrivals(world).people),
+    (people) => people === LIMIT,
+  );
+  for (let restart = 0; restart < RESTARTS; restart++) {
+    await killed(service);
+    service = await world.serve({ DAILY_LIMIT: String(LIMIT) });
+    told.push(await statusesOf(service));
+  }
+  await idle(service);
+  told.push(await statusesOf(service));
+
+  const { places, open } = await attemptsOf(world);
+  console.log(`the last place, ${CALLERS} callers at once: ${JSON.stringify(told)}; arrived ${arrivals(world).people}`);
+  expect(told.flat().filter((status) => status === 202)).toHaveLength(1);
+  expect(new Set(told.at(-1))).toEqual(new Set([429]));
+  expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
+  expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: LIMIT });
+  expect([Object.values(places), open]).toEqual([[LIMIT], 0]);
+  await expectWhole(world);
+}, 120_000);
+
+async function statusesOf(service: Running): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: CALLERS }, () => service.post("/social/run")));
+  return answers.map(({ status }) => status).sort((one, other) => one - other);
+}
+
+async function killed({ process }: Running): Promise<void> {
+  process.kill("SIGKILL");
+  await process.exited;
+}

@@ -1,0 +1,150 @@
+import { expect, test } from "bun:test";
+import { makeId } from "../../src/clock.ts";
+import { loadConfig } from "../../src/config.ts";
+import { createJournal, STREAMS } from "../../src/journal.ts";
+import { openLog } from "../../src/parts.ts";
+import { createPick } from "../outreach/model/clockwork.ts";
+import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { idle } from "./days.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+/** Longer than a command takes on a busy machine. */
+const WINDOW_S = 8;
+
+/** What a day takes. */
+const LIMIT = 100;
+
+/** After each message the next person is suppressed, at some moment while the run comes to them. */
+const PEOPLE = 190;
+
+/** About as long as a message takes. */
+const MOMENT_MS_MAX = 10;
+
+/** From the last look before a request to X's taking the message, whatever else the machine does. */
+const ON_THE_WAY_MS_MAX = 1_000;
+
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+test("people whose intent waits for X's window, suppressed by a command meanwhile, get no message", async () => {
+  const [people, waiting] = [6, [2, 4]];
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await addPeople(world, people);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  for (const number of waiting) {
+    const path = `/with/${idOf(world, number)}/messages`;
+    world.sandbox.faults.add({ network: "x", kind: "429", retryAfter: WINDOW_S, path, count: 1 });
+  }
+  expect((await service.post("/social/run")).status).toBe(202);
+  for (const number of waiting) {
+    await untilWaiting(service, true);
+    expect(await world.command("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
+    // Else the wait was too short to tell anything.
+    await untilWaiting(service, true);
+    await untilWaiting(service, false);
+  }
+  await idle(service);
+
+  const failed = (await exported(world)).filter(({ type }) => type === "DirectMessageFailed");
+  const reasons = failed.map(({ data }) => [data["reason"], data["frees_quota"]]);
+  console.log(
+    `suppressed while their intent waited: ${waiting.length}, arrived ${arrivals(world).people} of ${people}`,
+  );
+  expect(reasons).toEqual(waiting.map(() => ["suppressed", true]));
+  for (const number of waiting) expect(world.sandbox.x.accepted.has(String(idOf(world, number)))).toBe(false);
+  expect(arrivals(world)).toEqual({ people: people - waiting.length, mostToOne: 1 });
+  await expectWhole(world);
+}, 120_000);
+
+test("people suppressed by another process just as a run comes to them: no intent, and no message, after it", async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same people)`);
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await addPeople(world, PEOPLE);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  expect((await service.post("/social/run")).status).toBe(202);
+  const suppressedAt = await suppressNext(world, service);
+
+  const { messages } = world.sandbox.x;
+  const late = messages.kept.flatMap(({ recipient_id, created_at }) => {
+    const at = suppressedAt.get(recipient_id);
+    return at !== undefined && created_at > at ? [created_at - at] : [];
+  });
+  const { intents, afterwards, withdrawn } = await ordersOf(world);
+  const { people, mostToOne } = arrivals(world);
+  console.log(
+    `suppressed just before a run ${suppressedAt.size}: intents after it ${afterwards}, withdrawn at the last look ` +
+      `${withdrawn}, on the way already ${late.length} (the latest ${Math.max(0, ...late).toFixed(0)} ms); arrived ${people} of ${PEOPLE}`,
+  );
+  expect(afterwards).toBe(0);
+  expect(Math.max(0, ...late)).toBeLessThan(ON_THE_WAY_MS_MAX);
+  expect({ people, mostToOne }).toEqual({ people: intents - withdrawn, mostToOne: 1 });
+  expect(suppressedAt.size).toBeGreaterThan(PEOPLE / 10);
+  expect(people).toBeGreaterThanOrEqual(Math.min(LIMIT, PEOPLE - suppressedAt.size));
+  await expectWhole(world);
+}, 120_000);
+
+/** Suppresses whoever is next after a message, again and again, to the end of the run. Answers when each was, by X's ids. */
+async function suppressNext(world: World, service: Running): Promise<Map<string, number>> {
+  const pick = createPick(SEED);
+  const { x, clock } = world.sandbox;
+  const suppressedAt = new Map<string, number>();
+  await using store = await openLog(loadConfig(world.env, () => ""));
+  const journal = createJournal(store, makeId);
+  const over = new AbortController();
+  const ended = idle(service).finally(() => over.abort());
+  for (let reached = 0; !over.signal.aborted; await Bun.sleep(0)) {
+    if (x.accepted.size === reached) continue;
+    reached = x.accepted.size;
+    const number = numberOf(world, x.messages.kept.at(-1)?.recipient_id) + 1;
+    const id = idOf(world, number);
+    if (id === undefined) break;
+    await Bun.sleep(pick(MOMENT_MS_MAX));
+    const data = { recipient: { username: `person_${number}` }, reason: "by_hand" } as const;
+    await journal.append(STREAMS.outreach, [{ type: "RecipientSuppressed", data }], { caller: "tests" });
+    suppressedAt.set(id, clock.now());
+  }
+  await ended;
+  return suppressedAt;
+}
+
+/** What the log tells of suppressions and intents, in its order. */
+async function ordersOf(world: World) {
+  const suppressed = new Set<unknown>();
+  let [intents, afterwards, withdrawn] = [0, 0, 0];
+  for (const { type, data } of await exported(world)) {
+    const { username } = (data["recipient"] ?? {}) as { username?: string };
+    if (type === "RecipientSuppressed") suppressed.add(username);
+    if (type === "DirectMessageAttempted") intents++;
+    if (type === "DirectMessageAttempted" && suppressed.has(username)) afterwards++;
+    if (type === "DirectMessageFailed" && data["reason"] === "suppressed") withdrawn++;
+  }
+  return { intents, afterwards, withdrawn };
+}
+
+async function untilWaiting(service: Running, wanted: boolean): Promise<void> {
+  await until(
+    async () => (await healthOf(service)).run?.waiting?.reason === "rate_limited",
+    (isWaiting) => isWaiting === wanted,
+  );
+}
+
+interface Health {
+  readonly running: boolean;
+  readonly run: { readonly waiting: { readonly reason: string } | null } | null;
+}
+
+async function healthOf(service: Running): Promise<Health> {
+  return (await (await service.get("/social/health")).json()) as Health;
+}
+
+/** X's id of one of those whom `addPeople` made. */
+function idOf({ sandbox }: World, number: number): string | undefined {
+  return [...sandbox.x.people.values()].find(({ username }) => username === `person_${number}`)?.id;
+}
+
+/** 0: nobody yet. */
+function numberOf({ sandbox }: World, id: string | undefined): number {
+  return id === undefined ? 0 : Number(sandbox.x.people.get(id)?.username.slice("person_".length));
+}

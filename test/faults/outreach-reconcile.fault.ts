@@ -1,0 +1,114 @@
+import { expect, test } from "bun:test";
+import type { FaultKind } from "../../src/sandbox/faults.ts";
+import { createPick } from "../outreach/model/clockwork.ts";
+import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+const KILLS = 8;
+
+/** From before it opens the log to after the second look, a second after the first one. */
+const RECONCILE_MS_MAX = 2_500;
+
+const STARTS_BESIDE = 4;
+
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+test(`outreach reconcile killed ${KILLS} times, each time with a message in doubt: the next service settles it, once`, async () => {
+  console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
+  const pick = createPick(SEED);
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
+  let service = await serveAuthorized(world);
+  for (let kill = 0; kill < KILLS; kill++) {
+    await addPeople(world, kill + 1);
+    await dieInDoubt(world, service, kill % 2 === 0 ? "reset_after_delivery" : "reset_before");
+    const reconciling = world.start(["outreach", "reconcile"]);
+    await Bun.sleep(pick(RECONCILE_MS_MAX));
+    await killed(reconciling);
+    service = await world.serve();
+    await untilSettled(service, kill + 1);
+  }
+  await expectSettledOnce(world, service, { sent: KILLS / 2, failed: KILLS / 2 }, "reconcile killed");
+}, 180_000);
+
+test("a service that starts while outreach reconcile is at work: both look, and each message is settled once", async () => {
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  let service = await serveAuthorized(world);
+  for (let start = 0; start < STARTS_BESIDE; start++) {
+    // One that did not arrive is looked for twice, so that there is time for both.
+    await addPeople(world, start + 1);
+    await dieInDoubt(world, service, "reset_before");
+    const { tally } = world.sandbox;
+    const { requests } = tally.x;
+    const reconciled = world.command("outreach", "reconcile");
+    await until(
+      () => Promise.resolve(tally.x.requests),
+      (now) => now > requests,
+    );
+    service = await world.serve();
+    expect(await reconciled).toMatchObject({ code: 0 });
+    await untilSettled(service, start + 1);
+  }
+  await expectSettledOnce(world, service, { sent: 0, failed: STARTS_BESIDE }, "reconcile beside a start");
+}, 180_000);
+
+async function serveAuthorized(world: World): Promise<Running> {
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  return service;
+}
+
+/** Leaves the message to the newest person in doubt, with the run ended and its lease free, and the service killed. */
+async function dieInDoubt({ sandbox }: World, service: Running, kind: FaultKind): Promise<void> {
+  const { faults } = sandbox;
+  faults.add({ network: "x", kind, path: "/messages", count: 1 });
+  const newest = [...sandbox.x.people.keys()].at(-1);
+  faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
+  const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  expect(run).toMatchObject({ sent: 0, in_doubt: 1 });
+  await killed(service.process);
+  faults.clear();
+}
+
+/** The service settles beside everything else: no run is in progress meanwhile. */
+async function untilSettled(service: Running, count: number): Promise<void> {
+  await until(
+    async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
+    ({ sent, failed }) => sent + failed >= count,
+  );
+}
+
+async function killed(child: Running["process"]): Promise<void> {
+  child.kill("SIGKILL");
+  await child.exited;
+}
+
+async function expectSettledOnce(
+  world: World,
+  service: Running,
+  counts: { readonly sent: number; readonly failed: number },
+  what: string,
+): Promise<void> {
+  const told = await toldOf(world);
+  const most = Math.max(...told.values());
+  const { people, mostToOne } = arrivals(world);
+  console.log(`${what}: ${JSON.stringify(counts)}, told at most ${most} times; arrived ${people}, to one ${mostToOne}`);
+  // A doubt and an outcome of each.
+  expect({ told: told.size, most }).toEqual({ told: 2 * (counts.sent + counts.failed), most: 1 });
+  expect(people).toBe(counts.sent);
+  expect(mostToOne).toBeLessThanOrEqual(1);
+  expect(await (await service.get("/social/stats")).json()).toMatchObject(counts);
+  await expectWhole(world);
+}
+
+/** How often the log tells the doubt and the outcome of each attempt. */
+async function toldOf(world: World): Promise<Map<string, number>> {
+  const told = new Map<string, number>();
+  for (const { type, data } of await exported(world)) {
+    const isOutcome = type === "DirectMessageSent" || type === "DirectMessageFailed";
+    if (!isOutcome && type !== "DirectMessageInDoubt") continue;
+    const what = `${isOutcome ? "outcome" : "doubt"} ${String(data["attempt_id"])}`;
+    told.set(what, (told.get(what) ?? 0) + 1);
+  }
+  return told;
+}

@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import type { Fault } from "../../src/sandbox/faults.ts";
+import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { attemptsOf } from "./attempts.ts";
+import { idle } from "./days.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+const PEOPLE = 12;
+
+/** In the thick of the run: neither the first one of a batch nor the last. */
+const STOPPED_AT = 5;
+
+/** A lease lasts 30 s, and who takes it then settles for some seconds. */
+const TAKEN_OVER_MS_MAX = 90_000;
+
+/** A command that finds a run in progress ends so. */
+const EXIT_RUNNING = 75;
+
+interface Moment {
+  readonly what: string;
+  /** What X does to the request of the one that the run is at. */
+  readonly fault: Pick<Fault, "kind" | "retryAfter"> | undefined;
+  /** What becomes of that message. */
+  readonly fate: "found sent" | "not delivered" | "sent by another run";
+}
+
+const MOMENTS: readonly Moment[] = [
+  { what: "X has the message, and has not answered", fault: { kind: "timeout_after_delivery" }, fate: "found sent" },
+  { what: "X never gets the message", fault: { kind: "timeout_before" }, fate: "not delivered" },
+  { what: "the message waits for X's window", fault: { kind: "429", retryAfter: 5 }, fate: "not delivered" },
+  { what: "between two messages", fault: undefined, fate: "sent by another run" },
+];
+
+test("a service stopped in a run for longer than its lease, while another process settles: what it does afterwards doubles nothing", async () => {
+  // Beside each other, since a lease takes its time; each to its end, so that no process stays behind.
+  const ends = await Promise.allSettled(MOMENTS.map((moment) => standStill(moment)));
+  for (const end of ends) {
+    if (end.status === "rejected") throw end.reason;
+    console.log(end.value);
+  }
+}, 300_000);
+
+async function standStill({ what, fault, fate }: Moment): Promise<string> {
+  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
+  world.env["SEND_SPACING_SECONDS"] = "1";
+  await addPeople(world, PEOPLE);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  await stopAt(world, service, fault);
+  const before = arrivals(world).people;
+  expect(await world.command("outreach", "reconcile")).toMatchObject({ code: EXIT_RUNNING });
+  const settled = await until(
+    () => world.command("outreach", "reconcile"),
+    ({ code }) => code !== EXIT_RUNNING,
+    TAKEN_OVER_MS_MAX,
+  );
+  expect(settled).toMatchObject({ code: 0, out: expect.stringContaining("whose process had died, was closed") });
+  service.process.kill("SIGCONT");
+  await until(
+    () => Promise.resolve(service.log()),
+    (log) => log.includes("a run failed"),
+  );
+  await idle(service);
+  // The run that was taken from it writes to nobody else.
+  expect(arrivals(world).people).toBe(before);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  await idle(service);
+
+  const attempts = await attemptsOf(world);
+  const { people, mostToOne } = arrivals(world);
+  const reached = fate === "not delivered" ? PEOPLE - 1 : PEOPLE;
+  expect({ people, mostToOne }).toEqual({ people: reached, mostToOne: 1 });
+  expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: reached, failed: PEOPLE - reached });
+  expect(attempts).toMatchObject({ open: 0, foundSent: fate === "found sent" ? 1 : 0, abandonedRuns: 1 });
+  expect(attempts.notDelivered).toHaveLength(PEOPLE - reached);
+  await expectRunsApart(world);
+  await expectWhole(world);
+  return `stopped for longer than the lease, ${what}: ${fate}; arrived ${people} of ${PEOPLE}, at most ${mostToOne} to one`;
+}
+
+interface Health {
+  readonly run: { readonly sent: number; readonly waiting: { readonly reason: string } | null } | null;
+}
+
+/** Lets a run come to the moment, and stops the process there. */
+async function stopAt({ sandbox }: World, service: Running, fault: Moment["fault"]): Promise<void> {
+  const { x, faults } = sandbox;
+  // Those of `addPeople`, in the order of the list.
+  const person = [...x.people.values()].find(({ username }) => username === `person_${STOPPED_AT}`);
+  if (fault !== undefined) faults.add({ network: "x", path: `/with/${person?.id}/messages`, count: 1, ...fault });
+  expect((await service.post("/social/run")).status).toBe(202);
+  await until(
+    async () => {
+      const { run } = (await (await service.get("/social/health")).json()) as Health;
+      // Told by the log: a process stopped while it writes would lock it for everybody.
+      if (fault === undefined) return run?.sent === STOPPED_AT;
+      return fault.kind === "429" ? run?.waiting?.reason === "rate_limited" : faults.list().length === 0;
+    },
+    (isThere) => isThere,
+  );
+  service.process.kill("SIGSTOP");
+}
+
+/** Nothing of a run is recorded once it was closed, but what became of its messages. */
+async function expectRunsApart(world: World): Promise<void> {
+  const closed = new Set<unknown>();
+  for (const { type, data } of await exported(world)) {
+    if (type === "RunAbandoned" || type === "RunFinished") closed.add(data["run_id"]);
+    else if (type === "DirectMessageAttempted") expect(closed.has(data["run_id"])).toBe(false);
+  }
+}
