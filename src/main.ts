@@ -1,6 +1,7 @@
 import {
   BackupFailed,
   SigningKeyRefused,
+  StoreBusy,
   StoreFull,
   StoreOverloaded,
   StoreOwned,
@@ -112,9 +113,8 @@ function codeOf(fault: unknown): number | undefined {
   if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
   if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
     return EXIT.config;
-  if (fault instanceof StoreOwned || fault instanceof StoreFull || fault instanceof StoreOverloaded) {
-    return EXIT.temporary;
-  }
+  if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
+  if (fault instanceof StoreFull || fault instanceof StoreOverloaded) return EXIT.temporary;
   if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
   if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
   const { code } = fault as { code?: unknown };

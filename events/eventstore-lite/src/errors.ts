@@ -28,6 +28,14 @@ export class StoreOverloaded extends Error {
   }
 }
 
+/** Another process keeps the write lock of the log that is to be opened: later it works. */
+export class StoreBusy extends Error {
+  override readonly name = "StoreBusy";
+  constructor() {
+    super("another process is writing to the log and does not end: try again later");
+  }
+}
+
 /** The disk is full: nothing was appended; works again by itself once there is room. */
 export class StoreFull extends Error {
   override readonly name = "StoreFull";

@@ -1,7 +1,8 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
-import { VersionConflict } from "../src/errors.ts";
+import { StoreBusy, VersionConflict } from "../src/errors.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -19,6 +20,21 @@ test("two writers on one file keep one order and one chain", async () => {
   expect(events.map((event) => event.version)).toEqual(events.map((_, index) => index + 1));
   expect(await service.verify()).toMatchObject({ ok: true, checked: 60 });
 });
+
+test("a log whose write lock another process keeps is refused after some seconds, and opens later", async () => {
+  const file = newLogPath();
+  {
+    await using store = await openSqliteStore({ file });
+    await store.append("a", [newEvent()]);
+  }
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreBusy);
+  other.exec("ROLLBACK");
+  other.close();
+  await using store = await openSqliteStore({ file });
+  expect(await store.head()).toMatchObject({ position: 1 });
+}, 30_000);
 
 test("a version that another writer has changed is noticed", async () => {
   const file = newLogPath();

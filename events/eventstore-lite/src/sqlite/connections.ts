@@ -1,11 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
-import { StoreUnusable } from "../errors.ts";
+import { StoreBusy, StoreUnusable } from "../errors.ts";
 import { isBusy, isNotADatabase } from "./faults.ts";
 import { createSchema, requireOurFormat } from "./schema.ts";
 import { applyReaderSettings, applyWriterSettings, BUSY_TIMEOUT_MS, pragma, requireSqliteVersion } from "./settings.ts";
 
-/** Switching a new file to WAL takes some milliseconds: a second is far more than all rivals need. */
-const OPEN_ATTEMPTS_MAX = 50;
+/**
+ * Switching a new file to WAL takes some milliseconds. An attempt may wait for the busy time-out by itself, so the sum is
+ * bounded: somebody who holds the write lock for longer is to be told of, not waited for in silence.
+ */
+const OPEN_WAIT_MS_MAX = BUSY_TIMEOUT_MS;
 const OPEN_RETRY_MS = 20;
 
 export interface WriterConnection {
@@ -15,7 +18,8 @@ export interface WriterConnection {
 
 /**
  * Opens the one connection that writes, and creates the tables in a new file.
- * Throws {@link StoreUnusable} for a file that is not a log, before anything in it is changed.
+ * Throws {@link StoreUnusable} for a file that is not a log, before anything in it is changed; {@link StoreBusy} when
+ * another process keeps the write lock.
  */
 export function openWriter(file: string, databaseBytesMax: number): WriterConnection {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
@@ -40,11 +44,13 @@ export function openWriter(file: string, databaseBytesMax: number): WriterConnec
  */
 function retryWhileBusy<Result>(prepare: () => Result): Result {
   const clock = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  for (let attempt = 1; ; attempt += 1) {
+  const endsAt = performance.now() + OPEN_WAIT_MS_MAX;
+  for (;;) {
     try {
       return prepare();
     } catch (error) {
-      if (!isBusy(error) || attempt === OPEN_ATTEMPTS_MAX) throw error;
+      if (!isBusy(error)) throw error;
+      if (performance.now() >= endsAt) throw new StoreBusy();
     }
     // This runs in a thread of its own, which has nothing else to do until the file is open.
     Atomics.wait(clock, 0, 0, OPEN_RETRY_MS);

@@ -8,7 +8,7 @@ export interface ThreadOptions {
 }
 
 /** The thread's first message: its connection is open, or could not be opened. */
-export type Started = { readonly storeId: string } | { readonly refused: string };
+export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };
 
 /**
  * What the thread is asked; each is answered once, in order. A string is a batch of appends: one string crosses

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { StoreUnusable } from "../errors.ts";
+import { StoreBusy, StoreUnusable } from "../errors.ts";
 import type { Notice, Reply, Request, Started, ThreadOptions } from "./messages.ts";
 
 /** The writer thread as the request thread sees it: one reply for each request, in order. */
@@ -18,7 +18,7 @@ export interface ThreadListener {
   onCrash(error: Error): void;
 }
 
-/** Starts the writer thread. Throws {@link StoreUnusable} when it cannot open the log. */
+/** Starts the writer thread. Throws {@link StoreUnusable} when it cannot open the log, {@link StoreBusy} when it cannot now. */
 export async function startThread(options: ThreadOptions, listener: ThreadListener): Promise<Thread> {
   const worker = new Worker(new URL("./thread.ts", import.meta.url), { workerData: options });
   const started = await new Promise<Started>((resolve, reject) => {
@@ -27,6 +27,7 @@ export async function startThread(options: ThreadOptions, listener: ThreadListen
   });
   if ("refused" in started) {
     await worker.terminate();
+    if (started.isBusy) throw new StoreBusy();
     throw new StoreUnusable(`${options.file}: ${started.refused}`);
   }
   let terminated = false;

@@ -1,6 +1,7 @@
 // The writer thread: the only place that writes to the log, so that waiting for the disk never stops the event loop
 // of the thread that serves requests. Started by start-thread.ts.
 import { parentPort, workerData } from "node:worker_threads";
+import { StoreBusy } from "../errors.ts";
 import { openWriter } from "../sqlite/connections.ts";
 import type { Notice, Request, Started, ThreadOptions } from "./messages.ts";
 import { watchOthers } from "./watch.ts";
@@ -24,6 +25,7 @@ try {
   });
   port.postMessage({ storeId } satisfies Started);
 } catch (error) {
-  port.postMessage({ refused: error instanceof Error ? error.message : String(error) } satisfies Started);
+  const refused = error instanceof Error ? error.message : String(error);
+  port.postMessage({ refused, isBusy: error instanceof StoreBusy } satisfies Started);
   port.close();
 }
