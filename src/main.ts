@@ -32,6 +32,7 @@ import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
 import { writeAll } from "./commands/write.ts";
 import { ConfigError } from "./config/faults.ts";
+import { SocialError } from "./networks/network.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { ProjectionAhead } from "./projector/restore.ts";
 import { TemplateFault } from "./service.ts";
@@ -114,6 +115,7 @@ function codeOf(fault: unknown): number | undefined {
   if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
     return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
+  if (fault instanceof SocialError) return fault.kind === "unavailable" ? EXIT.temporary : EXIT.fault;
   if (fault instanceof StoreFull || fault instanceof StoreOverloaded) return EXIT.temporary;
   if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
   if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;

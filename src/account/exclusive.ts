@@ -24,7 +24,10 @@ export interface Exclusive extends AsyncDisposable {
 
 const LEASE = "account-tokens";
 
-/** Short, since nobody can refresh while that of a dead process lasts; renewed, since a token request may take longer. */
+/**
+ * Short, since nobody can refresh while that of a dead process lasts; renewed, since a token request may take longer, and
+ * often enough that one renewal may fail.
+ */
 const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
 const LEASE_POLL_MS = 200;
@@ -64,8 +67,7 @@ async function underLease<T>(
     throw new SocialError("unavailable", "another process took the tokens over");
   } finally {
     done.abort();
-    await renewing;
-    await deps.journal.store.leases.release(lease);
+    await release(deps, await renewing);
   }
 }
 
@@ -80,19 +82,30 @@ async function take({ journal, clock, sleep, holder }: ExclusiveDeps, stopping: 
   }
 }
 
-/** Until the signal aborts, or the lease is lost: what was fenced by it is refused then. */
+/**
+ * Until the signal aborts. Answers the lease as it is held then: one that ran out while this process stood still is taken
+ * anew, so that nobody uses the refresh token beside a request under way; what was fenced by the old one is refused all
+ * the same.
+ */
 async function keepRenewed({ journal, sleep, holder, log }: ExclusiveDeps, lease: Lease, done: AbortSignal) {
-  const { leases } = journal.store;
+  let held = lease;
   for (;;) {
     await sleep(LEASE_RENEW_MS, done);
-    if (done.aborted) return;
+    if (done.aborted) return held;
     try {
-      const renewed = await leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS });
-      if (renewed?.token === lease.token) continue;
-      if (renewed !== undefined) await leases.release(renewed);
+      held = (await journal.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS })) ?? held;
     } catch (fault) {
+      // One that fails is not the last: the next one still comes in time.
       log.error("the tokens' lease could not be renewed", faultFields(fault));
     }
-    return;
+  }
+}
+
+/** A lease that cannot be given back runs out; what was done under it stands. */
+async function release({ journal, log }: ExclusiveDeps, lease: Lease): Promise<void> {
+  try {
+    await journal.store.leases.release(lease);
+  } catch (fault) {
+    log.error("the tokens' lease could not be released", faultFields(fault));
   }
 }

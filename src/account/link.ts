@@ -1,6 +1,6 @@
 import { isoTime } from "../clock.ts";
 import { STREAMS, type Cause, type Journal } from "../journal.ts";
-import type { SocialNetwork } from "../networks/network.ts";
+import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
 import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
@@ -52,7 +52,7 @@ export async function linkAccount(
   });
 }
 
-/** Revokes the grant and forgets it; true when the network confirmed. */
+/** Revokes the grant and forgets it; true when the network confirmed. Throws a SocialError when another came meanwhile. */
 export async function unlinkAccount(
   deps: Pick<LinkDeps, "oauth" | "tokens" | "journal" | "projector">,
   cause: Cause,
@@ -62,6 +62,9 @@ export async function unlinkAccount(
     const pair = deps.tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(deps.oauth, pair));
+    // This process may have stood still meanwhile: what came after it is not what it was asked to end, and is not revoked.
+    if (deps.tokens.peek()?.accessToken !== pair?.accessToken)
+      throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     deps.tokens.drop();
     const data = { user_id: user?.id ?? "", revoked };
     const appended = await deps.journal.append(STREAMS.account, [{ type: "AccountUnlinked", data }], cause);

@@ -184,7 +184,11 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   throw new OAuthError("refused", "the redirect does not fit the authorization that was started");
 }
 
+/** The app's own credentials are wrong: once they are mended, what was granted still works. */
+const APP_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
+
 function refusal(status: number, error: string): OAuthError {
+  if (APP_ERRORS.has(error)) return new OAuthError("unreachable", `${error}: check X_CLIENT_ID and X_CLIENT_SECRET`);
   return new OAuthError(status === 400 || status === 401 ? "refused" : "unreachable", codeOf(error));
 }
 

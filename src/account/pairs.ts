@@ -35,7 +35,7 @@ export function createPairs(vault: Vault): Pairs {
   return {
     read,
     put(pair) {
-      if (!write(pair, false, read()?.version ?? 0)) throw new Error("the tokens changed under the lease");
+      for (;;) if (write(pair, false, read()?.version ?? 0)) return;
     },
     begin(pair) {
       // Versions start anew with another account.

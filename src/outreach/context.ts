@@ -73,6 +73,8 @@ export async function catchUp({ journal, projector }: OutreachContext): Promise<
 /** One run as its parts see it. */
 export interface RunContext extends OutreachContext {
   readonly runId: string;
+  /** Whose run it is; another account that is linked meanwhile gets none of it. */
+  readonly accountId: string | undefined;
   readonly fence: Fence;
   /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import type { RateWindow, SendDmResult } from "../networks/network.ts";
 import type { OutcomeFact } from "./outcome.ts";
 
 /** Why a message whose intent was recorded is not sent after all. */
-export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed";
+export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account";
 
 /** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
 export type SendDecided =
@@ -14,6 +14,7 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   stopped: "the run ended before the message went out",
   day_over: "the day ended before the message went out",
   lease_lost: "another process took the runs over before the message went out",
+  other_account: "another account was linked before the message went out",
   suppressed: "the person was suppressed before the message went out",
 };
 

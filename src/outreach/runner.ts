@@ -55,7 +55,8 @@ export function createRunner(context: OutreachContext): Runner {
     }
     const meter = createMeter(context.network, context.prices);
     const { fence, signal, keep: keepLease } = lease;
-    const run: RunContext = { ...context, network: meter.network, runId, cause, fence, signal, keepLease };
+    const accountId = context.projector.state("account").user?.id;
+    const run: RunContext = { ...context, network: meter.network, runId, accountId, cause, fence, signal, keepLease };
     const done = works.start("a run", lease, () => perform(run, lease, meter, dryRun));
     void works.track(
       done.then((report) => (report === undefined && !works.stopped() ? recovery.untilClosed(false) : undefined)),

@@ -53,6 +53,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
   for (;;) {
     if (context.signal.aborted) return { attempt: undefined, end: undefined };
     const state = outreachState(context);
+    if (state.account.user?.id !== context.accountId) return { attempt: undefined, end: "not_authorized" };
     const verdict = judgeUser(state, context.rules, user);
     const day = today(context);
     if (verdict.verdict === "pass") return { attempt: undefined, end: undefined };
@@ -140,7 +141,9 @@ const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up befo
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   await catchUp(context);
   const isOurs = await context.keepLease();
-  if (isSuppressed(outreachState(context), context.rules, attempt.recipient)) return "suppressed";
+  const state = outreachState(context);
+  if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
+  if (state.account.user?.id !== context.accountId) return "other_account";
   if (!isOurs) return "lease_lost";
   if (context.signal.aborted) return "stopped";
   return today(context) === day ? undefined : "day_over";

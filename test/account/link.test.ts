@@ -5,6 +5,9 @@ import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork } from "../outreach/social-network.ts";
 import { openAccountWorld, USER, type AccountProcess, type AccountWorld } from "./account-world.ts";
 
+/** Longer than the tokens' lease lasts when nobody renews it. */
+const LEASE_MS = 15_001;
+
 const CAUSE = { caller: "tests" };
 const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
 const authorization = { state: "s", verifier: "v" };
@@ -122,4 +125,45 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
     },
   };
   expect(await link(depsOf(world, lagging, { as: STRANGER }))).toMatchObject({ kind: "linked" });
+});
+
+test("unlinking that stood still while somebody authorized anew leaves the new grant alone, and says so", async () => {
+  await using world = await openAccountWorld();
+  const [slow, other] = [await world.start(), await world.start()];
+  await link(depsOf(world, slow));
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const deps = depsOf(world, slow);
+  const revoke = async (): Promise<void> => {
+    asked.resolve();
+    await goOn.promise;
+  };
+  const unlinked = unlinkAccount({ ...deps, oauth: { ...deps.oauth, revoke } }, CAUSE).catch((fault: unknown) => fault);
+  await asked.promise;
+  slow.freeze();
+  world.now += LEASE_MS;
+  await link(depsOf(world, other));
+  goOn.resolve();
+  expect(await unlinked).toMatchObject({ kind: "unavailable" });
+  expect(other.tokens.peek()?.accessToken).toBe("access-2");
+  expect(await world.types()).toEqual(["AccountAuthorized", "AccountAuthorized"]);
+});
+
+test("an authorization that meets with a refresh beside it replaces the tokens whatever their version is by then", async () => {
+  await using world = await openAccountWorld();
+  const first = await world.start();
+  await link(depsOf(world, first));
+  let races = 1;
+  const racing = await world.start({
+    vault: {
+      ...first.vault,
+      put(name, value, expected) {
+        // The other process's refresh is stored first, once.
+        if (races-- > 0) first.vault.put(name, first.vault.get(name)?.value ?? "", expected);
+        return first.vault.put(name, value, expected);
+      },
+    },
+  });
+  expect(await link(depsOf(world, racing))).toMatchObject({ kind: "linked" });
+  expect(first.tokens.peek()?.accessToken).toBe("access-2");
 });

@@ -135,7 +135,10 @@ describe("what the network answers to a refresh", () => {
   test.each([
     ["400 as X words it", () => Response.json(STALE, { status: 400 }), "refused"],
     ["400 invalid_grant", () => Response.json({ error: "invalid_grant" }, { status: 400 }), "refused"],
-    ["401", () => Response.json({ error: "unauthorized_client" }, { status: 401 }), "refused"],
+    ["401", () => Response.json({ error: "invalid_request" }, { status: 401 }), "refused"],
+    // The app's secret is wrong, which says nothing of the grant.
+    ["401 to the app", () => Response.json({ error: "unauthorized_client" }, { status: 401 }), "unreachable"],
+    ["400 to the app", () => Response.json({ error: "invalid_client" }, { status: 400 }), "unreachable"],
     [
       "401 with a challenge only",
       () => new Response(null, { status: 401, headers: { "www-authenticate": 'Basic realm="x"' } }),

@@ -91,6 +91,28 @@ test("after a 401 it is tried once more with a fresh token, and not a third time
   expect([result.outcome, ...sent]).toEqual(["unauthorized", "access-2", "access-3"]);
 });
 
+test("a clock that is set ahead and back again costs one refresh, and no new token is taken for dead", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  world.now += LIFETIME_MS;
+  expect(await tokens.use(call(world))).toBe("access-2");
+  world.now -= LIFETIME_MS;
+  for (const _ of [1, 2]) expect(await tokens.use(call(world))).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
+test("a clock that was set back makes an expired token look alive: its 401 is what refreshes it, once", async () => {
+  const { world, tokens } = await linked(LIFETIME_MS);
+  await using _world = world;
+  world.now -= 12 * LIFETIME_MS;
+  const expired = async (token: string) => {
+    if (token === "access-1") throw new SocialError("unauthorized", "told so");
+    return token;
+  };
+  for (const _ of [1, 2]) expect(await tokens.use(expired)).toBe("access-2");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+});
+
 test("other faults make no refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
   await using _world = world;

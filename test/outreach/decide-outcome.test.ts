@@ -21,7 +21,7 @@ describe("what a send comes to", () => {
     [{ outcome: "rejected", detail, rate }, failed("rejected", false), undefined],
     [{ outcome: "unreachable", detail, rate }, failed("unreachable", true), "network_unavailable"],
     [{ outcome: "unauthorized", rate }, failed("unauthorized", true), "not_authorized"],
-    ...(["stopped", "day_over", "lease_lost"] as const).map(
+    ...(["stopped", "day_over", "lease_lost", "other_account"] as const).map(
       (why) => [{ outcome: "gave_up", why, rate }, failed("withdrawn", true), undefined] as const,
     ),
     [{ outcome: "gave_up", why: "suppressed", rate }, failed("suppressed", false), undefined],

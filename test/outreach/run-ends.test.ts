@@ -144,6 +144,26 @@ describe("a question that the network does not answer", () => {
   });
 });
 
+test("another account that is linked meanwhile gets nothing of the run", async () => {
+  await using world = await worldOfThree();
+  const { run } = await world.start({
+    network: {
+      ...world.network,
+      async sendDm(...asked) {
+        const result = await world.network.sendDm(...asked);
+        const user = { id: "2", username: "others", name: "Others" };
+        await world.append([
+          { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },
+          { type: "AccountAuthorized", data: { user, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" } },
+        ]);
+        return result;
+      },
+    },
+  });
+  expect(await run()).toMatchObject({ reason: "not_authorized", sent: 1 });
+  expect(world.network.asked).toHaveLength(1);
+});
+
 test("a fault of ours ends the run as one, and the next trigger starts another", async () => {
   await using world = await worldOfThree();
   let broken = true;

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { stop } from "../faults/ending.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
+import { holdTokens, type HeldTokens } from "./held-tokens.ts";
 import { authorize, BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
-import { slowTokens } from "./slow-tokens.ts";
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
@@ -18,17 +18,26 @@ async function arrived(world: World, wanted: number): Promise<void> {
   );
 }
 
-/** The token expires under a run; the run, a crowd of callers and commands beside the service all meet with that at once. */
-async function expireUnderRun(world: World, service: Running) {
-  const { people } = arrivals(world);
-  world.sandbox.clock.advance(PAST_LIFE_MS);
-  const [asked, doctors, reconciled] = await Promise.all([
-    many(15, () => service.get("/social/me")),
-    many(2, () => world.command("doctor", "--online")),
+const DOCTORS = 2;
+
+/** Asks X beside the service, with the tokens that they share. */
+async function doctor(world: World, { beside }: HeldTokens): Promise<string> {
+  const child = world.start(["doctor", "--online"], { X_API_URL: beside });
+  const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  return `${code} ${out.split("\n").find((line) => line.includes("outreach (x)"))}`;
+}
+
+/** The tokens die under a run, as `die` does it: the run, a crowd of callers and commands meet with that in one refresh. */
+async function meet(world: World, service: Running, held: HeldTokens, die: () => void) {
+  const refreshing = held.hold(DOCTORS);
+  die();
+  const callers = many(15, () => service.get("/social/me"));
+  await refreshing;
+  const [doctors, reconciled, asked] = await Promise.all([
+    many(DOCTORS, () => doctor(world, held)),
     many(2, () => world.command("outreach", "reconcile")),
+    callers,
   ]);
-  // Only now may the next one expire: the run has used the new one, or the one that a command got.
-  await arrived(world, people + 1);
   return { asked: asked.map(({ status }) => status), doctors, reconciled };
 }
 
@@ -36,21 +45,24 @@ test(
   "a run, callers and commands meet with expired tokens, round after round: each refresh token is used once, the run goes on",
   async () => {
     await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
-    using _slow = slowTokens(world);
-    const [rounds, people] = [5, 60];
+    using held = holdTokens(world);
+    const [rounds, people] = [4, 90];
     await addPeople(world, people);
     const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
     await authorize(service, world.sandbox);
     const started = (await (await service.post("/social/run")).json()) as { run_id: string };
     await arrived(world, 1);
     for (let round = 1; round <= rounds; round++) {
-      const { asked, doctors, reconciled } = await expireUnderRun(world, service);
+      const expire = (): void => world.sandbox.clock.advance(PAST_LIFE_MS);
+      const { asked, doctors, reconciled } = await meet(world, service, held, expire);
       expect(asked).toEqual(asked.map(() => 200));
-      for (const { code, out } of doctors) expect(`${code} ${out}`).toMatch(/^0 [^]*the grant of @acme_team works/);
+      expect(doctors).toEqual(doctors.map(() => "0 ok    outreach (x): the grant of @acme_team works"));
       for (const { code, err } of reconciled) {
         expect(`${code} ${err}`).toStartWith(`75 run ${started.run_id} is in progress`);
       }
       expect([...world.sandbox.x.refreshUses.values()]).toEqual(Array(round).fill(1));
+      // Only then may the next one expire: the run has used the new one.
+      await arrived(world, arrivals(world).people + 1);
     }
     const health = (await (await service.get("/social/health")).json()) as object;
     expect(health).toMatchObject({ status: "ok", authorized: true, running: true, run: { id: started.run_id } });
@@ -77,20 +89,26 @@ async function toldUntilNow({ sandbox }: World, service: Running): Promise<strin
 }
 
 test(
-  "a grant that died in a run is told once, also after more triggers and a restart",
+  "a grant whose death a run, callers and commands notice at once is told once, also after more triggers and a restart",
   async () => {
     await using world = await openWorld({ x: { dmLimit: 1_000 } });
+    using held = holdTokens(world);
     await addPeople(world, 30);
     let service = await world.serve({ SEND_SPACING_SECONDS: "1" });
     await authorize(service, world.sandbox);
     const run = service.post("/social/run", undefined, { prefer: "wait=60" });
     await arrived(world, 1);
-    revokeAll(world.sandbox.x);
+    const { asked, doctors } = await meet(world, service, held, () => revokeAll(world.sandbox.x));
+    expect(asked).toEqual(asked.map(() => 401));
+    for (const told of doctors) expect(told).toStartWith("1 WRONG outreach (x): ");
     expect(await (await run).json()).toMatchObject({ reason: "not_authorized", in_doubt: 0 });
     const expectDead = async (): Promise<void> => {
       const health = await (await service.get("/social/health")).json();
       expect(health).toMatchObject({ status: "degraded", authorized: false, running: false });
-      for (const _ of [1, 2]) expect((await service.post("/social/run")).status).toBe(401);
+      for (const _ of [1, 2]) {
+        expect((await service.post("/social/run")).status).toBe(401);
+        expect((await service.get("/social/me")).status).toBe(401);
+      }
     };
     await expectDead();
     expect(await stop(service)).toBe(0);
@@ -100,6 +118,10 @@ test(
       expect.stringContaining("the X account is no longer authorized: open /social/auth again"),
     ]);
     expect([...world.sandbox.x.refreshUses.values()]).toEqual([1]);
+    const types = (await exported(world)).map(({ type }) => type);
+    // The second one is ours.
+    expect(types.filter((type) => type === "NotificationRequested")).toHaveLength(2);
+    expect(types.filter((type) => type === "TokenRefreshFailed")).toHaveLength(1);
   },
   TIMEOUT_MS,
 );
