@@ -1,11 +1,14 @@
 /**
  * A load client in a process of its own: keeps `connections` sockets busy with one prepared POST each for a while, and
  * prints what it saw as JSON. Raw sockets, so that the client costs less than what it measures.
- * Arguments: URL, connections, seconds, body, and requests a second in all (without: as many as there are answers).
+ * A body with `sent=` and 16 digits gets the moment of its sending there, µs since the epoch, each another one.
+ * Arguments: URL, connections, seconds, body, requests a second in all (0: as many as there are answers), and how many
+ * at the most.
  */
 import { connect, type Socket } from "node:net";
 
-const [target = "", connections = "1", seconds = "1", body = "", rate = "0"] = process.argv.slice(2);
+const STAMP = "sent=";
+const [target = "", connections = "1", seconds = "1", body = "", rate = "0", most = "Infinity"] = process.argv.slice(2);
 const url = new URL(target);
 const request = Buffer.from(
   `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
@@ -13,8 +16,12 @@ const request = Buffer.from(
 );
 /** Between two requests of one connection; 0: the next one leaves at once. */
 const intervalMs = Number(rate) > 0 ? (Number(connections) / Number(rate)) * 1000 : 0;
+const isStamped = request.includes(STAMP);
+const stampAt = request.indexOf(STAMP) + STAMP.length;
 const latencies: number[] = [];
 let failures = 0;
+let sent = 0;
+let lastStamp = 0;
 const start = performance.now();
 const until = start + Number(seconds) * 1000;
 
@@ -24,7 +31,7 @@ latencies.sort((a, b) => a - b);
 const at = (share: number): number =>
   latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
 const requests = latencies.length;
-const perSecond = requests / Number(seconds);
+const perSecond = requests / ((performance.now() - start) / 1000);
 console.log(JSON.stringify({ requests, perSecond, p50Ms: at(0.5), p99Ms: at(0.99), failures }));
 process.exit(0);
 
@@ -53,16 +60,25 @@ function drive(index: number): Promise<void> {
 
     function sendWhenDue(): void {
       const now = performance.now();
-      if (Math.max(now, dueAt) >= until) socket.end(resolve);
+      if (Math.max(now, dueAt) >= until || sent >= Number(most)) socket.end(resolve);
       else if (now >= dueAt) send();
       else setTimeout(send, dueAt - now);
     }
 
     function send(): void {
       sentAt = performance.now();
-      socket.write(request);
+      sent++;
+      socket.write(isStamped ? stamped() : request);
     }
   });
+}
+
+/** A copy: the socket may still hold the one before. */
+function stamped(): Buffer {
+  lastStamp = Math.max(lastStamp + 1, Math.floor((performance.timeOrigin + performance.now()) * 1000));
+  const copy = Buffer.from(request);
+  copy.write(String(lastStamp), stampAt);
+  return copy;
 }
 
 function isComplete(answer: string): boolean {

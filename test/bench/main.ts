@@ -1,7 +1,11 @@
 import { peerBenches, storeBenches } from "eventstore-lite/bench/benches";
 import { runBenches } from "eventstore-lite/bench/command";
+import { drainIntake } from "./drain-intake.ts";
+import { drainMemory } from "./drain-memory.ts";
+import { drain } from "./drain.ts";
 import { growth } from "./growth.ts";
 import { intake } from "./intake.ts";
+import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
 import { start } from "./start.ts";
@@ -14,8 +18,11 @@ const benches = {
   "replay-stats": replayStats,
   start,
   growth,
+  drain,
+  "drain-intake": drainIntake,
+  "drain-memory": drainMemory,
   // The last: it appends to the largest log, which the others share.
   "stats-read": statsRead,
 };
 
-await runBenches(benches, peerBenches, process.argv.slice(2));
+await runBenches(benches, { ...peerBenches, outbox: outboxPeer }, process.argv.slice(2));

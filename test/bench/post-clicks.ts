@@ -29,10 +29,20 @@ export function postClicks(server: string, seconds: number): Promise<Load> {
 }
 
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
-export function postSteadily(server: string, seconds: number, rate: number): Promise<Load> {
-  const program = join(import.meta.dirname, "load.ts");
-  const args = [server + CLICK_PATH, CONNECTIONS, seconds, CLICK, rate].map(String);
-  return run([process.execPath, program, ...args]);
+export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<Load> {
+  return runLoad([server + CLICK_PATH, CONNECTIONS, seconds, click, rate]);
+}
+
+/** Posts so many clicks as fast as the answers come. */
+export function postSome(server: string, clicks: number): Promise<Load> {
+  return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
+}
+
+/** A server that takes longer for the clicks of one flood is none to compare with. */
+const POST_SECONDS_MAX = 300;
+
+function runLoad(args: readonly (string | number)[]): Promise<Load> {
+  return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
 }
 
 /** A client's last line is JSON. */

@@ -6,40 +6,41 @@ const ROOT = join(import.meta.dirname, "../..");
 /** A server in a process of its own. Disposing it stops it in order and waits for its end. */
 export interface Server extends AsyncDisposable {
   readonly url: string;
+  readonly pid: number;
 }
 
-/** Starts `reachlog serve` on a log, without networks: nothing is dispatched. */
-export function startService(log: string): Promise<Server> {
-  return startServer(join(ROOT, "src/main.ts"), ["serve"], dirname(log), { DATABASE_URL: `sqlite:${log}` });
+/** Starts `reachlog serve` on a log. Without settings it has no networks: nothing is dispatched. */
+export function startService(log: string, settings: Readonly<Record<string, string>> = {}): Promise<Server> {
+  const all = { DATABASE_URL: `sqlite:${log}`, ...settings };
+  return startServer([process.execPath, join(ROOT, "src/main.ts"), "serve"], dirname(log), all);
 }
 
 /** The same route without storage; any folder will do. */
 export function startBareRoute(directory: string): Promise<Server> {
-  return startServer(join(import.meta.dirname, "bare-route.ts"), [], directory, {});
+  return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
 }
 
 /** In a folder that holds no .env, and without the settings of whoever runs this. */
-async function startServer(
-  program: string,
-  args: readonly string[],
+export async function startServer(
+  command: readonly string[],
   cwd: string,
-  settings: Record<string, string>,
+  settings: Readonly<Record<string, string>>,
 ): Promise<Server> {
   const env = { PATH: process.env["PATH"] ?? "", PORT: "0", ...settings };
-  const child = startChild([process.execPath, program, ...args], { cwd, env });
+  const child = startChild(command, { cwd, env });
   const stop = async (): Promise<void> => {
     child.kill();
     await child.exited;
   };
   try {
-    return { url: await urlOf(child), [Symbol.asyncDispose]: stop };
+    return { url: await urlOf(child), pid: child.pid, [Symbol.asyncDispose]: stop };
   } catch (fault) {
     await stop();
     throw fault;
   }
 }
 
-/** Both servers say on stderr where they listen, as one JSON line with a `url`. */
+/** All servers say on stderr where they listen, as one JSON line with a `url`. */
 async function urlOf(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<string> {
   let seen = "";
   const listening = Promise.withResolvers<string>();

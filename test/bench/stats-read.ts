@@ -1,7 +1,7 @@
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench/child";
 import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { postSteadily } from "./post-clicks.ts";
 import { startService, type Server } from "./server.ts";
@@ -78,15 +78,10 @@ async function readSteadily(url: string, reads: number): Promise<Latency> {
   return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
 }
 
-/** A service on a copy of a log that nobody has open, which is gone afterwards. */
-async function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(`${log}-copy-`);
-  try {
-    const copy = join(folder, "log.sqlite");
-    copyFileSync(log, copy);
+/** A service on a copy of a log that nobody has open. */
+function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
+  return onCopyOf(log, async (copy) => {
     await using service = await startService(copy);
     return await work(service);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }

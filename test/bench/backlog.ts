@@ -1,0 +1,26 @@
+/** Appends clicks of which each is owed to all three channels, in a process of its own. Arguments: FILE, clicks. */
+import { openSqliteStore } from "eventstore-lite";
+import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { CHANNELS } from "../../events/channel.ts";
+import { makeId } from "../../src/clock.ts";
+import { STREAMS } from "../../src/journal.ts";
+import { CLICK } from "./click.ts";
+
+/** Of one link and in one transaction. */
+const BATCH_CLICKS = 1_000;
+
+const LINKS = 100;
+
+const [file = "", clicks = "0"] = process.argv.slice(2);
+const posted = JSON.parse(CLICK) as { domain: string };
+
+await using store = await openSqliteStore<Event>({ file, codec });
+for (let done = 0; done < Number(clicks); done += BATCH_CLICKS) {
+  const data = { ...posted, event: "click", original_url: "", short_code: `post-${(done / BATCH_CLICKS) % LINKS}` };
+  const events = Array.from({ length: Math.min(BATCH_CLICKS, Number(clicks) - done) }, (_, index) => {
+    const original_url = `https://shop.example/products/${done + index}?utm_source=x&utm_medium=social&fbclid=IwAR0abc`;
+    const click = { ...data, original_url, bot: false, channels: [...CHANNELS] };
+    return makeEvent("LinkClicked", makeId(), click, { caller: "backlog" });
+  });
+  await store.append(STREAMS.link(data.domain, data.short_code), events);
+}

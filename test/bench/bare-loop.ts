@@ -1,0 +1,79 @@
+/**
+ * The limit of the drain benchmark: posts what the service would post for a backlog, as many at once, and stores nothing.
+ * Prints clicks a second. Arguments: FILE (the backlog), URL of the sinks.
+ */
+import { openSqliteStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { WINDOW_MAX } from "../../src/delivery/pace.ts";
+import { dispatchOf } from "../../src/delivery/owed.ts";
+import { createMetaChannel } from "../../src/networks/meta.ts";
+import type { Click } from "../../src/networks/network.ts";
+import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
+import { createSlackChannel } from "../../src/networks/slack.ts";
+import { createTelegramChannel } from "../../src/networks/telegram.ts";
+import { secret } from "../../src/secret.ts";
+import { networkSettings } from "./sinks-process.ts";
+
+const [file = "", sinks = ""] = process.argv.slice(2);
+
+interface Prepared {
+  readonly url: string;
+  readonly body: string;
+}
+
+const clicks = await readClicks();
+const prepared = await prepareAll();
+const start = performance.now();
+await Promise.all(Object.values(prepared).map(postAll));
+console.log(clicks.length / ((performance.now() - start) / 1000));
+
+async function readClicks(): Promise<readonly Click[]> {
+  await using store = await openSqliteStore<Event>({ file, codec });
+  const found: Click[] = [];
+  for await (const event of store.read({ types: ["LinkClicked"] })) {
+    const dispatch = await dispatchOf(store, event);
+    if (dispatch.kind === "click") found.push(dispatch);
+  }
+  return found;
+}
+
+/** The channels' own bodies: their way out keeps what it is given. */
+async function prepareAll(): Promise<Readonly<Record<"ads" | "chat" | "messaging", readonly Prepared[]>>> {
+  const kept: Prepared[] = [];
+  const keep: SafeFetch = async (url, { body = "" }) => {
+    kept.push({ url, body });
+    return { status: 200, headers: new Headers(), text: "", truncated: false };
+  };
+  const settings = networkSettings(sinks);
+  const token = secret(settings.META_ACCESS_TOKEN);
+  const meta = { pixelId: settings.META_PIXEL_ID, accessToken: token, baseUrl: sinks, safeFetch: keep };
+  const ads = createMetaChannel(meta);
+  const chat = createSlackChannel({ webhookUrl: secret(settings.CHAT_WEBHOOK_URL), safeFetch: keep });
+  const botToken = secret(settings.TELEGRAM_BOT_TOKEN);
+  const telegram = { botToken, chatId: settings.TELEGRAM_CHAT_ID, baseUrl: sinks, safeFetch: keep };
+  const messaging = createTelegramChannel(telegram);
+  const options = { timeoutMs: 1_000, now: Date.now() };
+
+  const size = ads.batch?.max ?? 1;
+  for (let at = 0; at < clicks.length; at += size) await ads.batch?.send(clicks.slice(at, at + size), options);
+  const forAds = kept.splice(0);
+  for (const click of clicks) await chat.send(click, options);
+  const forChat = kept.splice(0);
+  for (const click of clicks) await messaging.send(click, options);
+  return { ads: forAds, chat: forChat, messaging: kept };
+}
+
+async function postAll(requests: readonly Prepared[]): Promise<void> {
+  let next = 0;
+  const headers = { "content-type": "application/json" };
+  const postSome = async (): Promise<void> => {
+    for (;;) {
+      const request = requests[next++];
+      if (request === undefined) return;
+      const answer = await fetch(request.url, { method: "POST", headers, body: request.body });
+      await answer.text();
+      if (answer.status !== 200) throw new Error(`the sinks answered ${answer.status}`);
+    }
+  };
+  await Promise.all(Array.from({ length: WINDOW_MAX }, postSome));
+}

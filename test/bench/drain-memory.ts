@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { backlogLog } from "./backlog-logs.ts";
+import { onCopyOf } from "./copied.ts";
+import { largestMib } from "./memory.ts";
+import { startService } from "./server.ts";
+import { networkSettings, startSinks } from "./sinks-process.ts";
+
+/** Until a slow network answers: two answers fit into an attempt's deadline of 5 s. */
+const SLOW_MS = 2_000;
+
+/** A port that browsers and servers alike stay away from: nobody listens there. */
+const DEAD = "http://127.0.0.1:9";
+
+/** How large the service becomes when it owes much to networks that are slow or dead, against one that owes nothing. */
+export const drainMemory: Bench = async (options) => {
+  const clicks = options.quick ? 50_000 : 1_000_000;
+  const watchMs = options.quick ? 2_000 : 10_000;
+  const backlog = await backlogLog(options.directory, clicks);
+  const empty = join(options.directory, "drain-memory-empty.sqlite");
+  await using slow = await startSinks(options.directory, SLOW_MS);
+  const grow = (log: string, url: string): Promise<number> => grown(log, url, watchMs);
+  const sizes = await interleave(roundsOf(options), {
+    idle: () => grow(empty, DEAD),
+    slow: () => onCopyOf(backlog, (log) => grow(log, slow.url)),
+    dead: () => onCopyOf(backlog, (log) => grow(log, DEAD)),
+  });
+  const row = (networks: string, ours: readonly number[]) => {
+    const what = `drain-memory, ${clicks.toLocaleString("en")} clicks owed to networks that are ${networks}; none`;
+    return compare(what, "MiB", ours, sizes.idle, atMostMore(150, "MiB"));
+  };
+  return [row("slow", sizes.slow), row("dead", sizes.dead)];
+};
+
+/** The largest since its start, which folds the whole backlog. */
+async function grown(log: string, networks: string, watchMs: number): Promise<number> {
+  await using service = await startService(log, networkSettings(networks));
+  await Bun.sleep(watchMs);
+  return await largestMib(service.pid);
+}

@@ -1,0 +1,11 @@
+import { readFileSync } from "node:fs";
+import { outputOf } from "eventstore-lite/bench/child";
+
+/** The most memory that a process had so far; where the system does not tell (all but Linux), what it has now. */
+export async function largestMib(pid: number): Promise<number> {
+  const kib =
+    process.platform === "linux"
+      ? /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
+      : await outputOf(["ps", "-o", "rss=", "-p", String(pid)]);
+  return Number(kib) / 1024;
+}

@@ -1,0 +1,18 @@
+import type { ChannelName } from "../../events/channel.ts";
+import type { Server } from "./server.ts";
+
+/** Between two looks at what is pending. */
+const LOOK_MS = 5;
+
+/** Resolves when the service owes nothing any more: all outcomes are durable and folded in. */
+export async function settled(service: Server): Promise<void> {
+  while (Object.values(await pendingOf(service)).some((pending) => pending > 0)) await Bun.sleep(LOOK_MS);
+}
+
+/** Dispatches that the service owes. */
+export async function pendingOf({ url }: Server): Promise<Readonly<Record<ChannelName, number>>> {
+  const answer = await fetch(`${url}/api/health`);
+  const { channels } = (await answer.json()) as { channels: Record<ChannelName, { pending: number }> };
+  const { ads, chat, messaging } = channels;
+  return { ads: ads.pending, chat: chat.pending, messaging: messaging.pending };
+}
