@@ -149,6 +149,8 @@ export const DirectMessageAttempted = defineEvent(
       text: Type.String(),
       variant: Type.String(),
       template: Type.Optional(Type.String()),
+      /** Whose message it is: only that account can find it in a conversation. */
+      account_id: Type.Optional(Type.String()),
       day: Type.String(),
     },
     closed,

@@ -116,6 +116,15 @@ function suppress(state: Contacts, { recipient, marks = [] }: DataOf<"RecipientS
   meant(state, recipient).suppressed = true;
 }
 
+/** What a new row may mend, or gives a reason to ask the network about once more. */
+const MENDABLE: readonly SkipReason[] = [
+  "missing_field",
+  "no_consent",
+  "invalid_recipient",
+  "cannot_receive_dm",
+  "protected",
+];
+
 function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
   if (isNobody(added.recipient)) return;
   const contact = meet(state, added.recipient);
@@ -126,7 +135,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be mended by the new row, so it is judged and told afresh.
-  contact.skipped = [];
+  contact.skipped = contact.skipped.filter((reason) => !MENDABLE.includes(reason));
 }
 
 /** Two operators may allow the same retry: only the first one finds a failure. */

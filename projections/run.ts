@@ -10,6 +10,8 @@ export interface OpenAttempt {
   /** When the intent was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
+  /** The account that sent it; absent in older events. */
+  account_id?: string;
   /** When it was found to be in doubt: the request left after the intent, minutes later where a 429 was waited for. */
   doubted_at?: string;
 }
@@ -36,7 +38,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 3,
+  version: 4,
   types: [
     "RunStarted",
     "RunPaused",
@@ -79,8 +81,9 @@ function evolveRun(state: Run, event: Folded): void {
       return;
     }
     case "DirectMessageAttempted": {
-      const { attempt_id, run_id, recipient, text } = event.data;
-      state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false });
+      const { attempt_id, run_id, recipient, text, account_id } = event.data;
+      const account = account_id === undefined ? {} : { account_id };
+      state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false, ...account });
       return;
     }
     case "DirectMessageSkipped":

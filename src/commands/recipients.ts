@@ -29,7 +29,9 @@ All of them work beside a running service.
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
-    const [action, subject] = positionals;
+    const [action, subject, ...more] = positionals;
+    if (more.length > 0)
+      throw new UsageError(`recipients takes one at a time: what about ${more.map(printable).join(", ")}?`);
     if (action === "list") return showContacts(terminal, { json: values.json });
     if (subject === undefined)
       throw new UsageError("recipients wants import FILE, list, suppress HANDLE or retry HANDLE");
@@ -84,6 +86,10 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
   await using stack = new AsyncDisposableStack();
   const { journal, projector } = await openSession(stack, await openExistingLog(config));
   const contact = findContact(projector.state("contacts"), who);
+  if (action === "retry" && contact?.suppressed === true) {
+    terminal.err(`${printable(subject)} is suppressed, and is never written to\n`);
+    return EXIT.fault;
+  }
   if (action === "retry" && contact?.status !== "failed") {
     terminal.err(`${printable(subject)} has no failed message to retry\n`);
     return EXIT.fault;

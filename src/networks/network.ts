@@ -205,6 +205,8 @@ export interface SentDm {
 export interface InboxMessage extends SentDm {
   /** Undefined where the network does not tell. */
   readonly senderUsername: string | undefined;
+  /** Of a conversation of several people: it was not written to us alone. */
+  readonly inGroup?: true;
 }
 
 /** Which part of a long list is wanted. `limit`: at most so many entries, as near as the network allows. */

@@ -8,6 +8,7 @@ const DM_EVENT = Type.Object({
   text: Type.Optional(Type.String()),
   created_at: Type.String(),
   sender_id: Type.Optional(ID),
+  dm_conversation_id: Type.Optional(Type.String()),
   entities: Type.Optional(
     Type.Object({
       urls: Type.Optional(
@@ -31,6 +32,9 @@ const EVENTS = Type.Object({
 });
 
 const SENDER = Type.Object({ id: ID, username: USERNAME });
+
+/** A conversation of two is called by their ids; what X does not name may be one of several people. */
+const ONE_TO_ONE = /^\d+-\d+$/;
 
 export interface MessagePage<M> {
   readonly messages: readonly M[];
@@ -60,7 +64,8 @@ export function readInbox(text: string): MessagePage<InboxMessage> {
   return pageOf(
     data.map((event) => {
       const message = messageOf(event, event.sender_id);
-      return { ...message, senderUsername: usernames.get(message.senderId) };
+      const inGroup = ONE_TO_ONE.test(event.dm_conversation_id ?? "") ? {} : { inGroup: true as const };
+      return { ...message, senderUsername: usernames.get(message.senderId), ...inGroup };
     }),
     meta,
   );

@@ -13,7 +13,7 @@ export type SendDecided =
 const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   stopped: "the run ended before the message went out",
   day_over: "the day ended before the message went out",
-  lease_lost: "another process took the runs over before the message went out",
+  lease_lost: "the right to make runs could not be confirmed in time",
   other_account: "another account was linked before the message went out",
   suppressed: "the person was suppressed before the message went out",
 };

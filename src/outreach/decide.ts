@@ -85,6 +85,12 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   return { verdict: "write", text: rendered.text, variant: rendered.variant };
 }
 
+/** Whether the network said that they take no messages from us. */
+export function isKnownClosed({ contacts }: OutreachState, who: Recipient): boolean {
+  const told = findContact(contacts, who)?.skipped ?? [];
+  return told.includes("cannot_receive_dm") || told.includes("protected");
+}
+
 /** A skip is told once per recipient and reason. */
 export function isTold(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
   return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;

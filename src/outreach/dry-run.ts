@@ -1,10 +1,11 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import { findContact } from "../../projections/contacts.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
 import { judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { impatient } from "./patience.ts";
-import { endOf } from "./run.ts";
+import { endOf, wasRestoredToday } from "./run.ts";
 import { LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
@@ -33,6 +34,7 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
     met: new Set(),
   };
   try {
+    if (await wasRestoredToday(context)) return { ...preview, reason: "log_restored" };
     await readInbox(context, impatient);
     for (const source of context.sources) {
       const end = await rehearse(rehearsal, source);
@@ -71,9 +73,11 @@ async function rehearse(context: Rehearsal, source: Source): Promise<RunEnd | un
 
 function screen(context: Rehearsal, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ who }) => {
-    if (who.id !== undefined && context.met.has(who.id)) return false;
+    const id = who.id ?? findContact(outreachState(context).contacts, who)?.id;
+    if (id !== undefined && context.met.has(id)) return false;
     const verdict = judgeKnown(outreachState(context), context.rules, who);
     if (verdict.verdict === "ask") return true;
+    if (id !== undefined) context.met.add(id);
     skip(context, who, verdict);
     return false;
   });

@@ -129,7 +129,8 @@ function factsOf(run: RunContext, state: OutreachState, messages: readonly Inbox
     if (senderId === own) return [];
     const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
     const facts: Fact[] = [];
-    const side = isNews(findContact(state.contacts, recipient), createdAt);
+    // What was said to a group was not written to us, so it is nobody's consent; a wish is one wherever it is said.
+    const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
     if (side !== undefined && once(`${side} ${senderId}`)) {
       const data = { recipient, message_id, received_at: isoTime(createdAt) };
       facts.push({ type: "DirectMessageReceived", data });

@@ -20,6 +20,19 @@ export function findSent(
   return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
 
+/** How much a message of ours may seem older than its attempt and still have been sent since. */
+const SEND_SKEW_MS = 5 * 60_000;
+
+/** Whether something of ours was sent since the attempt that is not its text: the network may have changed that. */
+export function hasUnknown(
+  conversation: readonly SentDm[],
+  { attempted_at }: { readonly attempted_at: string },
+  ownId: string,
+): boolean {
+  const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
+  return conversation.some(({ senderId, createdAt }) => senderId === ownId && createdAt >= earliest);
+}
+
 /**
  * Whether a read of at most `limit` messages goes back to before the attempt. Only then is a message that it does not
  * show certainly absent: the person may have written a lot meanwhile.

@@ -10,6 +10,7 @@ const TOLD_MS_MIN = 1_000;
 /** Waits until `until` (ms since the epoch), or less when the run has to end; the log tells why and until when. */
 export async function pause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
+  if (run.signal.aborted) return;
   if (ms > TOLD_MS_MIN) await tell(run, reason, until);
   await run.sleep(until - run.clock(), run.signal);
 }

@@ -3,12 +3,15 @@ import type { OpenAttempt } from "../../projections/run.ts";
 import { OWN_CAUSE } from "../journal.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
-import { findSent, reachesBack } from "./match.ts";
+import { findSent, hasUnknown, reachesBack } from "./match.ts";
 import { patiently } from "./patience.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
 const LOOKUP_MESSAGES = [5, 25, 100];
+
+/** X shows the messages of 30 days; by so much less that no clock makes it more. */
+const SHOWN_MS = 28 * 24 * 3_600_000;
 
 /** Times a message must be absent, `settleMs` apart, before it counts as not delivered. */
 const ABSENT_READS = 2;
@@ -118,6 +121,8 @@ async function look(
     context.log.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
     return "unreadable";
   };
+  if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
+  if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");
   const read = (limit: number): Promise<readonly SentDm[]> =>
     patiently(
       () => context.credentials.use((token) => context.network.conversation(token, attempt.recipient.id, limit)),
@@ -131,7 +136,9 @@ async function look(
     for (const limit of LOOKUP_MESSAGES) {
       const conversation = await read(limit);
       const found = findSent(conversation, attempt, own.id);
-      if (found !== undefined || reachesBack(conversation, attempt, limit)) return found;
+      if (found !== undefined) return found;
+      if (hasUnknown(conversation, attempt, own.id)) return doubtful("a message of ours is there in other words");
+      if (reachesBack(conversation, attempt, limit)) return undefined;
     }
     return doubtful("too much was written after it");
   } catch (fault) {

@@ -1,12 +1,12 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { SocialUser } from "../networks/network.ts";
+import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import type { Patience } from "./patience.ts";
 
-/** Messages read of a conversation: one of ours is among them where ever one was sent and few were answered. */
-const LOOKED_AT = 5;
+/** Messages read of a conversation, more only where it has more: each costs money. */
+const LOOKED_AT = [5, 25, 100];
 
 /** The network shows messages of the last 30 days: what was sent before the restore is not to be seen after that. */
 const SHOWN_MS = 30 * 24 * 3_600_000;
@@ -38,19 +38,30 @@ function firstOfEpoch(store: EventStore<Event>, head: number): number {
 }
 
 /**
- * Whether a person of whom the log tells no message has one of ours all the same, as after a restore.
- * Throws the network's SocialError.
+ * Whether a person of whom the log tells no message has one of ours all the same, as after a restore; true also where
+ * that cannot be said, since nobody is to get a second one. Throws the network's SocialError, but one about this person.
  */
-export async function hasOurs(
+export async function mayHaveOurs(
   run: RunContext,
   patience: Patience,
   user: SocialUser,
   restored: number | undefined,
-): Promise<boolean> {
+): Promise<boolean | "unknown"> {
   if (restored === undefined || run.clock() - restored > SHOWN_MS) return false;
   const { contacts, account } = outreachState(run);
   if (findContact(contacts, user)?.attempted_at !== undefined) return false;
-  const { network, credentials } = run;
-  const messages = await patience(() => credentials.use((token) => network.conversation(token, user.id, LOOKED_AT)));
-  return messages.some(({ senderId }) => senderId === account.user?.id);
+  const { network, credentials, log } = run;
+  try {
+    for (const limit of LOOKED_AT) {
+      const read = (): Promise<readonly SentDm[]> =>
+        credentials.use((token) => network.conversation(token, user.id, limit));
+      const messages = await patience(read);
+      if (messages.some(({ senderId }) => senderId === account.user?.id)) return true;
+      if (messages.length < limit) return false;
+    }
+  } catch (fault) {
+    if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
+    log.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
+  }
+  return "unknown";
 }

@@ -4,13 +4,13 @@ import { SocialError, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, today, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
-import { isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
 import { patient } from "./patience.ts";
 import { pause } from "./pause.ts";
-import { hasOurs, restoredAt } from "./restored.ts";
+import { mayHaveOurs, restoredAt } from "./restored.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
 import { LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
@@ -21,16 +21,29 @@ interface Round extends RunContext {
   readonly restored: number | undefined;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
+  /** When the next message may go out, ms since the epoch. */
+  nextSendAt: number;
+  /** Messages in a row that the network refused for what they are. */
+  rejected: number;
 }
+
+/** Each costs a person their message. */
+const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
 export async function performRun(context: RunContext): Promise<RunEnd> {
   const patience = patient(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
   const restored = await restoredAt(context.journal.store);
-  // Nobody knows how many places of that day were taken.
-  if (restored !== undefined && dayIn(context.timezone, restored) === today(context)) return "log_restored";
-  const round: Round = { ...context, reader: { run: context, patience, wanted }, restored, met: new Set() };
+  if (await wasRestoredToday(context)) return "log_restored";
+  const round: Round = {
+    ...context,
+    reader: { run: context, patience, wanted },
+    restored,
+    met: new Set(),
+    nextSendAt: 0,
+    rejected: 0,
+  };
   try {
     // Who asked to be left alone meanwhile is known before anybody is judged.
     await readInbox(context, patience);
@@ -42,6 +55,12 @@ export async function performRun(context: RunContext): Promise<RunEnd> {
   } catch (fault) {
     return endOf(context, fault);
   }
+}
+
+/** Nobody knows how many places of such a day were taken. */
+export async function wasRestoredToday(context: RunContext): Promise<boolean> {
+  const restored = await restoredAt(context.journal.store);
+  return restored !== undefined && dayIn(context.timezone, restored) === today(context);
 }
 
 async function workOffSource(round: Round, source: Source): Promise<RunEnd | undefined> {
@@ -98,14 +117,21 @@ async function workOff(context: Round, candidates: readonly Candidate[]): Promis
 async function writeTo(context: Round, users: readonly SocialUser[]): Promise<RunEnd | undefined> {
   for (const user of users) {
     if (context.signal.aborted) return stopReason(context);
-    if (await hasOurs(context, context.reader.patience, user, context.restored)) {
+    const hasOurs = await mayHaveOurs(context, context.reader.patience, user, context.restored);
+    if (hasOurs !== false) {
       const who = { id: user.id, username: user.username };
-      await tellSkips(context, [{ who, verdict: { verdict: "skip", reason: "already_contacted" } }]);
+      if (hasOurs === true)
+        await tellSkips(context, [{ who, verdict: { verdict: "skip", reason: "already_contacted" } }]);
       continue;
     }
+    await pace(context);
+    if (context.signal.aborted) return stopReason(context);
     const turn = await takeTurn(context, user);
     if (turn.end !== undefined) return turn.end;
-    if (turn.called) await pace(context, turn);
+    if (turn.called) planNext(context, turn);
+    context.rejected = turn.rejected ? context.rejected + 1 : 0;
+    // One person may be at fault, or one text; this many in a row have our request in common.
+    if (context.rejected >= REJECTED_IN_A_ROW_MAX) return "request_rejected";
   }
   return undefined;
 }
@@ -119,8 +145,9 @@ async function screen(context: Round, batch: readonly Candidate[]): Promise<read
     const id = candidate.who.id ?? findContact(state.contacts, candidate.who)?.id;
     if (id !== undefined && context.met.has(id)) continue;
     const verdict = judgeKnown(state, context.rules, candidate.who);
-    if (verdict.verdict === "ask") open.push(candidate);
-    else refused.push({ who: candidate.who, verdict });
+    if (verdict.verdict !== "ask") refused.push({ who: candidate.who, verdict });
+    // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
+    else if (candidate.user !== undefined || !isKnownClosed(state, candidate.who)) open.push(candidate);
   }
   await tellSkips(context, refused);
   return open;
@@ -180,9 +207,14 @@ function skipKey(who: Recipient, reason: SkipReason): string {
   return `${who.id ?? who.username?.toLowerCase()} ${reason}`;
 }
 
-async function pace(context: RunContext, { rate }: Turn): Promise<void> {
+/** Waits before a message and not after one: after the last there is nothing to wait for. */
+function pace(context: Round): Promise<void> {
+  return pause(context, "pace", context.nextSendAt);
+}
+
+function planNext(context: Round, { rate }: Turn): void {
   const now = context.clock();
-  await pause(context, "pace", now + spacingMs(rate, now, context.spacingMs, context.random()));
+  context.nextSendAt = now + spacingMs(rate, now, context.spacingMs, context.random());
 }
 
 /** The signal's reason is the run's end. */

@@ -9,10 +9,12 @@ import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./patience.ts";
 import { pause } from "./pause.ts";
 
-/** What one person's turn came to. `sent`: a request reached the network, so the pace applies. */
+/** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {
   readonly called: boolean;
   readonly rate: RateWindow | undefined;
+  /** The network refused the message for what it is. */
+  readonly rejected: boolean;
   /** Why the run ends here; undefined: it goes on. */
   readonly end: RunEnd | undefined;
 }
@@ -27,13 +29,14 @@ interface Attempt {
 export async function takeTurn(context: RunContext, user: SocialUser): Promise<Turn> {
   for (;;) {
     const intended = await intend(context, user);
-    if (intended.attempt === undefined) return { called: false, rate: undefined, end: intended.end };
+    if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
     const { fact, end } = decideOutcome(intended.attempt, result);
     await recordOutcome(context, fact, context.cause);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
-    return { called: true, rate: result.rate, end };
+    const called = result.outcome !== "gave_up" || result.rate !== undefined;
+    return { called, rate: result.rate, rejected: result.outcome === "rejected", end };
   }
 }
 
@@ -74,6 +77,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
               text: verdict.text,
               variant: verdict.variant,
               template: context.rules.template.id,
+              ...(context.accountId === undefined ? {} : { account_id: context.accountId }),
               day,
             },
           }

@@ -13,15 +13,21 @@ async function read(body: object) {
 describe("the inbox", () => {
   test("shows who wrote what, ours too, and where it goes on", async () => {
     const page = await read({
-      data: [event({ id: "3", sender_id: "22", text: "stop &amp; go" }), event({ id: "2", sender_id: "1" })],
+      data: [
+        event({ id: "3", sender_id: "22", text: "stop &amp; go", dm_conversation_id: "1-22" }),
+        event({ id: "2", sender_id: "1", dm_conversation_id: "1-22" }),
+        // A group has an id of its own.
+        event({ id: "1", sender_id: "22", dm_conversation_id: "1799999999" }),
+      ],
       includes: { users: [{ id: "22", username: "ann", name: "Ann" }, { id: "1" }] },
-      meta: { result_count: 2, next_token: "n" },
+      meta: { result_count: 3, next_token: "n" },
     });
     const createdAt = Date.parse(AT);
     expect(page).toEqual({
       messages: [
         { id: "3", senderId: "22", senderUsername: "ann", text: "stop & go", createdAt },
         { id: "2", senderId: "1", senderUsername: undefined, text: "Hi", createdAt },
+        { id: "1", senderId: "22", senderUsername: "ann", text: "Hi", createdAt, inGroup: true },
       ],
       next: "n",
     });

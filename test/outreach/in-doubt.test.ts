@@ -96,6 +96,44 @@ test("a clock that was set back does not put the settling off until the log's ti
   expect(world.time.now() - from).toBeLessThan(5 * MINUTE_MS);
 });
 
+describe("what reading cannot tell stays in doubt", () => {
+  test("since X no longer shows it", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "delivered" });
+    const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
+    expect(await first.run()).toMatchObject({ in_doubt: 1 });
+    world.time.jump(31 * 24 * 60 * MINUTE_MS);
+    world.network.conversation = async () => [];
+    expect(await (await world.start()).run()).toMatchObject({ failed: 0 });
+    expect(await world.events("DirectMessageFailed")).toEqual([]);
+  });
+
+  test("since another account is linked, whose conversations are others", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "delivered" });
+    const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
+    await first.run();
+    const user = { id: "2", username: "others", name: "Others" };
+    await world.append([
+      { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },
+      { type: "AccountAuthorized", data: { user, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" } },
+    ]);
+    const second = await world.start();
+    await second.run();
+    expect(await world.events("DirectMessageFailed")).toEqual([]);
+    expect(world.network.reads.filter((read) => read.startsWith("conversation 10"))).toEqual([]);
+  });
+
+  test("since a message of ours is there whose text the network changed", async () => {
+    await using world = await worldOfTwo();
+    const { conversation } = world.network;
+    world.network.conversation = async (...asked) =>
+      (await conversation(...asked)).map((dm) => ({ ...dm, text: `${dm.text} (shortened)` }));
+    world.network.answers.push({ doubt: "delivered" });
+    expect(await (await world.start()).run()).toMatchObject({ sent: 1, failed: 0, in_doubt: 1 });
+  });
+});
+
 test("a message whose request left long after its intent is given the same time to show up", async () => {
   await using world = await worldOfTwo();
   world.network.answers.push({ waitMs: 10 * MINUTE_MS }, { doubt: "delivered", lateMs: 55_000 });

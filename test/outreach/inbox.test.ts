@@ -139,6 +139,26 @@ describe("who wrote first", () => {
     expect(projector.state("contacts").people.get("11")).toMatchObject({ basis: "dm_first", inbound: true });
   });
 
+  test("is not who wrote to a group that we are in; a wish counts there too", async () => {
+    await using world = await worldOf("10", "11");
+    world.network.receive("10", "lunch?");
+    world.network.receive("11", "stop that");
+    const { inbox } = world.network;
+    const { run } = await world.start({
+      ...inbound,
+      network: {
+        ...world.network,
+        async inbox(...asked) {
+          const page = await inbox(...asked);
+          return { ...page, messages: page.messages.map((message) => ({ ...message, inGroup: true as const })) };
+        },
+      },
+    });
+    expect(await run()).toMatchObject({ sent: 0 });
+    expect(await world.events("DirectMessageReceived")).toEqual([]);
+    expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
+  });
+
   test("is not who answered our message, and the answer is told once", async () => {
     await using world = await worldOf("10");
     await world.list("10");

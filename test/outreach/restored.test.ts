@@ -5,6 +5,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { createJournal } from "../../src/journal.ts";
+import { SocialError } from "../../src/networks/network.ts";
 import { restoredAt } from "../../src/outreach/restored.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
@@ -39,6 +40,22 @@ test("who has a message that the restored log does not know of gets no second on
     { data: { recipient: { id: "11" }, reason: "already_contacted" } },
   ]);
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "10", "12"]);
+});
+
+test("an answer of many messages does not hide ours, and who cannot be read is passed over", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.network.sendDm("token", "11", "Hi Name 11");
+  for (let answer = 0; answer < 7; answer++) world.network.receive("11", "hello");
+  await world.list("10", "11", "12");
+  await world.append([{ type: "LogLossAccepted", data: LOSS }]);
+  world.time.jump(DAY_MS);
+  const { conversation } = world.network;
+  world.network.conversation = (token, id, limit) =>
+    id === "10" ? Promise.reject(new SocialError("rejected", "told so")) : conversation(token, id, limit);
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "12"]);
 });
 
 test("a log that was never restored looks at no conversation before a message", async () => {

@@ -144,6 +144,39 @@ describe("a question that the network does not answer", () => {
   });
 });
 
+test("a text that the network refuses of everybody ends the run before it has used the list up", async () => {
+  await using world = await openWorld();
+  const ids = Array.from({ length: 10 }, (_, number) => String(10 + number));
+  for (const id of ids) world.network.people.set(id, person(id));
+  await world.list(...ids);
+  for (const _ of ids) world.network.answers.push("rejected");
+  const { run, announced } = await world.start();
+  expect(await run()).toMatchObject({ reason: "request_rejected", failed: 3 });
+  expect(announced).toEqual(["outreach stopped: request_rejected"]);
+});
+
+test("after the last message nothing is waited for", async () => {
+  await using world = await worldOfThree();
+  const { run } = await world.start({ spacingMs: 60 * 60_000 });
+  const from = world.time.now();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  expect(world.time.now() - from).toBeLessThan(121 * 60_000);
+});
+
+test("who is closed to us is asked about once, and again after a new import", async () => {
+  await using world = await worldOfThree();
+  world.network.people.set("11", person("11", { receivesOurDm: false }));
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ sent: 2, skipped: 1 });
+  await run();
+  await world.list("11");
+  expect(await run()).toMatchObject({ skipped: 1 });
+  expect(world.network.reads.filter((read) => read.startsWith("users"))).toEqual([
+    "usersById 10,11,12",
+    "usersById 11",
+  ]);
+});
+
 test("another account that is linked meanwhile gets nothing of the run", async () => {
   await using world = await worldOfThree();
   const { run } = await world.start({

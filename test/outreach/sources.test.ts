@@ -147,6 +147,16 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
+  test("they are not all read again though the newest of them has left", async () => {
+    await using world = await worldOf("10", "11", "12", "13", "14", "15");
+    const { run } = await world.start({ sources: [followers], rules });
+    expect(await run()).toMatchObject({ sent: 6 });
+    world.network.people.delete("10");
+    world.network.reads.length = 0;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(world.network.reads).toEqual(["followers "]);
+  });
+
   test("a cursor that the network no longer takes begins the pass anew", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });

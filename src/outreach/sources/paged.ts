@@ -1,4 +1,5 @@
 import type { PagedSource } from "../../../events/outreach.ts";
+import { findContact, type Contacts } from "../../../projections/contacts.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
 import type { RunContext } from "../context.ts";
@@ -41,7 +42,7 @@ export function pagedSource(options: PagedOptions): Source {
           pass = { next: undefined, since: undefined, isFirstPage: true };
           continue;
         }
-        const following = isKnownFrom(page, pass) ? undefined : page.next;
+        const following = isKnownFrom(page, pass, reader.run.projector.state("contacts")) ? undefined : page.next;
         yield batchOf(options.name, scope, pass, page, following);
         if (following === undefined) return;
         pass = { ...pass, next: following, isFirstPage: false };
@@ -72,9 +73,13 @@ async function readPage(
   }
 }
 
-/** Whether the page reaches the person with whom the last whole pass began. */
-function isKnownFrom({ users }: PageRead, { since }: Pass): boolean {
-  return since !== undefined && users.some(({ id }) => id === since);
+/**
+ * Whether the page reaches what the last whole pass began with: that person; or, since people leave, nobody but those
+ * whom we know. Where the network itself reads only what is newer, it ends the list.
+ */
+function isKnownFrom({ users, newest }: PageRead, { since }: Pass, contacts: Contacts): boolean {
+  if (since === undefined || newest !== undefined || users.length === 0) return false;
+  return users.some(({ id }) => id === since) || users.every(({ id }) => findContact(contacts, { id }) !== undefined);
 }
 
 function batchOf(source: PagedSource, scope: string, pass: Pass, page: PageRead, next: string | undefined): Batch {
