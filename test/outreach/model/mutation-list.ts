@@ -86,7 +86,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a suppression is not looked for before each request",
     SEND,
-    'if (isSuppressed(outreachState(context), context.rules, attempt.recipient)) return "suppressed";',
+    'if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";',
     "",
   ),
   one(
