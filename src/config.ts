@@ -1,18 +1,11 @@
-import {
-  readChat,
-  readMessaging,
-  readMeta,
-  readX,
-  type ChatConfig,
-  type MessagingConfig,
-  type MetaConfig,
-  type XConfig,
-} from "./config/channels.ts";
+import { readMeta, readX, type MetaConfig, type XConfig } from "./config/channels.ts";
+import { readChat, type ChatConfig } from "./config/chat.ts";
 import { readEnvironment, type RawEnvironment } from "./config/environment.ts";
 import { ConfigError, createReport } from "./config/faults.ts";
 import { readHttp, type HttpConfig } from "./config/http.ts";
 import { readKey } from "./config/key.ts";
 import { readLog, type LogConfig } from "./config/log.ts";
+import { readMessaging, type MessagingConfig } from "./config/messaging.ts";
 import { warnOfMisspelt } from "./config/misspelt.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./config/outreach.ts";
 import { warnOfNoEffect } from "./config/without-effect.ts";
@@ -51,7 +44,7 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
     x: readX(values, env, report),
     outreach: readOutreach(values, readFile, report),
     meta: readMeta(values, env, report),
-    chat: readChat(values, report),
+    chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
   };
   warnOfMisspelt(env, report);

@@ -6,12 +6,20 @@ import { loadKeyFile, parseKey } from "./account/key.ts";
 import { createOAuth, type OAuth } from "./account/oauth.ts";
 import type { Clock } from "./clock.ts";
 import type { Config } from "./config.ts";
+import type { ChatConfig } from "./config/chat.ts";
+import type { MessagingConfig } from "./config/messaging.ts";
+import type { ChatProvider } from "./config/webhook.ts";
 import { logFiles } from "./log-files.ts";
+import { createDiscordChannel } from "./networks/discord.ts";
+import { createGoogleChatChannel } from "./networks/google-chat.ts";
+import { createLineChannel } from "./networks/line.ts";
 import { createMetaChannel } from "./networks/meta.ts";
 import type { Channel, SocialNetwork } from "./networks/network.ts";
 import { createSafeFetch, type SafeFetch } from "./networks/safe-fetch.ts";
 import { createSlackChannel } from "./networks/slack.ts";
+import { createTeamsChannel } from "./networks/teams.ts";
 import { createTelegramChannel } from "./networks/telegram.ts";
+import { createWhatsappChannel } from "./networks/whatsapp.ts";
 import { createX } from "./networks/x.ts";
 
 /** Opens the configured log; `owner`: as the one service of it, described to others by that text. */
@@ -38,11 +46,31 @@ export function openChannels(config: Config, safeFetch: SafeFetch): readonly Cha
   const { meta, chat, messaging } = config;
   const channels: Channel[] = [];
   if (meta !== undefined) channels.push(createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch }));
-  if (chat !== undefined) channels.push(createSlackChannel({ webhookUrl: chat.webhookUrl, safeFetch }));
-  if (messaging !== undefined) {
-    channels.push(createTelegramChannel({ ...messaging, baseUrl: messaging.apiUrl, safeFetch }));
-  }
+  if (chat !== undefined) channels.push(CHATS[chat.provider]({ webhookUrl: chat.webhookUrl, safeFetch }));
+  if (messaging !== undefined) channels.push(openMessaging(messaging, safeFetch));
   return channels;
+}
+
+/** Each chat is reached by a webhook whose address is all that there is to know. */
+const CHATS: Readonly<
+  Record<ChatProvider, (options: { webhookUrl: ChatConfig["webhookUrl"]; safeFetch: SafeFetch }) => Channel>
+> = {
+  slack: createSlackChannel,
+  discord: createDiscordChannel,
+  google_chat: createGoogleChatChannel,
+  teams: createTeamsChannel,
+};
+
+function openMessaging(config: MessagingConfig, safeFetch: SafeFetch): Channel {
+  const baseUrl = config.apiUrl;
+  switch (config.provider) {
+    case "telegram":
+      return createTelegramChannel({ ...config, baseUrl, safeFetch });
+    case "line":
+      return createLineChannel({ ...config, baseUrl, safeFetch });
+    case "whatsapp":
+      return createWhatsappChannel({ ...config, baseUrl, safeFetch });
+  }
 }
 
 /** The social network and its OAuth, where configured. */

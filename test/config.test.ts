@@ -149,16 +149,27 @@ describe("secrets", () => {
       TELEGRAM_BOT_TOKEN: "1:s3cret-bot",
       TELEGRAM_CHAT_ID: "-100",
     });
+    const others = [
+      { MESSAGING_PROVIDER: "line", LINE_CHANNEL_ACCESS_TOKEN: "s3cret-line", LINE_TO: `U${"0".repeat(32)}` },
+      {
+        MESSAGING_PROVIDER: "whatsapp",
+        WHATSAPP_ACCESS_TOKEN: "s3cret-whatsapp",
+        WHATSAPP_PHONE_NUMBER_ID: "1",
+        WHATSAPP_TO: "15550783881",
+      },
+      { CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL: "https://a.logic.azure.com/workflows/b/paths/invoke?sig=s3cret" },
+    ].map((env) => load(env));
     const printed = [
       inspect(config, { depth: 9, showHidden: true }),
       Bun.inspect(config, { depth: 9 }),
       JSON.stringify(config),
+      Bun.inspect(others, { depth: 9 }),
       String(config.x?.clientSecret),
     ].join();
     expect(printed).not.toMatch(/s3cret|AAAAAA|0123456789abcdef0123/);
     expect(printed).toContain("[redacted]");
     expect(config.chat?.webhookUrl.reveal()).toBe("https://hooks.slack.com/services/T/B/s3cret-chat");
-    expect(config.messaging?.botToken.reveal()).toBe("1:s3cret-bot");
+    expect(config.messaging?.provider === "telegram" && config.messaging.botToken.reveal()).toBe("1:s3cret-bot");
   });
 
   test("a secret gives its value to reveal() only", () => {
@@ -276,24 +287,29 @@ describe("addresses", () => {
       expect.stringContaining("plain http"),
     ]);
   });
-  test.each(["X_API_URL", "X_AUTHORIZE_URL", "META_API_URL", "TELEGRAM_API_URL", "CHAT_WEBHOOK_URL"])(
-    "%s is https, or http to this machine",
-    (name) => {
-      for (const good of ["http://127.0.0.1:9/x", "http://localhost:9", "http://[::1]:9", "https://api.example/v1/"])
-        expect(faultsOf({ [name]: good })).toEqual([]);
-      for (const bad of [
-        "http://api.example",
-        "http://127.0.0.1.evil.example",
-        "ftp://api.example",
-        "api.example",
-        "https://a:b@api.example",
-        "https://api.example/?t=1",
-        "https://a b",
-      ]) {
-        expect(faultsOf({ [name]: bad })).not.toEqual([]);
-      }
-    },
-  );
+  test.each([
+    "X_API_URL",
+    "X_AUTHORIZE_URL",
+    "META_API_URL",
+    "TELEGRAM_API_URL",
+    "LINE_API_URL",
+    "WHATSAPP_API_URL",
+    "CHAT_WEBHOOK_URL",
+  ])("%s is https, or http to this machine", (name) => {
+    for (const good of ["http://127.0.0.1:9/x", "http://localhost:9", "http://[::1]:9", "https://api.example/v1/"])
+      expect(faultsOf({ [name]: good })).toEqual([]);
+    for (const bad of [
+      "http://api.example",
+      "http://127.0.0.1.evil.example",
+      "ftp://api.example",
+      "api.example",
+      "https://a:b@api.example",
+      "https://api.example/?t=1",
+      "https://a b",
+    ]) {
+      expect(faultsOf({ [name]: bad })).not.toEqual([]);
+    }
+  });
   test("a base URL has no trailing slash", () => {
     expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x?.apiUrl).toBe("https://api.example/v1");
     expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl).toBe("https://api.example");
@@ -363,12 +379,110 @@ describe("half a credential names the missing half", () => {
       expect.stringMatching(new RegExp(`^${missing}: missing, but ${name} is set`)),
     ]);
   });
+
+  const to = `U${"0".repeat(32)}`;
+  test.each([
+    ["line", { LINE_CHANNEL_ACCESS_TOKEN: "t" }, ["LINE_TO"]],
+    ["line", { LINE_TO: to }, ["LINE_CHANNEL_ACCESS_TOKEN"]],
+    ["whatsapp", { WHATSAPP_TO: "+15550783881" }, ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID"]],
+    ["whatsapp", { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "1" }, ["WHATSAPP_TO"]],
+  ])("%s with %j", (MESSAGING_PROVIDER, env, missing) => {
+    const set = Object.keys(env)[0];
+    expect(faultsOf({ MESSAGING_PROVIDER, ...env })).toEqual(
+      missing.map((name) => expect.stringMatching(new RegExp(`^${name}: missing, but ${set} is set; wanted: all of`))),
+    );
+  });
+});
+
+describe("the provider of a channel", () => {
+  const telegram = { TELEGRAM_BOT_TOKEN: "1:a", TELEGRAM_CHAT_ID: "-100" };
+  const line = { LINE_CHANNEL_ACCESS_TOKEN: "t", LINE_TO: `C${"a".repeat(32)}` };
+  const whatsapp = { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "12", WHATSAPP_TO: "+15550783881" };
+  const webhooks = {
+    slack: "https://hooks.slack.com/services/T0/B0/s3cret",
+    discord: "https://discord.com/api/webhooks/12/s3cret-x_Y?thread_id=34",
+    google_chat: "https://chat.googleapis.com/v1/spaces/AAA/messages?key=k&token=s3cret%3D",
+    teams:
+      "https://a.1.environment.api.powerplatform.com/powerautomate/workflows/b/triggers/manual/paths/invoke?sig=s3cret",
+  };
+  const chats = Object.entries(webhooks);
+
+  test("of messaging takes the settings of its own, and the network's own address", () => {
+    expect(load(telegram).messaging).toMatchObject({ provider: "telegram", apiUrl: "https://api.telegram.org" });
+    const withLine = load({ MESSAGING_PROVIDER: "line", ...line });
+    expect(withLine.messaging).toMatchObject({ provider: "line", to: line.LINE_TO, apiUrl: "https://api.line.me" });
+    expect(load({ MESSAGING_PROVIDER: "whatsapp", ...whatsapp }).messaging).toMatchObject({
+      provider: "whatsapp",
+      phoneNumberId: "12",
+      to: "+15550783881",
+      apiUrl: "https://graph.facebook.com",
+    });
+  });
+
+  test("that was not chosen is warned of, setting by setting, and never half a fault", () => {
+    const { messaging, warnings } = load({ ...telegram, LINE_TO: line.LINE_TO, WHATSAPP_API_URL: "https://a.example" });
+    expect(messaging?.provider).toBe("telegram");
+    expect(warnings).toContain("LINE_TO has no effect: MESSAGING_PROVIDER is telegram.");
+    expect(warnings).toContain("WHATSAPP_API_URL has no effect: MESSAGING_PROVIDER is telegram.");
+    const other = load({ MESSAGING_PROVIDER: "line", ...telegram }).warnings;
+    expect(other).toContain("TELEGRAM_BOT_TOKEN has no effect: MESSAGING_PROVIDER is line.");
+    expect(load(telegram).warnings.join()).not.toContain("no effect");
+  });
+
+  test("that has no credential is warned of where it was chosen by hand", () => {
+    expect(load({ CHAT_PROVIDER: "teams" }).warnings).toContain(
+      "CHAT_PROVIDER has no effect: CHAT_WEBHOOK_URL is not set.",
+    );
+    const { messaging, warnings } = load({ MESSAGING_PROVIDER: "line" });
+    expect(messaging).toBeUndefined();
+    expect(warnings).toContain("MESSAGING_PROVIDER has no effect: LINE_CHANNEL_ACCESS_TOKEN and LINE_TO are not set.");
+  });
+
+  test.each([
+    ["LINE_TO", "U12"],
+    ["LINE_CHANNEL_ACCESS_TOKEN", "a b"],
+    ["WHATSAPP_TO", "call me"],
+    ["WHATSAPP_PHONE_NUMBER_ID", "+1"],
+  ])("refuses %s=%s, and tells nobody's number", (name, value) => {
+    const [fault, ...more] = faultsOf({ MESSAGING_PROVIDER: "line", ...line, ...whatsapp, [name]: value });
+    expect(fault).toStartWith(`${name}: `);
+    expect(more).toEqual([]);
+    if (name.endsWith("_TO")) expect(fault).not.toContain(value);
+  });
+
+  test.each(chats)("of chat: %s takes its webhook, query and all", (provider, url) => {
+    const { chat } = load({ CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: url });
+    expect(chat?.provider).toBe(provider as "slack");
+    expect(chat?.webhookUrl.reveal()).toBe(url);
+  });
+
+  test.each(chats)("of chat: the webhook of %s is told from another network's", (provider, url) => {
+    for (const [other] of chats.filter(([name]) => name !== provider)) {
+      const faults = faultsOf({ CHAT_PROVIDER: other, CHAT_WEBHOOK_URL: url });
+      expect(faults.join()).toContain(`CHAT_WEBHOOK_URL: an address of ${provider}, but CHAT_PROVIDER is ${other}`);
+      expect(faults.join()).not.toContain("s3cret");
+    }
+  });
+
+  test.each([
+    ["slack", "https://chat.example/hooks?token=s3cret", "holds a query"],
+    ["discord", "https://discord.com/channels/12/s3cret", "no address of a discord webhook"],
+    ["google_chat", "https://chat.googleapis.com/v1/spaces/AAA/messages?key=s3cret", "no address of a google_chat"],
+    ["teams", "https://a.logic.azure.com/workflows/s3cret/triggers/manual/paths/invoke", "no address of a teams"],
+    ["teams", "https://acme.webhook.office.com/webhookb2/s3cret", "which Microsoft has turned off"],
+    ["teams", "http://a.example/paths/invoke?sig=s3cret", "plain http to another machine"],
+    ["discord", "https://discord.com/api/webhooks/12/s3cret#x", "a fragment"],
+  ])("of chat: %s does not take %s", (CHAT_PROVIDER, CHAT_WEBHOOK_URL, problem) => {
+    const faults = faultsOf({ CHAT_PROVIDER, CHAT_WEBHOOK_URL });
+    expect(faults.join()).toContain(problem);
+    expect(faults.join()).not.toContain("s3cret");
+  });
 });
 
 describe("what this version does not serve is said", () => {
   test.each([
-    [{ CHAT_PROVIDER: "discord" }, "wanted: one of slack"],
-    [{ MESSAGING_PROVIDER: "line" }, "wanted: one of telegram"],
+    [{ CHAT_PROVIDER: "mattermost" }, "wanted: one of slack, discord, google_chat, teams"],
+    [{ MESSAGING_PROVIDER: "signal" }, "wanted: one of telegram, line, whatsapp"],
     [{ RECIPIENT_SOURCES: "list,search" }, "X_SEARCH_QUERY: is missing for the source search"],
     [{ RECIPIENT_SOURCES: "list_members" }, "X_LIST_ID: is missing for the source list_members"],
     [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],
@@ -386,7 +500,7 @@ describe("what this version does not serve is said", () => {
     expect(load(named).warnings).toContainEqual(expect.stringContaining("names followers: with REQUIRE_CONSENT"));
     expect(load({ ...named, REQUIRE_CONSENT: "false" }).warnings.join()).not.toContain("REQUIRE_CONSENT");
   });
-  test.each(["LINE_CHANNEL_ACCESS_TOKEN", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
+  test.each(["LINE_CHANNEL_ACCESS_TOKEN", "LINE_ID", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
     "%s is warned of",
     (name) => {
       expect(load({ [name]: "1" }).warnings).toContainEqual(expect.stringContaining(name));

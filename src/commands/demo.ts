@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createLogger } from "../log.ts";
 import { startService } from "../service.ts";
 import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
-import { loadSandbox } from "./load-sandbox.ts";
+import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
 import { recipients } from "./recipients.ts";
 import { untilStopped } from "./serve.ts";
 
@@ -19,7 +19,7 @@ const DEMO_DM_LIMIT = 1_440;
 
 export const demo: Command = {
   summary: "the service on a fresh log, wired to a local sandbox of the networks",
-  help: `reachlog demo [--port 3000] [--sandbox-port 4010] [--keep DIR]
+  help: `reachlog demo [--port 3000] [--sandbox-port 4010] [--keep DIR] [--chat NAME] [--messaging NAME]
 
 Starts the sandbox and the service on loopback, with sample recipients and a
 fresh log, and prints what to do next. Needs no account. Everything is deleted
@@ -28,22 +28,26 @@ at the end, unless kept:
   --port N           port of the service (0: any free one)
   --sandbox-port N   port of the sandbox (0: any free one)
   --keep DIR         keep the log there, or go on with the one that is there
+${CHOICE_HELP}
 `,
   async run(args, terminal) {
     const { values } = parse(args, {
       port: { type: "string", default: "3000" },
       "sandbox-port": { type: "string", default: "4010" },
       keep: { type: "string" },
+      ...CHOICE_OPTIONS,
     });
     const sandboxPort = Number(values["sandbox-port"]);
     if (!Number.isInteger(sandboxPort)) throw new UsageError("--sandbox-port wants a number");
-    const { startSandbox, settingsOf } = await loadSandbox();
+    const loaded = await loadSandbox();
+    const choice = choiceOf(values, loaded);
+    const { startSandbox, settingsOf } = loaded;
     await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
 
     const directory = values.keep ?? mkdtempSync(join(tmpdir(), "reachlog-demo-"));
     const token = randomBytes(24).toString("base64url");
     const env = {
-      ...settingsOf(sandbox),
+      ...settingsOf(sandbox, choice),
       PORT: values.port,
       DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
       API_TOKENS: `demo:${token}`,

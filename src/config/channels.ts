@@ -1,7 +1,8 @@
 import { secret, type Secret } from "../secret.ts";
-import { given, type RawEnvironment } from "./environment.ts";
+import type { RawEnvironment } from "./environment.ts";
 import type { Report } from "./faults.ts";
-import type { Environment, Variable } from "./schema.ts";
+import { needs } from "./halves.ts";
+import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
 export interface XConfig {
@@ -18,19 +19,6 @@ export interface MetaConfig {
   readonly pixelId: string;
   readonly accessToken: Secret;
   readonly testEventCode: string | undefined;
-  readonly apiUrl: string;
-}
-
-export interface ChatConfig {
-  readonly provider: "slack";
-  readonly webhookUrl: Secret;
-  readonly digestAfterSeconds: number;
-}
-
-export interface MessagingConfig {
-  readonly provider: "telegram";
-  readonly botToken: Secret;
-  readonly chatId: string;
   readonly apiUrl: string;
 }
 
@@ -64,33 +52,4 @@ export function readMeta(values: Environment, env: RawEnvironment, report: Repor
     testEventCode: values.META_TEST_EVENT_CODE,
     apiUrl,
   };
-}
-
-export function readChat(values: Environment, report: Report): ChatConfig | undefined {
-  if (values.CHAT_WEBHOOK_URL === undefined) return undefined;
-  return {
-    provider: values.CHAT_PROVIDER,
-    webhookUrl: secret(readUrl("CHAT_WEBHOOK_URL", values.CHAT_WEBHOOK_URL, report)),
-    digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
-  };
-}
-
-export function readMessaging(values: Environment, env: RawEnvironment, report: Report): MessagingConfig | undefined {
-  const apiUrl = readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report);
-  needs("TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID", env, report);
-  needs("TELEGRAM_CHAT_ID", "TELEGRAM_BOT_TOKEN", env, report);
-  if (values.TELEGRAM_BOT_TOKEN === undefined || values.TELEGRAM_CHAT_ID === undefined) return undefined;
-  return {
-    provider: values.MESSAGING_PROVIDER,
-    botToken: secret(values.TELEGRAM_BOT_TOKEN),
-    chatId: values.TELEGRAM_CHAT_ID,
-    apiUrl,
-  };
-}
-
-/** Half a credential is a mistake, not a channel left out. */
-function needs(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
-  if (given(env, name) !== undefined && given(env, other) === undefined) {
-    report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
-  }
 }

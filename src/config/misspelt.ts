@@ -8,17 +8,15 @@ const EDITS_MAX = 2;
 /** Below this many letters two edits make a different word of it (`HOST`, `POST`, `PORT`). */
 const NAME_CHARS_MIN = 8;
 
-/** Prefixes of networks that this version knows but does not serve: silence would look like success. */
-const UNSERVED_PREFIX = /^(?:LINE|WHATSAPP)_/;
+/** Prefixes that hardly anybody else uses: silence would look like success. */
+const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   for (const name of Object.keys(env).filter((key) => !variables.has(key))) {
     const meant = [...variables.keys()].find((known) => isClose(name, known));
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
-    else if (name.startsWith("REACHLOG_")) report.warn(`${name} is not read: there is no such setting.`);
-    else if (UNSERVED_PREFIX.test(name))
-      report.warn(`${name} is not read: that network is not supported yet by this version.`);
+    else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }
 }
 

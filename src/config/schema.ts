@@ -124,16 +124,29 @@ export const environmentSchema = Type.Object({
     description: "a base URL",
   }),
 
-  CHAT_PROVIDER: choice(["slack"], "slack"),
-  CHAT_WEBHOOK_URL: text("the URL of an incoming webhook"),
+  CHAT_PROVIDER: choice(["slack", "discord", "google_chat", "teams"], "slack"),
+  CHAT_WEBHOOK_URL: text("the URL of an incoming webhook, or of a workflow"),
   CHAT_DIGEST_AFTER_SECONDS: count(1, 3600, 30, "seconds"),
 
-  MESSAGING_PROVIDER: choice(["telegram"], "telegram"),
+  MESSAGING_PROVIDER: choice(["telegram", "line", "whatsapp"], "telegram"),
   // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
   TELEGRAM_BOT_TOKEN: text("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
   TELEGRAM_CHAT_ID: shownText("a chat's number or @channelname", "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$"),
   TELEGRAM_API_URL: Type.String({
     default: "https://api.telegram.org",
+    description: "a base URL",
+  }),
+  LINE_CHANNEL_ACCESS_TOKEN: text("a channel access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  LINE_TO: text("the id of a user, group or room: U, C or R and 32 hex digits", "^[UCR][0-9a-f]{32}$"),
+  LINE_API_URL: Type.String({
+    default: "https://api.line.me",
+    description: "a base URL",
+  }),
+  WHATSAPP_ACCESS_TOKEN: text("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, which is not the number", "^[0-9]{1,20}$"),
+  WHATSAPP_TO: text("the recipient's number with its country code, digits only", "^\\+?[0-9]{5,15}$"),
+  WHATSAPP_API_URL: Type.String({
+    default: "https://graph.facebook.com",
     description: "a base URL",
   }),
 

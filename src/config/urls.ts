@@ -2,22 +2,25 @@ import type { Report } from "./faults.ts";
 
 /**
  * A URL to which credentials will be sent. Plain http is taken only for this machine, because a token must
- * not travel in the clear; user names, queries and fragments have no business in a configured address.
+ * not travel in the clear; user names, fragments and, but for some webhooks, queries have no business in a configured
+ * address.
  * Returns it without a trailing slash. The value is never repeated: a webhook's address is itself a secret.
  */
-export function readUrl(variable: string, raw: string, report: Report): string {
-  const wanted = "an https:// URL without user name, query or fragment (http:// only to this machine)";
+export function readUrl(variable: string, raw: string, report: Report, takes = { query: false }): string {
+  const without = takes.query ? "user name or fragment" : "user name, query or fragment";
+  const wanted = `an https:// URL without ${without} (http:// only to this machine)`;
   const url = parseHttpUrl(raw);
   if (url === undefined) {
     report.fault(variable, "not an http(s) URL", wanted);
     return raw;
   }
   if (url.username !== "" || url.password !== "") report.fault(variable, "holds a user name or a password", wanted);
-  if (url.search !== "" || url.hash !== "") report.fault(variable, "holds a query or a fragment", wanted);
+  if ((url.search !== "" && !takes.query) || url.hash !== "")
+    report.fault(variable, "holds a query or a fragment", wanted);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     report.fault(variable, "plain http to another machine would show the credentials", wanted);
   }
-  return url.href.replace(/\/+$/, "");
+  return url.search === "" ? url.href.replace(/\/+$/, "") : url.href;
 }
 
 /** Only http and https, with a host, written with `//` (the URL parser forgives its absence, a typo should not pass). */

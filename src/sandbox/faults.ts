@@ -21,7 +21,12 @@ export const ACCOUNT_FAULTS = {
   x: ["credits_depleted", "usage_capped", "sender_restricted"],
   meta: [],
   slack: ["channel_archived", "action_prohibited"],
+  discord: ["webhook_deleted"],
+  google_chat: ["space_deleted"],
+  teams: ["workflow_deleted", "workflow_off"],
   telegram: ["channel_archived", "bot_blocked"],
+  line: ["monthly_limit"],
+  whatsapp: ["window_closed", "account_locked"],
 } as const satisfies Record<Network, readonly string[]>;
 
 export type FaultKind =

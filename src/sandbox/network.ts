@@ -1,16 +1,31 @@
-/** The four networks, and the origin that each one's handlers are written for. */
+/** The networks, and the origin that each one's handlers are written for. */
 export const ORIGINS = {
   x: "https://api.x.com",
   "x-web": "https://x.com",
   meta: "https://graph.facebook.com",
   slack: "https://hooks.slack.com",
+  discord: "https://discord.com",
+  google_chat: "https://chat.googleapis.com",
+  teams: "https://prod-01.westeurope.logic.azure.com",
   telegram: "https://api.telegram.org",
+  line: "https://api.line.me",
+  whatsapp: "https://graph.facebook.com",
 } as const;
 
 export type Origin = keyof typeof ORIGINS;
-export type Network = "x" | "meta" | "slack" | "telegram";
+export type Network = Exclude<Origin, "x-web">;
 
-export const NETWORKS: readonly Network[] = ["x", "meta", "slack", "telegram"];
+export const NETWORKS: readonly Network[] = [
+  "x",
+  "meta",
+  "slack",
+  "discord",
+  "google_chat",
+  "teams",
+  "telegram",
+  "line",
+  "whatsapp",
+];
 
 export function isOrigin(name: string): name is Origin {
   return Object.hasOwn(ORIGINS, name);

@@ -17,7 +17,7 @@ export interface SandboxOptions extends WorldOptions {
 }
 
 /**
- * Stand-ins for X, Meta, Slack and Telegram over real HTTP, no kinder than the real ones. What they remember is there
+ * Stand-ins for X, Meta and the chat and messaging networks over real HTTP, no kinder than the real ones. What they remember is there
  * to be read and changed; other processes do the same through `/_sandbox/`.
  */
 export interface Sandbox extends AsyncDisposable, World {
@@ -72,8 +72,23 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     get slack() {
       return world.slack;
     },
+    get discord() {
+      return world.discord;
+    },
+    get googleChat() {
+      return world.googleChat;
+    },
+    get teams() {
+      return world.teams;
+    },
     get telegram() {
       return world.telegram;
+    },
+    get line() {
+      return world.line;
+    },
+    get whatsapp() {
+      return world.whatsapp;
     },
     reset() {
       world = createWorld(clock, options);

@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { discordRefusal } from "./discord/answers.ts";
 import type { Fault } from "./faults.ts";
+import { googleChatRefusal } from "./google-chat/answers.ts";
+import { lineRefusal } from "./line/answers.ts";
 import { metaRefusal } from "./meta/answers.ts";
 import type { Network } from "./network.ts";
 import { slackRefusal } from "./slack/answers.ts";
 import { cutOff, isSpoiled, SPOILED } from "./spoil.ts";
+import { teamsRefusal } from "./teams/answers.ts";
 import { telegramRefusal } from "./telegram/answers.ts";
 import { writeAnswer, writeHead } from "./transport.ts";
+import { whatsappRefusal } from "./whatsapp/answers.ts";
 import { xRefusal } from "./x/refusals.ts";
 
 /** One request to a network, and what is to happen to it. */
@@ -23,7 +28,12 @@ const REFUSALS: Record<Network, (fault: Fault, now: number) => Response> = {
   x: xRefusal,
   meta: metaRefusal,
   slack: slackRefusal,
+  discord: discordRefusal,
+  google_chat: googleChatRefusal,
+  teams: teamsRefusal,
   telegram: telegramRefusal,
+  line: lineRefusal,
+  whatsapp: whatsappRefusal,
 };
 
 /** Answers one request, or does to it what the fault says. */

@@ -6,7 +6,12 @@ export interface Urls {
   readonly xAuthorize: string;
   readonly meta: string;
   readonly slackWebhook: string;
+  readonly discordWebhook: string;
+  readonly googleChatWebhook: string;
+  readonly teamsWebhook: string;
   readonly telegram: string;
+  readonly line: string;
+  readonly whatsapp: string;
 }
 
 export interface Credentials {
@@ -17,21 +22,32 @@ export interface Credentials {
   readonly metaAccessToken: string;
   readonly telegramBotToken: string;
   readonly telegramChatId: string;
+  readonly lineAccessToken: string;
+  readonly lineTo: string;
+  readonly whatsappAccessToken: string;
+  readonly whatsappPhoneNumberId: string;
+  readonly whatsappTo: string;
 }
 
-type Networks = Pick<World, "x" | "meta" | "slack" | "telegram">;
-
-export function urlsOf(url: string, { slack }: Networks): Urls {
+export function urlsOf(url: string, { slack, discord, googleChat, teams }: World): Urls {
+  const { space, key, token } = googleChat;
+  const invoke = `workflows/${teams.workflow}/triggers/manual/paths/invoke`;
+  const run = { "api-version": "2016-06-01", sp: "/triggers/manual/run", sv: "1.0", sig: teams.signature };
   return {
     xApi: `${url}/x`,
     xAuthorize: `${url}/x-web/i/oauth2/authorize`,
     meta: `${url}/meta`,
     slackWebhook: `${url}/slack${slack.path}`,
+    discordWebhook: `${url}/discord/api/webhooks/${discord.webhookId}/${discord.webhookToken}`,
+    googleChatWebhook: `${url}/google_chat/v1/spaces/${space}/messages?${new URLSearchParams({ key, token }).toString()}`,
+    teamsWebhook: `${url}/teams/${invoke}?${new URLSearchParams(run).toString()}`,
     telegram: `${url}/telegram`,
+    line: `${url}/line`,
+    whatsapp: `${url}/whatsapp`,
   };
 }
 
-export function credentialsOf({ x, meta, telegram }: Networks): Credentials {
+export function credentialsOf({ x, meta, telegram, line, whatsapp }: World): Credentials {
   return {
     xClientId: x.clientId,
     xClientSecret: x.app.publicClient === true ? undefined : x.clientSecret,
@@ -39,12 +55,46 @@ export function credentialsOf({ x, meta, telegram }: Networks): Credentials {
     metaAccessToken: meta.accessToken,
     telegramBotToken: telegram.botToken,
     telegramChatId: telegram.chatId,
+    lineAccessToken: line.accessToken,
+    lineTo: line.to,
+    whatsappAccessToken: whatsapp.accessToken,
+    whatsappPhoneNumberId: whatsapp.phoneNumberId,
+    whatsappTo: whatsapp.to,
   };
 }
 
+/** The networks of which a service uses one at a time; Slack and Telegram where nothing is said. */
+const CHATS = ["slack", "discord", "google_chat", "teams"] as const;
+const MESSENGERS = ["telegram", "line", "whatsapp"] as const;
+
+export interface Choice {
+  readonly chat?: (typeof CHATS)[number];
+  readonly messaging?: (typeof MESSENGERS)[number];
+}
+
+/** Undefined when one of them is no such network. */
+export function parseChoice(chat: string, messaging: string): Choice | undefined {
+  const chosen = CHATS.find((name) => name === chat);
+  const messenger = MESSENGERS.find((name) => name === messaging);
+  return chosen === undefined || messenger === undefined ? undefined : { chat: chosen, messaging: messenger };
+}
+
+type Settings = Record<string, string>;
+
+interface Place {
+  readonly urls: Urls;
+  readonly credentials: Credentials;
+}
+
 /** The environment that points a service at a sandbox. */
-export function settingsOf(sandbox: { urls: Urls; credentials: Credentials }): Record<string, string> {
-  const { urls, credentials } = sandbox;
+export function settingsOf({ urls, credentials }: Place, choice: Choice = {}): Settings {
+  const { chat = "slack", messaging = "telegram" } = choice;
+  const webhooks = {
+    slack: urls.slackWebhook,
+    discord: urls.discordWebhook,
+    google_chat: urls.googleChatWebhook,
+    teams: urls.teamsWebhook,
+  };
   return {
     X_CLIENT_ID: credentials.xClientId,
     ...(credentials.xClientSecret === undefined ? {} : { X_CLIENT_SECRET: credentials.xClientSecret }),
@@ -53,9 +103,33 @@ export function settingsOf(sandbox: { urls: Urls; credentials: Credentials }): R
     META_PIXEL_ID: credentials.metaPixelId,
     META_ACCESS_TOKEN: credentials.metaAccessToken,
     META_API_URL: urls.meta,
-    CHAT_WEBHOOK_URL: urls.slackWebhook,
-    TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
-    TELEGRAM_CHAT_ID: credentials.telegramChatId,
-    TELEGRAM_API_URL: urls.telegram,
+    CHAT_PROVIDER: chat,
+    CHAT_WEBHOOK_URL: webhooks[chat],
+    MESSAGING_PROVIDER: messaging,
+    ...messagingSettings({ urls, credentials }, messaging),
   };
+}
+
+function messagingSettings({ urls, credentials }: Place, messaging: (typeof MESSENGERS)[number]): Settings {
+  switch (messaging) {
+    case "line":
+      return {
+        LINE_CHANNEL_ACCESS_TOKEN: credentials.lineAccessToken,
+        LINE_TO: credentials.lineTo,
+        LINE_API_URL: urls.line,
+      };
+    case "whatsapp":
+      return {
+        WHATSAPP_ACCESS_TOKEN: credentials.whatsappAccessToken,
+        WHATSAPP_PHONE_NUMBER_ID: credentials.whatsappPhoneNumberId,
+        WHATSAPP_TO: credentials.whatsappTo,
+        WHATSAPP_API_URL: urls.whatsapp,
+      };
+    default:
+      return {
+        TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
+        TELEGRAM_CHAT_ID: credentials.telegramChatId,
+        TELEGRAM_API_URL: urls.telegram,
+      };
+  }
 }

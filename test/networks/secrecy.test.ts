@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
+import { createDiscordChannel } from "../../src/networks/discord.ts";
+import { createGoogleChatChannel } from "../../src/networks/google-chat.ts";
 import { createLineChannel } from "../../src/networks/line.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/slack.ts";
+import { createTeamsChannel } from "../../src/networks/teams.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
 import { createWhatsappChannel } from "../../src/networks/whatsapp.ts";
 import { createX } from "../../src/networks/x.ts";
@@ -26,7 +29,8 @@ const ECHO = JSON.stringify({
   detail: WORDS,
   type: `https://api.x.com/${CANARY}`,
   errors: [{ code: 1, message: WORDS }],
-  error: { code: 100, message: WORDS, error_user_msg: WORDS },
+  error: { code: 100, status: "INVALID_ARGUMENT", message: WORDS, error_user_msg: WORDS },
+  code: 50_035,
 });
 
 function channelsAt(url: string, safeFetch: SafeFetch): Channel[] {
@@ -34,6 +38,9 @@ function channelsAt(url: string, safeFetch: SafeFetch): Channel[] {
   return [
     createMetaChannel({ pixelId: "1", accessToken: token, baseUrl: url, safeFetch }),
     createSlackChannel({ webhookUrl: secret(`${url}/services/${CANARY}`), safeFetch }),
+    createDiscordChannel({ webhookUrl: secret(`${url}/api/webhooks/1/${CANARY}`), safeFetch }),
+    createGoogleChatChannel({ webhookUrl: secret(`${url}/v1/spaces/A/messages?token=${CANARY}`), safeFetch }),
+    createTeamsChannel({ webhookUrl: secret(`${url}/paths/invoke?sig=${CANARY}`), safeFetch }),
     createTelegramChannel({ botToken: token, chatId: "2244994945", baseUrl: url, safeFetch }),
     createLineChannel({ accessToken: token, to: "2244994945", baseUrl: url, safeFetch }),
     createWhatsappChannel({ phoneNumberId: "1", accessToken: token, to: "2244994945", baseUrl: url, safeFetch }),

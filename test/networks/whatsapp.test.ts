@@ -93,6 +93,7 @@ describe("a text", () => {
     ["code 62070503***63047", "code 62070503∗∗∗63047"],
     ["> not said\n> by anybody", "› not said\n› by anybody"],
     ["a > b", "a > b"],
+    ["- a\n* b\n -c", "‐ a\n∗ b\n -c"],
     ["_x_ https://example.com/_a_?b=*c* _y_", "ˍxˍ https://example.com/_a_?b=*c* ˍyˍ"],
     ["_x_ http://127.0.0.1:8080/_a_", "ˍxˍ http://127.0.0.1:8080/_a_"],
     ["go.example.com/a_b_c and snake_case_name", "go.example.com/a_b_c and snakeˍcaseˍname"],

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { settingsOf } from "../../src/sandbox/settings.ts";
 import { authorize, BEARER, exported, openWorld, TOKEN } from "./service.ts";
 
 test("every command tells its help, and a wrong word is a usage error", async () => {
@@ -168,6 +169,39 @@ test("audit verify finds an event that was changed", async () => {
   raw.close();
   const broken = await world.command("audit", "verify");
   expect([broken.code, broken.out]).toEqual([1, expect.stringContaining("position 2")]);
+});
+
+test.each([
+  ["discord", "line"],
+  ["google_chat", "whatsapp"],
+  ["teams", "telegram"],
+] as const)(
+  "doctor asks %s and %s without posting, and says which of them is ill",
+  async (chat, messaging) => {
+    await using world = await openWorld();
+    Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
+    const well = await world.command("doctor", "--online");
+    expect(well.out).toContain(`ok    chat (${chat})`);
+    expect(well.out).toContain(`ok    messaging (${messaging})`);
+    const arrivals = [world.sandbox.discord, world.sandbox.googleChat, world.sandbox.teams, world.sandbox.line];
+    for (const { messages } of [...arrivals, world.sandbox.whatsapp]) expect(messages.total).toBe(0);
+    world.sandbox.faults.add({ network: messaging, kind: "token_revoked" });
+    const ill = await world.command("doctor", "--online");
+    expect(ill.code).toBe(1);
+    expect(ill.out).toContain(`WRONG messaging (${messaging})`);
+  },
+  60_000,
+);
+
+test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) => {
+  await using world = await openWorld();
+  for (const wrong of [
+    ["--chat", "icq"],
+    ["--messaging", "slack"],
+  ]) {
+    const { code, err } = await world.command(command, ...wrong);
+    expect([code, err]).toEqual([2, expect.stringContaining("slack (the default), discord, google_chat or teams")]);
+  }
 });
 
 test("doctor: well, and with a wrong key and a dead webhook", async () => {

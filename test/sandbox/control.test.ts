@@ -20,6 +20,14 @@ describe("the sandbox is read and changed over HTTP", () => {
     for (const text of ["once", "twice"]) await callX(sandbox, path, access_token, { text });
     await postJson(sandbox.urls.slackWebhook, { text: "hello" });
     await postJson(sandbox.urls.slackWebhook, {});
+    await postJson(sandbox.urls.discordWebhook, { content: "**hi**" });
+    await postJson(sandbox.urls.teamsWebhook, { type: "message", attachments: [] });
+    await fetch(`${sandbox.urls.line}/v2/bot/message/push`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${sandbox.line.accessToken}` },
+      body: JSON.stringify({ to: sandbox.line.to, messages: [{ type: "text", text: "hello" }] }),
+    });
+    await postJson(`${sandbox.urls.whatsapp}/v26.0/${sandbox.whatsapp.phoneNumberId}/messages`, {});
     expect(await arrived()).toMatchObject({
       x: {
         accepted: 2,
@@ -32,7 +40,12 @@ describe("the sandbox is read and changed over HTTP", () => {
       },
       meta: { requests: 0, unique: 0, events: [] },
       slack: { requests: 2, total: 1, messages: [{ text: "hello" }], answers: { 200: 1, 400: 1 } },
+      discord: { requests: 1, total: 1, messages: [{ text: "hi", marks: ["bold"], pings: false }] },
+      google_chat: { requests: 0, total: 0, messages: [] },
+      teams: { requests: 1, total: 0, failures: [{ text: "no adaptive card" }], answers: { 202: 1 } },
       telegram: { requests: 0, total: 0, messages: [] },
+      line: { requests: 1, total: 1, messages: [{ text: "hello" }] },
+      whatsapp: { requests: 1, total: 0, messages: [], answers: { 401: 1 } },
     });
   });
 
@@ -41,8 +54,9 @@ describe("the sandbox is read and changed over HTTP", () => {
     expect((await control("people", [person])).status).toBe(200);
     await control("people", [{ ...person, receives_your_dm: true }]);
     expect(sandbox.x.people.get("77")).toMatchObject({ receives_your_dm: true });
-    await control("limits", { x: { dmLimit: 99 }, slack: 1, telegram: 2 });
+    await control("limits", { x: { dmLimit: 99 }, slack: 1, telegram: 2, google_chat: 3, whatsapp: 4 });
     expect([sandbox.x.limits.dmLimit, sandbox.slack.limit, sandbox.telegram.limit]).toEqual([99, 1, 2]);
+    expect([sandbox.googleChat.limit, sandbox.whatsapp.limit, sandbox.discord.limit]).toEqual([3, 4, 5]);
     const before = sandbox.clock.now();
     const { now } = (await (await control("clock", { advanceMs: 60_000 })).json()) as { now: number };
     expect(now - before).toBeGreaterThanOrEqual(60_000);
@@ -81,6 +95,8 @@ describe("the sandbox is read and changed over HTTP", () => {
     const page = async (): Promise<string> => (await fetch(sandbox.url)).text();
     expect(await page()).toContain("&lt;script&gt;alert(1)");
     expect(await page()).not.toContain("<script>");
+    await postJson(sandbox.urls.googleChatWebhook, { text: "*hi* <users/all>" });
+    expect(await page()).toContain("<td>hi &lt;users/all&gt;</td><td>bold, mention</td>");
     const press = (path: string, fields: Record<string, string>): Promise<Response> =>
       fetch(sandbox.url + path, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
     const pressed = await press("/_sandbox/faults", { network: "slack", kind: "500" });
@@ -94,7 +110,7 @@ describe("the sandbox is read and changed over HTTP", () => {
   test("a long run keeps the newest, and counts them all", async () => {
     sandbox.slack.limit = 1e9;
     const said = 20_001;
-    for (let at = 0; at < said; at++) sandbox.slack.messages.add({ text: String(at), at: 0 });
+    for (let at = 0; at < said; at++) sandbox.slack.messages.add({ text: String(at), shown: "", marks: [], at: 0 });
     expect(sandbox.slack.messages.total).toBe(said);
     expect(sandbox.slack.messages.kept).toHaveLength(10_001);
     expect(sandbox.slack.messages.kept.at(-1)?.text).toBe(String(said - 1));

@@ -18,15 +18,19 @@ export function clearFaults({ faults }: Sandbox, _body: unknown, query: URLSearc
   faults.clear(network, query.get("kind") ?? undefined);
 }
 
-/** `{x: {dmLimit, ...}, slack: number, telegram: number}`, any of them. */
-export function setLimits({ x, slack, telegram }: Sandbox, body: unknown): void {
-  if (!isRecord(body)) throw new Misuse("limits want x, slack or telegram");
+/** `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, any of them; what each counts is at its state. */
+export function setLimits(sandbox: Sandbox, body: unknown): void {
+  const { x, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
+  if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
   const limits = isRecord(body["x"]) ? body["x"] : {};
   const unknown = Object.keys(limits).find((name) => !Object.hasOwn(x.limits, name));
   if (unknown !== undefined) throw new Misuse(`X has no limit ${unknown}`);
   Object.assign(x.limits, limits);
-  if (typeof body["slack"] === "number") slack.limit = body["slack"];
-  if (typeof body["telegram"] === "number") telegram.limit = body["telegram"];
+  const limited = { slack, discord, google_chat: googleChat, teams, telegram, line, whatsapp };
+  for (const [name, state] of Object.entries(limited)) {
+    const limit = body[name];
+    if (typeof limit === "number") state.limit = limit;
+  }
 }
 
 /** Adds people, or replaces those with the same id. */

@@ -1,7 +1,10 @@
+import type { Arrivals } from "../journal.ts";
 import type { Sandbox } from "../sandbox.ts";
+import type { NetworkTally } from "../tally.ts";
 
 /** Everything that arrived: counts are complete, lists hold the newest. */
-export function arrived({ tally, x, meta, slack, telegram }: Sandbox) {
+export function arrived(sandbox: Sandbox) {
+  const { tally, x, meta, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
   const perRecipient = [...x.accepted.values()];
   return {
     x: {
@@ -17,9 +20,18 @@ export function arrived({ tally, x, meta, slack, telegram }: Sandbox) {
       refreshes_per_token_most: most(x.refreshUses.values()),
     },
     meta: { ...tally.meta, bodies: meta.requests.total, unique: meta.events.total, events: meta.events.kept },
-    slack: { ...tally.slack, total: slack.messages.total, messages: slack.messages.kept },
-    telegram: { ...tally.telegram, total: telegram.messages.total, messages: telegram.messages.kept },
+    slack: texts(tally.slack, slack),
+    discord: texts(tally.discord, discord),
+    google_chat: texts(tally.google_chat, googleChat),
+    teams: { ...texts(tally.teams, teams), failures: teams.failures.kept },
+    telegram: texts(tally.telegram, telegram),
+    line: texts(tally.line, line),
+    whatsapp: texts(tally.whatsapp, whatsapp),
   };
+}
+
+function texts<T>(tally: NetworkTally, { messages }: { readonly messages: Arrivals<T> }) {
+  return { ...tally, total: messages.total, messages: messages.kept };
 }
 
 function most(counts: Iterable<number>): number {

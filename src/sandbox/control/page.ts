@@ -1,4 +1,6 @@
 import { htmlPage } from "../html.ts";
+import type { Arrivals } from "../journal.ts";
+import type { Network } from "../network.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { faultSwitches } from "./fault-switches.ts";
 import { newest, table, type Row } from "./table.ts";
@@ -10,15 +12,14 @@ export function overviewPage(sandbox: Sandbox): string {
   const { clock } = sandbox;
   const sections = [...arrivals(sandbox), faultSwitches(sandbox), people(sandbox), limits(sandbox)];
   const time = new Date(clock.now()).toISOString();
-  const intro = `<h1>Sandbox</h1><p>What X, Meta, Slack and Telegram would have received, newest first. Its time is ${time}.</p>`;
+  const intro = `<h1>Sandbox</h1><p>What the networks would have received, newest first. Its time is ${time}.</p>`;
   return htmlPage("reachlog sandbox", intro + sections.join("\n"), REFRESH_S);
 }
 
-function arrivals({ x, meta, slack, telegram, tally }: Sandbox): string[] {
+function arrivals(sandbox: Sandbox): string[] {
+  const { x, meta, tally } = sandbox;
   const handle = (id: string): string => `@${x.people.get(id)?.username ?? id}`;
   const at = (time: number): string => new Date(time).toISOString().slice(11, 19);
-  const messages = (kept: readonly { text: string; at: number }[]): Row[] =>
-    newest(kept).map((message) => [at(message.at), message.text]);
   return [
     table(
       `X: ${x.messages.total} direct messages (${tally.x.requests} requests)`,
@@ -30,16 +31,32 @@ function arrivals({ x, meta, slack, telegram, tally }: Sandbox): string[] {
       ["event", "id", "url"],
       newest(meta.events.kept).map((event) => [event.event_name, event.event_id ?? "", event.event_source_url ?? ""]),
     ),
-    table(
-      `Slack: ${slack.messages.total} messages (${tally.slack.requests} requests)`,
-      ["at", "text"],
-      messages(slack.messages.kept),
+    ...channelsOf(sandbox).map(({ title, network, messages }) =>
+      table(
+        `${title}: ${messages.total} messages (${tally[network].requests} requests)`,
+        ["at", "text", "formatted"],
+        newest(messages.kept).map((message) => [at(message.at), message.text, message.marks?.join(", ") ?? ""]),
+      ),
     ),
-    table(
-      `Telegram: ${telegram.messages.total} messages (${tally.telegram.requests} requests)`,
-      ["at", "text"],
-      messages(telegram.messages.kept),
-    ),
+  ];
+}
+
+interface ChannelSection {
+  readonly title: string;
+  readonly network: Network;
+  readonly messages: Arrivals<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>;
+}
+
+function channelsOf(sandbox: Sandbox): ChannelSection[] {
+  return [
+    { title: "Slack", network: "slack", messages: sandbox.slack.messages },
+    { title: "Discord", network: "discord", messages: sandbox.discord.messages },
+    { title: "Google Chat", network: "google_chat", messages: sandbox.googleChat.messages },
+    { title: "Teams", network: "teams", messages: sandbox.teams.messages },
+    { title: "Teams, accepted and not posted", network: "teams", messages: sandbox.teams.failures },
+    { title: "Telegram", network: "telegram", messages: sandbox.telegram.messages },
+    { title: "LINE", network: "line", messages: sandbox.line.messages },
+    { title: "WhatsApp", network: "whatsapp", messages: sandbox.whatsapp.messages },
   ];
 }
 
@@ -65,14 +82,19 @@ function takes({
   return closed_when_sent === true ? "closed, but told only when sent" : "open";
 }
 
-function limits({ x, slack, telegram }: Sandbox): string {
+function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp }: Sandbox): string {
   return table(
     "Limits",
     ["limit", "value"],
     [
       ...Object.entries(x.limits).map(([name, value]): Row => [`X ${name}`, String(value)]),
       ["Slack, messages in 5 s", String(slack.limit)],
+      ["Discord, messages in 2 s", String(discord.limit)],
+      ["Google Chat, messages in a minute", String(googleChat.limit)],
+      ["Teams, requests in a second", String(teams.limit)],
       ["Telegram, messages in 5 s; in a group four times as many in a minute", String(telegram.limit)],
+      ["LINE, requests in a second", String(line.limit)],
+      ["WhatsApp, messages in a second", String(whatsapp.limit)],
     ],
   );
 }

@@ -5,12 +5,22 @@ import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 import { ORIGINS } from "../network.ts";
 import { plain, rateLimited } from "./answers.ts";
 import { faultOf, textOf } from "./message.ts";
+import { renderSlack } from "./mrkdwn.ts";
+
+export interface SlackMessage {
+  /** Everything of it, as it was sent. */
+  readonly text: string;
+  /** What readers see. */
+  readonly shown: string;
+  readonly marks: readonly string[];
+  readonly at: number;
+}
 
 export interface SlackState {
   readonly clock: SandboxClock;
   /** The webhook's path, which is its secret. */
   readonly path: string;
-  readonly messages: Arrivals<{ readonly text: string; readonly at: number }>;
+  readonly messages: Arrivals<SlackMessage>;
   readonly bucket: Bucket;
   /** Messages in 5 seconds, at once or spread. */
   limit: number;
@@ -55,6 +65,7 @@ async function post(state: SlackState, request: Request): Promise<Response> {
   const body: unknown = isJson ? await request.json().catch(() => undefined) : undefined;
   const fault = faultOf(body);
   if (fault !== undefined) return plain(400, fault);
-  state.messages.add({ text: textOf(body), at: state.clock.now() });
+  const { text: shown, marks } = renderSlack(body as Parameters<typeof renderSlack>[0]);
+  state.messages.add({ text: textOf(body), shown, marks, at: state.clock.now() });
   return plain(200, "ok");
 }

@@ -2,6 +2,7 @@ import { http, HttpResponse } from "msw";
 import { graphError } from "../meta/answers.ts";
 import { versionFault } from "../meta/version.ts";
 import { cloudError, rateLimited, tokenRefused, windowClosed } from "./answers.ts";
+import { renderWhatsapp } from "./markup.ts";
 import { takeTurn, type WhatsappState } from "./state.ts";
 
 /** Where the handlers are. */
@@ -50,7 +51,8 @@ function send(state: WhatsappState, request: unknown): Response {
   if (number !== state.to) return cloudError(400, 131_026, "Message undeliverable.");
   const at = state.clock.now();
   if (at - state.wroteAt >= WINDOW_MS) return windowClosed();
-  state.messages.add({ to: number, text: body, at });
+  const { text: shown, marks } = renderWhatsapp(body);
+  state.messages.add({ to: number, text: body, shown, marks, at });
   const id = `wamid.${btoa(`${number} ${state.messages.total}`)}`;
   return HttpResponse.json({
     messaging_product: "whatsapp",

@@ -5,6 +5,9 @@ import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 export interface WhatsappMessage {
   readonly to: string;
   readonly text: string;
+  /** What the person sees of it. */
+  readonly shown: string;
+  readonly marks: readonly string[];
   readonly at: number;
 }
 

@@ -1,0 +1,86 @@
+import { secret, type Secret } from "../secret.ts";
+import { given, type RawEnvironment } from "./environment.ts";
+import type { Report } from "./faults.ts";
+import { allOrNone } from "./halves.ts";
+import { variables, type Environment, type Variable } from "./schema.ts";
+import { readUrl } from "./urls.ts";
+
+export type MessagingProvider = Environment["MESSAGING_PROVIDER"];
+
+export interface TelegramConfig {
+  readonly provider: "telegram";
+  readonly botToken: Secret;
+  readonly chatId: string;
+  readonly apiUrl: string;
+}
+
+export interface LineConfig {
+  readonly provider: "line";
+  readonly accessToken: Secret;
+  readonly to: string;
+  readonly apiUrl: string;
+}
+
+export interface WhatsappConfig {
+  readonly provider: "whatsapp";
+  readonly accessToken: Secret;
+  readonly phoneNumberId: string;
+  readonly to: string;
+  readonly apiUrl: string;
+}
+
+export type MessagingConfig = TelegramConfig | LineConfig | WhatsappConfig;
+
+/** What each provider cannot do without. */
+const CREDENTIALS = {
+  telegram: ["TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID"],
+  line: ["LINE_CHANNEL_ACCESS_TOKEN", "LINE_TO"],
+  whatsapp: ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID", "WHATSAPP_TO"],
+} as const satisfies Record<MessagingProvider, readonly Variable[]>;
+
+/** Addresses are checked even when nothing uses them: a fault told early is cheaper. */
+export function readMessaging(values: Environment, env: RawEnvironment, report: Report): MessagingConfig | undefined {
+  const provider = values.MESSAGING_PROVIDER;
+  const apiUrls = {
+    telegram: readUrl("TELEGRAM_API_URL", values.TELEGRAM_API_URL, report),
+    line: readUrl("LINE_API_URL", values.LINE_API_URL, report),
+    whatsapp: readUrl("WHATSAPP_API_URL", values.WHATSAPP_API_URL, report),
+  };
+  allOrNone(CREDENTIALS[provider], env, report);
+  warnOfOthers(provider, env, report);
+  const config = { telegram: readTelegram, line: readLine, whatsapp: readWhatsapp }[provider](
+    values,
+    apiUrls[provider],
+  );
+  if (config === undefined && given(env, "MESSAGING_PROVIDER") !== undefined) {
+    report.warn(`MESSAGING_PROVIDER has no effect: ${CREDENTIALS[provider].join(" and ")} are not set.`);
+  }
+  return config;
+}
+
+function readTelegram(values: Environment, apiUrl: string): TelegramConfig | undefined {
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_CHAT_ID: chatId } = values;
+  if (token === undefined || chatId === undefined) return undefined;
+  return { provider: "telegram", botToken: secret(token), chatId, apiUrl };
+}
+
+function readLine(values: Environment, apiUrl: string): LineConfig | undefined {
+  const { LINE_CHANNEL_ACCESS_TOKEN: token, LINE_TO: to } = values;
+  if (token === undefined || to === undefined) return undefined;
+  return { provider: "line", accessToken: secret(token), to, apiUrl };
+}
+
+function readWhatsapp(values: Environment, apiUrl: string): WhatsappConfig | undefined {
+  const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
+  if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
+  return { provider: "whatsapp", accessToken: secret(token), phoneNumberId, to, apiUrl };
+}
+
+/** One provider at a time: who sets up a second one may wait for its messages for ever. */
+function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
+  const isOthers = (name: string): boolean =>
+    Object.keys(CREDENTIALS).some((other) => other !== provider && name.startsWith(`${other.toUpperCase()}_`));
+  for (const name of [...variables.keys()].filter((key) => isOthers(key) && given(env, key) !== undefined)) {
+    report.warn(`${name} has no effect: MESSAGING_PROVIDER is ${provider}.`);
+  }
+}

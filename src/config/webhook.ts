@@ -1,0 +1,58 @@
+import type { Report } from "./faults.ts";
+import type { Environment } from "./schema.ts";
+import { parseHttpUrl } from "./urls.ts";
+
+export type ChatProvider = Environment["CHAT_PROVIDER"];
+
+/** Hosts that belong to one network each. */
+const HOSTS: readonly (readonly [RegExp, ChatProvider])[] = [
+  [/^hooks\.slack(?:-gov)?\.com$/, "slack"],
+  [/^(?:ptb\.|canary\.)?discord(?:app)?\.com$/, "discord"],
+  [/^chat\.googleapis\.com$/, "google_chat"],
+  [/\.logic\.azure\.com$|\.api\.powerplatform\.com$/, "teams"],
+];
+
+/** Microsoft turned the connectors of Office 365 off in 2026: https://aka.ms/O365ConnectorDeprecation */
+const RETIRED_HOST = /\.webhook\.office\.com$|^outlook\.office(?:365)?\.com$/;
+
+interface Form {
+  readonly path: RegExp;
+  /** Parts of the query without which the network knows nobody. */
+  readonly query: readonly string[];
+  readonly wanted: string;
+}
+
+const FORMS: Readonly<Record<ChatProvider, Form>> = {
+  slack: { path: /./, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
+  discord: {
+    path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
+    query: [],
+    wanted: "https://discord.com/api/webhooks/ID/TOKEN, and ?thread_id=ID where a thread is meant",
+  },
+  google_chat: {
+    path: /\/v1\/spaces\/[^/]+\/messages$/,
+    query: ["key", "token"],
+    wanted: "https://chat.googleapis.com/v1/spaces/SPACE/messages?key=…&token=…",
+  },
+  teams: { path: /\/paths\/invoke$/, query: ["sig"], wanted: "the URL of the workflow's trigger, with its sig=…" },
+};
+
+/** Webhooks of two networks carry their secret in the query, and Discord's may name a thread there. */
+export function takesQuery(provider: ChatProvider): boolean {
+  return provider !== "slack";
+}
+
+/** Whether the address can be one of the provider's: one of another network would be taken for a dead channel. */
+export function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {
+  const url = parseHttpUrl(raw);
+  if (url === undefined) return;
+  const { path, query, wanted } = FORMS[provider];
+  const owner = HOSTS.find(([host]) => host.test(url.hostname))?.[1];
+  if (owner !== undefined && owner !== provider) {
+    report.fault("CHAT_WEBHOOK_URL", `an address of ${owner}, but CHAT_PROVIDER is ${provider}`, wanted);
+  } else if (RETIRED_HOST.test(url.hostname)) {
+    report.fault("CHAT_WEBHOOK_URL", "an Office 365 connector, which Microsoft has turned off", FORMS.teams.wanted);
+  } else if (!path.test(url.pathname) || query.some((name) => !url.searchParams.has(name))) {
+    report.fault("CHAT_WEBHOOK_URL", `no address of a ${provider} webhook`, wanted);
+  }
+}

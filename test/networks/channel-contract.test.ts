@@ -1,0 +1,140 @@
+import type { Rendered } from "../../src/sandbox/rendered.ts";
+import { describeChannel } from "./channel-contract.ts";
+
+/** What the networks without an escape are sent instead of a mark. */
+const LOOK_ALIKES: Readonly<Record<string, string>> = {
+  "∗": "*",
+  ˍ: "_",
+  "∼": "~",
+  ˋ: "`",
+  "‹": "<",
+  "›": ">",
+  "‐": "-",
+};
+
+function asWritten({ text, marks }: Rendered): Rendered {
+  return { text: text.replace(/[∗ˍ∼ˋ‹›‐]/gu, (mark) => LOOK_ALIKES[mark] ?? mark), marks };
+}
+
+const textOnly = ({ text }: { readonly text: string }): Rendered => ({ text, marks: [] });
+
+/** With the last letter of one setting exchanged. */
+const withWrong = (name: string) => (settings: Record<string, string>) => ({
+  ...settings,
+  [name]: (settings[name] ?? "").replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+});
+
+describeChannel({
+  network: "slack",
+  channel: "chat",
+  choice: { chat: "slack" },
+  deduplicates: false,
+  permanent: ["channel_archived", "action_prohibited"],
+  wrong: withWrong("CHAT_WEBHOOK_URL"),
+  texts: ({ slack }) => slack.messages.kept.map(({ shown, marks }) => ({ text: shown, marks })),
+  arrived: ({ slack }) => slack.messages.total,
+  secrets: ({ slack }) => [slack.path, "sandboxWebhookSecret"],
+  limit: ({ slack }, most) => (slack.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "discord",
+  channel: "chat",
+  choice: { chat: "discord" },
+  deduplicates: false,
+  permanent: ["webhook_deleted"],
+  wrong: withWrong("CHAT_WEBHOOK_URL"),
+  texts: ({ discord }) => discord.messages.kept.map(({ text, marks }) => ({ text, marks })),
+  arrived: ({ discord }) => discord.messages.total,
+  secrets: ({ discord }) => [discord.webhookToken],
+  limit: ({ discord }, most) => (discord.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "google_chat",
+  channel: "chat",
+  choice: { chat: "google_chat" },
+  deduplicates: false,
+  permanent: ["space_deleted"],
+  wrong: withWrong("CHAT_WEBHOOK_URL"),
+  texts: ({ googleChat }) => googleChat.messages.kept.map(asWritten),
+  arrived: ({ googleChat }) => googleChat.messages.total,
+  secrets: ({ googleChat }) => [googleChat.key, googleChat.token],
+  limit: ({ googleChat }, most) => (googleChat.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "teams",
+  channel: "chat",
+  choice: { chat: "teams" },
+  deduplicates: false,
+  statusTells: true,
+  permanent: ["workflow_deleted", "workflow_off"],
+  wrong: withWrong("CHAT_WEBHOOK_URL"),
+  // A line that shows nothing holds a space.
+  texts: ({ teams }) => teams.messages.kept.map(({ text, marks }) => ({ text: text.replace(/^\u00a0$/gm, ""), marks })),
+  // What the workflow took and did not post counts against it.
+  arrived: ({ teams }) => teams.messages.total - teams.failures.total,
+  secrets: ({ teams }) => [teams.signature, teams.workflow],
+  limit: ({ teams }, most) => (teams.limit = most),
+  checks: false,
+});
+
+describeChannel({
+  network: "telegram",
+  channel: "messaging",
+  choice: { messaging: "telegram" },
+  deduplicates: false,
+  permanent: ["channel_archived", "bot_blocked"],
+  wrong: withWrong("TELEGRAM_BOT_TOKEN"),
+  texts: ({ telegram }) => telegram.messages.kept.map(textOnly),
+  arrived: ({ telegram }) => telegram.messages.total,
+  secrets: ({ telegram }) => [telegram.botToken],
+  limit: ({ telegram }, most) => (telegram.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "line",
+  channel: "messaging",
+  choice: { messaging: "line" },
+  deduplicates: true,
+  permanent: ["monthly_limit"],
+  wrong: withWrong("LINE_CHANNEL_ACCESS_TOKEN"),
+  texts: ({ line }) => line.messages.kept.map(textOnly),
+  arrived: ({ line }) => line.messages.total,
+  secrets: ({ line }) => [line.accessToken, line.to],
+  limit: ({ line }, most) => (line.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "whatsapp",
+  channel: "messaging",
+  choice: { messaging: "whatsapp" },
+  deduplicates: false,
+  pauseMs: 1_000,
+  permanent: ["window_closed", "account_locked"],
+  wrong: withWrong("WHATSAPP_ACCESS_TOKEN"),
+  texts: ({ whatsapp }) => whatsapp.messages.kept.map(({ shown, marks }) => asWritten({ text: shown, marks })),
+  arrived: ({ whatsapp }) => whatsapp.messages.total,
+  secrets: ({ whatsapp }) => [whatsapp.accessToken, whatsapp.to],
+  limit: ({ whatsapp }, most) => (whatsapp.limit = most),
+  checks: true,
+});
+
+describeChannel({
+  network: "meta",
+  channel: "ads",
+  choice: {},
+  deduplicates: true,
+  pauseMs: 60_000,
+  permanent: [],
+  wrong: withWrong("META_ACCESS_TOKEN"),
+  arrived: ({ meta }) => meta.events.total,
+  secrets: ({ meta }) => [meta.accessToken],
+  checks: true,
+});

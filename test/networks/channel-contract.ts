@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config.ts";
+import type { Channel, ChannelName, Dispatch, DispatchResult } from "../../src/networks/network.ts";
+import { plainText } from "../../src/networks/plain-text.ts";
+import { openChannels, outbound } from "../../src/parts.ts";
+import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
+import type { Network } from "../../src/sandbox/network.ts";
+import type { Rendered } from "../../src/sandbox/rendered.ts";
+import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { settingsOf, type Choice } from "../../src/sandbox/settings.ts";
+
+/** One network, as the contract needs to know it. */
+export interface Subject {
+  readonly network: Network;
+  readonly channel: ChannelName;
+  readonly choice: Choice;
+  /** Whether what was told may be told again under its id. */
+  readonly deduplicates: boolean;
+  /** Whether the status alone tells that a dispatch was taken. */
+  readonly statusTells?: true;
+  /** The pause after a 429 that tells none. */
+  readonly pauseMs?: number;
+  readonly permanent: readonly FaultKind[];
+  /** Settings of a credential that the network does not know. */
+  readonly wrong: (settings: Record<string, string>) => Record<string, string>;
+  /** Undefined where no text of ours is sent. */
+  readonly texts?: (sandbox: Sandbox) => readonly Rendered[];
+  readonly arrived: (sandbox: Sandbox) => number;
+  readonly secrets: (sandbox: Sandbox) => readonly string[];
+  /** Undefined: the sandbox has no limit for it. */
+  readonly limit?: (sandbox: Sandbox, most: number) => void;
+  /** Whether the network can be asked about a credential without posting. */
+  readonly checks: boolean;
+}
+
+/** Long enough for loopback on a busy machine. */
+const TIMEOUT_MS = 5_000;
+/** For a network that does not answer. */
+const BRIEF_MS = 300;
+/** How much later than its deadline a call may be seen to end. */
+const LATE_MS = 3_000;
+
+/** Settings of each channel. */
+const OWN: Readonly<Record<ChannelName, RegExp>> = {
+  ads: /^META_/,
+  chat: /^CHAT_/,
+  messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,
+};
+
+const HOSTILE = "<!channel> @everyone @here *_~`[]()<users/all> <b>";
+const FORMATTED = [
+  "*bold* **bolder** _slanted_ __under__ ~gone~ ~~gone~~ `code` ```block``` ||secret||",
+  "[bank](https://evil.example/a) <https://evil.example/b|bank> <https://evil.example/c> <mailto:a@evil.example|me>",
+  "<@123> <@!123> <@&123> <#123> </cmd:123> <id:guide> <t:0:R> <a:wave:123> :smile: <users/123> <!here|x> <at>all</at>",
+  "# head",
+  "-# small",
+  "- item",
+  "* item",
+  "1. one",
+  "> quoted",
+  ">>> all",
+  "\\*not bold\\* {{DATE(2026-11-20T10:00:00Z, SHORT)}} {{{TIME(2026-11-20T10:00:00Z)}} ${x} @{x} &lt;b&gt; &amp;",
+  "https://shop.example/a_b_c/*x*?q=1&r=~2~#_top_ and https://e.example/<@123>_x_ end",
+].join("\n");
+const CONTROL = "a\0b\x1b[31mc\x07\u202ed\r\ne\tf\x7f";
+
+/** What every channel promises, whatever network is behind it; asked of the sandbox over real HTTP. */
+export function describeChannel(subject: Subject): void {
+  describe(`${subject.network} as the ${subject.channel} channel`, () => {
+    describeDelivery(subject);
+    describeFaults(subject);
+    describeCredential(subject);
+  });
+}
+
+function openAt(sandbox: Sandbox, subject: Subject, change = (settings: Record<string, string>) => settings): Channel {
+  const settings = Object.entries(change(settingsOf(sandbox, subject.choice)));
+  // All networks of the sandbox have one origin: it must be this channel's address that opens it.
+  const own = settings.filter(([name]) => OWN[subject.channel].test(name));
+  const config = loadConfig(Object.fromEntries(own), () => "");
+  const channel = openChannels(config, outbound(config)).find(({ name }) => name === subject.channel);
+  if (channel === undefined) throw new Error(`no ${subject.channel} channel`);
+  expect(channel.network).toBe(subject.network);
+  return channel;
+}
+
+async function send(sandbox: Sandbox, subject: Subject, dispatch: Dispatch, timeoutMs = TIMEOUT_MS) {
+  const result = await openAt(sandbox, subject).send(dispatch, { timeoutMs, now: sandbox.clock.now() });
+  expectSecrecy(sandbox, subject, result);
+  return result;
+}
+
+function expectSecrecy(sandbox: Sandbox, subject: Subject, said: unknown): void {
+  const words = JSON.stringify(said);
+  for (const secret of subject.secrets(sandbox)) expect(words).not.toContain(secret);
+}
+
+function dispatches(): Record<Dispatch["kind"], Dispatch> {
+  const base = { id: Bun.randomUUIDv7(), time: new Date().toISOString() };
+  const link = { domain: "go.example", shortCode: "a_b*c", clicks: 3, bots: 1, first: base.time, last: base.time };
+  const links = Array.from({ length: 200 }, (_, at) => ({ ...link, shortCode: `${link.shortCode}${at}` }));
+  return {
+    click: {
+      ...base,
+      kind: "click",
+      event: "click",
+      domain: "go.example",
+      shortCode: "autumn_sale",
+      originalUrl: "https://shop.example/a_b?x=*1*",
+      ip: "203.0.113.77",
+      userAgent: "Mozilla/5.0 (X11; Linux)",
+      bot: false,
+    },
+    notification: { ...base, kind: "notification", message: "disk is full", service: "backup", level: "error" },
+    message: { ...base, kind: "message", text: "hello\nthere" },
+    digest: { ...base, kind: "digest", clicks: 600, bots: 200, links },
+    test: { ...base, kind: "test" },
+  };
+}
+
+const message = (text: string): Dispatch => ({ ...dispatches().message, text }) as Dispatch;
+
+function describeDelivery(subject: Subject): void {
+  const kinds: readonly Dispatch["kind"][] =
+    subject.texts === undefined ? ["click", "test"] : ["click", "notification", "message", "digest", "test"];
+
+  test.each(kinds)("a %s is delivered", async (kind) => {
+    await using sandbox = await startSandbox();
+    expect(await send(sandbox, subject, dispatches()[kind])).toMatchObject({ outcome: "delivered" });
+    expect(subject.arrived(sandbox)).toBe(1);
+  });
+
+  const { texts, limit } = subject;
+  if (texts !== undefined) {
+    test.each([HOSTILE, FORMATTED, CONTROL])("%j arrives as it was written, and is no more than text", async (text) => {
+      await using sandbox = await startSandbox();
+      expect(await send(sandbox, subject, message(text))).toMatchObject({ outcome: "delivered" });
+      expect(texts(sandbox)).toEqual([{ text: plainText(text), marks: [] }]);
+    });
+
+    test.each(["a", "*", "<", "é", "😀", "\\", '"', "\n", "https://shop.example/a_b?", "{{DATE("])(
+      "a long text of %j is cut within the limit and taken, whole characters only",
+      async (part) => {
+        await using sandbox = await startSandbox();
+        const text = `-${part.repeat(40_000)}.`;
+        expect(await send(sandbox, subject, message(text))).toMatchObject({ outcome: "delivered" });
+        const [shown] = texts(sandbox);
+        expect(shown?.marks).toEqual([]);
+        expect(shown?.text.isWellFormed()).toBe(true);
+        expect(shown?.text).toEndWith("…");
+        // Sections of one message stand one below the other, wherever they end.
+        const flat = (words: string): string => words.replaceAll("\n", "");
+        expect(flat(text)).toStartWith(flat(shown?.text.slice(0, -1) ?? "nothing"));
+      },
+    );
+  }
+
+  if (limit !== undefined) {
+    test("one too many is told when to come back, and taken then", async () => {
+      await using sandbox = await startSandbox();
+      limit(sandbox, 1);
+      expect(await send(sandbox, subject, dispatches().test)).toMatchObject({ outcome: "delivered" });
+      const later = dispatches().test;
+      expect(await send(sandbox, subject, later)).toMatchObject({ outcome: "retryable" });
+      expect(subject.arrived(sandbox)).toBe(1);
+      sandbox.clock.advance(10 * 60_000);
+      expect(await send(sandbox, subject, later)).toMatchObject({ outcome: "delivered" });
+    });
+  }
+}
+
+function describeFaults(subject: Subject): void {
+  const { network, deduplicates, pauseMs } = subject;
+  const unsure: DispatchResult["outcome"] = deduplicates ? "retryable" : "in_doubt";
+  const spoiled = subject.statusTells === true ? "delivered" : unsure;
+
+  const under = async (sandbox: Sandbox, fault: Omit<Fault, "network">, timeoutMs: number) => {
+    sandbox.faults.add({ network, count: 1, ...fault });
+    const dispatch = dispatches().test;
+    const startedAt = performance.now();
+    const result = await send(sandbox, subject, dispatch, timeoutMs);
+    expect(performance.now() - startedAt).toBeLessThan(timeoutMs + LATE_MS);
+    expect(sandbox.faults.list()).toEqual([]);
+    // The one promise that keeps a message from coming twice.
+    if (result.outcome === "retryable") {
+      if (!deduplicates) expect(subject.arrived(sandbox)).toBe(0);
+      expect(await send(sandbox, subject, dispatch)).toMatchObject({ outcome: "delivered" });
+      expect(subject.arrived(sandbox)).toBe(1);
+    }
+    return result;
+  };
+
+  test("a 429 is retryable after the pause that it tells", async () => {
+    await using sandbox = await startSandbox();
+    const result = await under(sandbox, { kind: "429", retryAfter: 7 }, TIMEOUT_MS);
+    expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_000 });
+  });
+
+  test("a 429 that tells no pause is retryable too", async () => {
+    await using sandbox = await startSandbox();
+    const result = await under(sandbox, { kind: "429" }, TIMEOUT_MS);
+    expect(result.outcome).toBe("retryable");
+    expect(result.outcome === "retryable" ? result.retryAfterMs : "").toBe(pauseMs);
+  });
+
+  test.each<[FaultKind, DispatchResult["outcome"], number]>([
+    ["500", unsure, TIMEOUT_MS],
+    ["502_html", unsure, TIMEOUT_MS],
+    ["redirect", unsure, TIMEOUT_MS],
+    ["reset_before", unsure, TIMEOUT_MS],
+    ["reset_after_delivery", unsure, TIMEOUT_MS],
+    ["timeout_before", unsure, BRIEF_MS],
+    ["timeout_after_delivery", unsure, BRIEF_MS],
+    ["slow_body", spoiled, BRIEF_MS],
+    ["huge_body", spoiled, TIMEOUT_MS],
+    ["cut_body", spoiled, TIMEOUT_MS],
+    ["invalid_json", spoiled, TIMEOUT_MS],
+  ])("%s ends in time as %s", async (kind, outcome, timeoutMs) => {
+    await using sandbox = await startSandbox();
+    expect((await under(sandbox, { kind }, timeoutMs)).outcome).toBe(outcome);
+  });
+
+  test("a network where nobody listens got nothing, and is tried again", async () => {
+    const sandbox = await startSandbox();
+    await sandbox[Symbol.asyncDispose]();
+    expect((await send(sandbox, subject, dispatches().test)).outcome).toBe("retryable");
+  });
+
+  test.each(["token_revoked", ...subject.permanent] as FaultKind[])(
+    "%s refuses the channel as a whole",
+    async (kind) => {
+      await using sandbox = await startSandbox();
+      sandbox.faults.add({ network, kind });
+      expect(await send(sandbox, subject, dispatches().test)).toMatchObject({ outcome: "refused", channel: true });
+      expect(subject.arrived(sandbox)).toBe(0);
+    },
+  );
+}
+
+function describeCredential(subject: Subject): void {
+  const checked = async (sandbox: Sandbox, channel: Channel) => {
+    const verdict = await channel.check(TIMEOUT_MS);
+    expectSecrecy(sandbox, subject, verdict);
+    return verdict.ok;
+  };
+
+  test("one that the network does not know refuses the channel as a whole", async () => {
+    await using sandbox = await startSandbox();
+    const channel = openAt(sandbox, subject, subject.wrong);
+    const result = await channel.send(dispatches().test, { timeoutMs: TIMEOUT_MS, now: sandbox.clock.now() });
+    expectSecrecy(sandbox, subject, result);
+    expect(result).toMatchObject({ outcome: "refused", channel: true });
+    if (subject.checks) expect(await checked(sandbox, channel)).toBe(false);
+  });
+
+  test("is checked without posting", async () => {
+    await using sandbox = await startSandbox();
+    expect(await checked(sandbox, openAt(sandbox, subject))).toBe(true);
+    expect(subject.arrived(sandbox)).toBe(0);
+  });
+
+  test("is not there when it is checked where nobody listens", async () => {
+    const sandbox = await startSandbox();
+    await sandbox[Symbol.asyncDispose]();
+    expect(await checked(sandbox, openAt(sandbox, subject))).toBe(false);
+  });
+
+  test("is another after a change, and never shown", async () => {
+    await using sandbox = await startSandbox();
+    const [one, other] = [openAt(sandbox, subject), openAt(sandbox, subject, subject.wrong)];
+    expect(one.credential.reveal()).not.toBe(other.credential.reveal());
+    for (const secret of subject.secrets(sandbox)) expect(Bun.inspect(one, { depth: 9 })).not.toContain(secret);
+  });
+}
