@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { ended } from "./delivery-ended.ts";
+import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
+import { createLoad } from "./delivery-load.ts";
+import { NETWORK_ROWS, settingsWith } from "./delivery-networks.ts";
+import { startPickyMeta } from "./delivery-picky.ts";
+import { faultsOfDispatch } from "./delivery-rules.ts";
+import { count } from "./delivery-verdict.ts";
+import { libfaketime } from "./tools.ts";
+import { expectWhole } from "./whole.ts";
+
+const TIMEOUT_MS = 120_000;
+
+const CLICKS = 200;
+const BAD_EVERY = 40;
+const BAD_URL = "https://shop.example/bad";
+
+/** The network asks for it, so that all clicks go in one batch. */
+const PAUSE_S = 30;
+
+/** New ones at the network, the whole batch being asked anew in each life: all within its halving. */
+const ARRIVALS_BEFORE_KILLS = [1, 80];
+
+test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) => network === "meta"))(
+  "$network, kill -9 while a batch is halved: each good event counts once, each bad one is a dead letter",
+  async (row) => {
+    await using lives = await openLives(row, NO_DIGESTS);
+    const { sandbox } = lives.world;
+    await using picky = startPickyMeta(sandbox.urls.meta, BAD_URL);
+    await lives.start({ ...settingsWith(row, sandbox), META_API_URL: picky.url });
+    const load = createLoad(lives, row);
+    const isBad = (number: number): boolean => number % BAD_EVERY === BAD_EVERY / 2;
+    await load.pause(PAUSE_S);
+    await load.clicks(CLICKS, (number) => (isBad(number) ? { original_url: BAD_URL } : {}));
+    for (const arrivals of ARRIVALS_BEFORE_KILLS) {
+      await lives.killAtArrival(arrivals);
+      await lives.start();
+    }
+    const { all } = await ended(lives, row);
+    const { doubled, ...counts } = count(all);
+    const bad = CLICKS / BAD_EVERY;
+    console.log(
+      `${row.network}, halved batches: ${JSON.stringify(counts)}, doubled ${doubled}, ${picky.sizes.length} requests, ` +
+        `arrived at the kills ${lives.kills.map(({ arrived }) => arrived.size).join(" and ")}`,
+    );
+    expect(all.flatMap((told) => faultsOfDispatch(told, row))).toEqual([]);
+    expect({ ...counts, doubled }).toMatchObject({
+      owed: CLICKS + 1,
+      delivered: CLICKS + 1 - bad,
+      dead: bad,
+      doubled: 0,
+      lost: 0,
+    });
+    // Both kills came in the midst of it, and Meta was told again what it knew.
+    for (const { arrived } of lives.kills) expect(arrived.size).toBeWithin(1, CLICKS - bad);
+    expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
+    await expectWhole(lives.world);
+  },
+  TIMEOUT_MS,
+);

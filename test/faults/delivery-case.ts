@@ -1,0 +1,125 @@
+import { expect } from "bun:test";
+import { until } from "../process/service.ts";
+import type { FaultRow } from "./delivery-faults.ts";
+import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./delivery-lives.ts";
+import { createLoad, type NamedLoad } from "./delivery-load.ts";
+import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
+import { judge, type Verdict } from "./delivery-verdict.ts";
+import { stop } from "./ending.ts";
+
+/** Before the fault, so that several are in flight at once when it comes. */
+const CLICKS_BEFORE = 8;
+const CLICKS_DURING = 20;
+const CLICKS_AFTER = 10;
+const DIRECT_SENDS = 3;
+
+/** Requests that the fault hits before the service is killed, and again before the network is well. */
+const HITS = 4;
+
+/** When so many more have arrived at the network that is well again, the service is killed a second time. */
+const ARRIVALS_BEFORE_KILL = 3;
+
+/** No resolver knows a name that ends so (RFC 6761); over plain HTTP the service would not call it at all. */
+const NO_HOST = "https://reachlog-test.invalid";
+
+interface Case {
+  readonly row: NetworkRow;
+  readonly fault: FaultRow;
+  readonly lives: Lives;
+  readonly load: NamedLoad;
+}
+
+/** One network has one fault for a while; the service is killed in the midst of it, and again when it is over. */
+export async function runCase(row: NetworkRow, fault: FaultRow): Promise<Verdict> {
+  await using lives = await openLives(row, NO_DIGESTS);
+  const load = createLoad(lives, row);
+  const running: Case = { row, fault, lives, load };
+
+  await lives.start(settingsWith(row, lives.world.sandbox));
+  await load.clicks(CLICKS_BEFORE);
+  await untilSettled(lives);
+  if (fault.endsBy === undefined) await suffer(running);
+  else await beRefused(running);
+  await Promise.all([recover(running), load.clicks(CLICKS_AFTER)]);
+  await untilSettled(lives);
+  expect(await stop(await lives.service())).toBe(0);
+  return await judge({ row, fault, lives, acknowledged: load.acknowledged });
+}
+
+/** The fault hits some, a kill cuts it short, and it goes on after the restart. */
+async function suffer({ row, fault, lives, load }: Case): Promise<void> {
+  const { sandbox } = lives.world;
+  const { network } = row;
+  if (fault.kind !== undefined) {
+    const { kind, retryAfter } = fault;
+    sandbox.faults.add({ network, kind, ...(retryAfter === undefined ? {} : { retryAfter }) });
+  } else {
+    await lives.kill();
+    await lives.start(withoutHost(settingsFor(row, sandbox), sandbox.url));
+  }
+  const posted = Promise.all([load.clicks(CLICKS_DURING), load.directs(DIRECT_SENDS)]);
+  await hit(lives, row, fault);
+  await lives.kill();
+  await lives.start();
+  await hit(lives, row, fault);
+  await posted;
+}
+
+async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: FaultRow): Promise<void> {
+  if (hasNoAddress === true) {
+    // Nothing arrives that could be counted: several failures in a row open the circuit.
+    await until(
+      () => lives.health(),
+      ({ circuit }) => circuit !== "closed",
+    );
+    return;
+  }
+  const tally = lives.world.sandbox.tally[network];
+  const before = tally.requests;
+  await until(
+    () => Promise.resolve(tally.requests),
+    (requests) => requests >= before + HITS,
+  );
+}
+
+/** The channel is stopped, and stays so over a kill: direct sends fail, clicks wait, the operator is told. */
+async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
+  const { sandbox } = lives.world;
+  if (fault.kind === undefined) changeCredential(row, sandbox);
+  else sandbox.faults.add({ network: row.network, kind: fault.kind });
+  await load.clicks(CLICKS_DURING);
+  await until(
+    () => lives.health(),
+    ({ stopped }) => stopped !== null,
+  );
+  await load.directs(DIRECT_SENDS);
+  await until(
+    () => lives.health(otherThan(row.channel).channel),
+    ({ pending }) => pending === 0,
+  );
+  await lives.kill();
+  await lives.start();
+  await load.clicks(CLICKS_DURING);
+  await load.directs(DIRECT_SENDS);
+  expect((await lives.health()).stopped).not.toBeNull();
+}
+
+/** The network is well again, and a kill comes when it has taken the first of what waited. */
+async function recover({ row, fault, lives }: Case): Promise<void> {
+  const { world } = lives;
+  world.sandbox.faults.clear();
+  if (fault.hasNoAddress === true || fault.endsBy === "credential_changed") {
+    await lives.kill();
+    await lives.start(settingsFor(row, world.sandbox));
+  }
+  const killed = lives.killAtArrival(ARRIVALS_BEFORE_KILL);
+  if (fault.endsBy === "by_hand") {
+    expect(await world.command("deliveries", "resume", row.channel)).toMatchObject({ code: 0 });
+  }
+  await killed;
+  await lives.start();
+}
+
+function withoutHost(settings: Record<string, string>, url: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value.replace(url, NO_HOST)]));
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { WINDOW_MAX } from "../../src/delivery/pace.ts";
+import { UNRECORDED_MAX } from "../../src/delivery/recorder.ts";
+import { ended } from "./delivery-ended.ts";
+import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
+import { createLoad } from "./delivery-load.ts";
+import { DOUBLING_ROWS, settingsWith } from "./delivery-networks.ts";
+import { faultsOfDispatch } from "./delivery-rules.ts";
+import { count } from "./delivery-verdict.ts";
+import { libfaketime } from "./tools.ts";
+import { expectWhole } from "./whole.ts";
+
+const TIMEOUT_MS = 120_000;
+
+/** In flight, and answered without being recorded: what one kill can make go out again. */
+const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
+
+/** Many times what may be repeated. */
+const CLICKS = 600;
+const ARRIVALS_BEFORE_KILL = 200;
+const KILLS = 2;
+
+test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
+  `$network, kill -9 in full flight: at most ${REPEATED_MAX} messages are repeated, and none is lost`,
+  async (row) => {
+    await using lives = await openLives(row, NO_DIGESTS);
+    await lives.start(settingsWith(row, lives.world.sandbox));
+    const posted = createLoad(lives, row).clicks(CLICKS);
+    for (let kill = 0; kill < KILLS; kill++) {
+      await lives.killAtArrival(ARRIVALS_BEFORE_KILL);
+      await lives.start();
+    }
+    await posted;
+    const { all } = await ended(lives, row);
+    const { doubled, cutOff, ...counts } = count(all);
+    console.log(`${row.network} in full flight: ${JSON.stringify(counts)}, cut off ${cutOff}, doubled ${doubled}`);
+    expect(all.flatMap((told) => faultsOfDispatch(told, row))).toEqual([]);
+    expect(counts).toMatchObject({ owed: CLICKS, delivered: CLICKS, lost: 0 });
+    for (const { position, arrived } of lives.kills) {
+      const cut = all.filter((told) => told.position <= position && arrived.has(told.name) && told.endedAt > position);
+      // At least the one whose arrival it was killed at.
+      expect(cut.length).toBeWithin(1, REPEATED_MAX + 1);
+    }
+    await expectWhole(lives.world);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,15 @@
+/** Lets so many in at a time; who is in leaves by disposing of the place. */
+export function createGate(places: number): () => Promise<Disposable> {
+  const waiting: (() => void)[] = [];
+  let free = places;
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+  };
+  return async () => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return { [Symbol.dispose]: leave };
+  };
+}

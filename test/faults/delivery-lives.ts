@@ -1,0 +1,146 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { ChannelName } from "../../src/networks/network.ts";
+import { BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-networks.ts";
+import { fakeClock } from "./fake-clock.ts";
+
+/** All of time runs so fast, timers too: a time-out of five seconds is half a second. */
+const SPEED = 10;
+
+/** Each click by itself, so that all are found at the network. It counts only where a chat is configured. */
+export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
+
+/** What is there when a service was killed. */
+export interface Kill {
+  /** Of the last event that the log holds. */
+  readonly position: number;
+  /** How often each name has arrived at the network. */
+  readonly arrived: ReadonlyMap<string, number>;
+}
+
+/** A service that is killed and started anew on the same log, in fast time. Disposing it ends everything. */
+export interface Lives extends AsyncDisposable {
+  readonly world: World;
+  readonly kills: readonly Kill[];
+  /** Starts it; `settings` hold from then on. */
+  start(settings?: Record<string, string>): Promise<void>;
+  kill(): Promise<void>;
+  /** Kills it the moment that the network has taken so many more: the answer to the last of them never arrives. */
+  killAtArrival(count: number): Promise<void>;
+  /** Whoever is called now, or is started next. */
+  service(): Promise<Running>;
+  /** Posts until it is answered, as callers do. */
+  post(path: string, body?: unknown): Promise<Response>;
+  /** Of the channel that is tried, if no other is named. */
+  health(channel?: ChannelName): Promise<ChannelHealth>;
+}
+
+export interface ChannelHealth {
+  readonly pending: number;
+  readonly circuit: string;
+  readonly stopped: object | null;
+}
+
+export async function openLives(row: NetworkRow, settings: Record<string, string>): Promise<Lives> {
+  const world = await openWorld();
+  const { sandbox, env } = world;
+  sandbox.clock.setSpeed(SPEED);
+  const clock = fakeClock(world, { speed: SPEED, timersToo: true });
+  unlimit(sandbox);
+  for (const name of Object.keys(env).filter(isOfChannel)) delete env[name];
+  Object.assign(env, settings);
+  const kills: Kill[] = [];
+  let living = Promise.withResolvers<Running>();
+  let keys = 0;
+
+  const buried = async (): Promise<void> => {
+    const { process } = await living.promise;
+    living = Promise.withResolvers();
+    await process.exited;
+    kills.push({ position: lastPosition(world), arrived: arrivedByName(row, world) });
+  };
+
+  return {
+    world,
+    kills,
+    async start(more = {}) {
+      Object.assign(env, more);
+      // A process counts from its own start.
+      clock.set(sandbox.clock.now());
+      living.resolve(await world.serve());
+    },
+    async kill() {
+      (await living.promise).process.kill("SIGKILL");
+      await buried();
+    },
+    async killAtArrival(count) {
+      const { process } = await living.promise;
+      await atArrival(row, world, count, () => process.kill("SIGKILL"));
+      await buried();
+    },
+    service: () => living.promise,
+    async post(path, body) {
+      const key = { "idempotency-key": `case-${keys++}` };
+      for (;;) {
+        const service = await living.promise;
+        const answer = await service.post(path, body, { ...BEARER, ...key }).catch(() => undefined);
+        if (answer !== undefined) return answer;
+        await service.process.exited;
+      }
+    },
+    async health(channel = row.channel) {
+      const service = await living.promise;
+      const { channels } = (await (await service.get("/api/health")).json()) as HealthBody;
+      return channels[channel];
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+}
+
+interface HealthBody {
+  readonly channels: Readonly<Record<ChannelName, ChannelHealth>>;
+}
+
+/** Longer than any back-off that a case can come to, in the fast time of the service. */
+const SETTLED_MS_MAX = 90_000;
+
+/** Waits until the channel owes nothing. */
+export async function untilSettled(lives: Lives): Promise<void> {
+  await until(
+    () => lives.health(),
+    ({ pending }) => pending === 0,
+    SETTLED_MS_MAX,
+  );
+}
+
+/** How often each name has arrived. */
+export function arrivedByName(row: NetworkRow, { sandbox }: World): Map<string, number> {
+  const arrived = new Map<string, number>();
+  for (const arrival of arrivalsAt(row, sandbox).kept) {
+    const name = nameOf(arrival);
+    if (name !== undefined) arrived.set(name, (arrived.get(name) ?? 0) + 1);
+  }
+  return arrived;
+}
+
+/** Calls `act` within the arrival of the `count`th from now on: before the network's answer to it goes out. */
+function atArrival(row: NetworkRow, { sandbox }: World, count: number, act: () => void): Promise<void> {
+  const arrivals = arrivalsAt(row, sandbox);
+  const add = arrivals.add.bind(arrivals);
+  const arrived = Promise.withResolvers<void>();
+  let left = count;
+  arrivals.add = (item) => {
+    add(item);
+    if (--left > 0) return;
+    arrivals.add = add;
+    act();
+    arrived.resolve();
+  };
+  return arrived.promise;
+}
+
+function lastPosition({ directory }: World): number {
+  using log = new Database(join(directory, "reachlog.sqlite"), { readonly: true });
+  return (log.query("SELECT max(position) AS last FROM events").get() as { last: number }).last;
+}

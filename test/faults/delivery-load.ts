@@ -1,0 +1,60 @@
+import { until } from "../process/service.ts";
+import type { Lives } from "./delivery-lives.ts";
+import type { NetworkRow } from "./delivery-networks.ts";
+import { click } from "./load.ts";
+
+/** Clicks and direct sends, each with a name of its own to be found by. */
+export interface NamedLoad {
+  /** The ids that the service gave out. */
+  readonly acknowledged: ReadonlySet<string>;
+  /** Resolves when all are answered. */
+  clicks(count: number, change?: (number: number) => Record<string, string>): Promise<void>;
+  /** Of the channel's own kind; for ads that is a test. */
+  directs(count: number): Promise<void>;
+  /** One click makes the network ask for a long pause, which has begun when this resolves. */
+  pause(seconds: number): Promise<void>;
+}
+
+export function createLoad(lives: Lives, { channel, network }: NetworkRow): NamedLoad {
+  const acknowledged = new Set<string>();
+  let named = 0;
+
+  const post = async (path: string, body?: unknown): Promise<void> => {
+    const answer = await lives.post(path, body);
+    const { id } = (await answer.json()) as { id?: string };
+    if (id !== undefined) acknowledged.add(id);
+  };
+  const times = async (count: number, one: () => Promise<void>): Promise<void> => {
+    await Promise.all(Array.from({ length: count }, one));
+  };
+
+  const clicks: NamedLoad["clicks"] = (count, change = () => ({})) =>
+    times(count, () => {
+      const number = named++;
+      return post("/api/tracking/event", { ...click(number), short_code: `click-${number}`, ...change(number) });
+    });
+
+  return {
+    acknowledged,
+    clicks,
+    directs: (count) =>
+      times(count, () => {
+        const text = `direct-${named++}`;
+        if (channel === "chat") return post("/api/notify", { message: text });
+        if (channel === "messaging") return post("/api/messaging", { text });
+        return post("/api/tracking/test");
+      }),
+    async pause(seconds) {
+      const { faults, tally } = lives.world.sandbox;
+      // Not by the status, which is another one at Meta.
+      const answered = (): number => Object.values(tally[network].answers).reduce((sum, times) => sum + times, 0);
+      const before = answered();
+      faults.add({ network, kind: "429", count: 1, retryAfter: seconds });
+      await clicks(1);
+      await until(
+        () => Promise.resolve(answered()),
+        (times) => times > before,
+      );
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { runCase } from "./delivery-case.ts";
+import { FAULT_ROWS } from "./delivery-faults.ts";
+import { createGate } from "./delivery-gate.ts";
+import { NETWORK_ROWS } from "./delivery-networks.ts";
+import type { Verdict } from "./delivery-verdict.ts";
+import { libfaketime } from "./tools.ts";
+
+/** Cases at once: most of a case is waiting, and more would make the fast time of the services unfair. */
+const LANES = 4;
+
+/** From the start of all of them, since each waits for its turn. */
+const TIMEOUT_MS = 480_000;
+
+const verdicts = new Map<string, Verdict[]>();
+const takeTurn = createGate(LANES);
+
+describe.skipIf(libfaketime === undefined).concurrent("a network at fault, and kill -9 in the midst of it", () => {
+  for (const row of NETWORK_ROWS) {
+    for (const fault of FAULT_ROWS) {
+      test(
+        `${row.network}, ${fault.name}`,
+        async () => {
+          using _turn = await takeTurn();
+          const startedAt = performance.now();
+          const verdict = await runCase(row, fault);
+          tell(`${row.network} × ${fault.name}`, verdict, performance.now() - startedAt);
+          verdicts.set(row.network, [...(verdicts.get(row.network) ?? []), verdict]);
+          expect(verdict.faults).toEqual([]);
+        },
+        TIMEOUT_MS,
+      );
+    }
+  }
+});
+
+afterAll(() => {
+  if (verdicts.size > 0) console.table([...verdicts].map(([network, ofOne]) => ({ network, ...totalsOf(ofOne) })));
+});
+
+function tell(name: string, { faults, ...counts }: Verdict, ms: number): void {
+  const { owed, delivered, inDoubt, dead, doubled, cutOff, lost } = counts;
+  console.log(
+    `${name}: owed ${owed}, delivered ${delivered}, in doubt ${inDoubt}, dead ${dead}, ` +
+      `cut off by kills ${cutOff}, of them doubled ${doubled}, lost ${lost}` +
+      `${faults.length === 0 ? "" : ` (${faults.length} FAULTS)`}; ${(ms / 1000).toFixed(1)} s`,
+  );
+}
+
+function totalsOf(ofOne: readonly Verdict[]): Record<string, number> {
+  const sum = (part: (verdict: Verdict) => number): number => ofOne.reduce((total, one) => total + part(one), 0);
+  return {
+    cases: ofOne.length,
+    owed: sum(({ owed }) => owed),
+    delivered: sum(({ delivered }) => delivered),
+    "in doubt": sum(({ inDoubt }) => inDoubt),
+    dead: sum(({ dead }) => dead),
+    "cut off by kills": sum(({ cutOff }) => cutOff),
+    "doubled at kill": sum(({ doubled }) => doubled),
+    lost: sum(({ lost }) => lost),
+  };
+}

@@ -1,0 +1,81 @@
+import type { FaultRow } from "./delivery-faults.ts";
+import type { Lives } from "./delivery-lives.ts";
+import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
+import type { Logged, Told } from "./delivery-told.ts";
+
+/** What holds of every dispatch, whatever the fault. */
+export function faultsOfDispatch(told: Told, { deduplicates }: NetworkRow): string[] {
+  const { position, endings, arrived, cutOff, outcomes } = told;
+  const [ending] = endings;
+  const sent = outcomes.filter((outcome) => !isTurnedAway(outcome));
+  const rules: [boolean, string][] = [
+    [endings.length !== 1, `has ${endings.length} endings`],
+    [ending === "delivered" && arrived === 0, "counts as delivered and never arrived"],
+    [arrived > (deduplicates === true ? 1 : 1 + cutOff), `arrived ${arrived} times and was cut off ${cutOff} times`],
+    [ending === "dead" && outcomes.at(-1)?.data["refused"] === true && arrived > 0, "was refused and arrived"],
+    [sent.some(({ data }, at) => data["attempt"] !== at + 1), "has attempts that do not follow each other"],
+  ];
+  return rules.flatMap(([isBroken, words]) => (isBroken ? [`${position} ${words}`] : []));
+}
+
+/** A direct send to a channel that is stopped ends without an attempt. */
+function isTurnedAway({ data }: Logged): boolean {
+  return String(data["detail"]).startsWith("the channel is stopped");
+}
+
+/** Which endings a fault may lead to, and which it must. */
+export function faultsOfEndings(all: readonly Told[], row: NetworkRow, fault: FaultRow): string[] {
+  const { channel } = row;
+  const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
+  const mayDoubt = leavesDoubt(row, fault);
+  // A test is one attempt, whatever comes of it; to a channel that is stopped no direct send goes.
+  const mayDie = ({ isClick }: Told): boolean => !isClick && (channel === "ads" || fault.endsBy !== undefined);
+  const dead = all.filter((told) => told.endings[0] === "dead" && !mayDie(told));
+  const arrivedWrongly = inDoubt.filter(({ arrived }) => arrived > 0 !== (fault.arrives === true));
+  const detailOf = ({ outcomes }: Told): string => String(outcomes.at(-1)?.data["detail"]);
+  return [
+    ...(mayDoubt && inDoubt.length === 0 ? ["nothing is in doubt"] : []),
+    ...(mayDoubt ? [] : inDoubt.map((told) => `${told.position} is in doubt: ${detailOf(told)}`)),
+    ...(mayDoubt ? arrivedWrongly.map((told) => `${told.position} is in doubt and arrived ${told.arrived} times`) : []),
+    ...dead.map((told) => `${told.position} is dead: ${detailOf(told)}`),
+    ...all.filter(({ endings }) => endings[0] === "skipped").map(({ position }) => `${position} was skipped`),
+  ];
+}
+
+function leavesDoubt({ deduplicates, tellsByStatus }: NetworkRow, { doubtful }: FaultRow): boolean {
+  if (doubtful === undefined || deduplicates === true) return false;
+  return doubtful === "unanswered" || tellsByStatus !== true;
+}
+
+interface Stop {
+  readonly row: NetworkRow;
+  readonly endsBy: string;
+  readonly lives: Lives;
+}
+
+/** A channel that is refused stops once, is told of once, sends nothing until it goes on, and fails direct sends. */
+export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row, endsBy, lives }: Stop): string[] {
+  const { channel } = row;
+  const ofType = (type: string) => log.filter((event) => event.type === type && event.data["channel"] === channel);
+  const stops = ofType("ChannelStopped").length;
+  const resumed = ofType("ChannelResumed");
+  const reasons = resumed.map(({ data }) => data["why"]).join();
+  const until = resumed[0]?.position ?? 0;
+  const after = lives.kills[0]?.position ?? 0;
+  const isWithin = ({ position }: Logged): boolean => position > after && position < until;
+  const tried = all.filter(({ isClick, outcomes }) => isClick && outcomes.some(isWithin)).length;
+  const directs = all.filter(({ isClick }) => !isClick);
+  const late = directs.filter(({ endings, outcomes }) => endings[0] !== "dead" || (outcomes[0]?.position ?? 0) > until);
+  const isAnnouncement = (text: unknown): boolean => String(text).includes(`refuses the ${channel} channel`);
+  const owed = log.filter(({ data }) => isAnnouncement(data["message"] ?? data["text"])).length;
+  const other = arrivalsAt(otherThan(channel), lives.world.sandbox).kept as readonly { text: string }[];
+  const announced = other.filter(({ text }) => isAnnouncement(text)).length;
+  const rules: [boolean, string][] = [
+    [stops !== 1, `it was stopped ${stops} times`],
+    [reasons !== endsBy, `it went on ${resumed.length} times: ${reasons}`],
+    [tried > 0, `${tried} clicks were tried while it was stopped`],
+    [late.length > 0, `${late.length} direct sends did not fail at once`],
+    [owed !== 1 || announced !== 1, `the operator was to be told ${owed} times, and was ${announced} times`],
+  ];
+  return rules.flatMap(([isBroken, words]) => (isBroken ? [words] : []));
+}

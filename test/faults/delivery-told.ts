@@ -1,0 +1,90 @@
+import type { ChannelName } from "../../src/networks/network.ts";
+import { exported, type World } from "../process/service.ts";
+import type { Kill } from "./delivery-lives.ts";
+import type { NetworkRow } from "./delivery-networks.ts";
+
+/** An event as the export writes it. */
+export type Logged = Awaited<ReturnType<typeof exported>>[number] & { readonly id: string };
+
+const ENDINGS = {
+  ChannelDispatched: "delivered",
+  ChannelDispatchInDoubt: "in doubt",
+  ChannelDispatchAbandoned: "dead",
+  ChannelDispatchSkipped: "skipped",
+} as const;
+
+export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
+
+/** One dispatch: what the log says of it, and what the network knows of it. */
+export interface Told {
+  readonly position: number;
+  /** By which it is found among what arrived. */
+  readonly name: string;
+  readonly isClick: boolean;
+  /** Every outcome, those that were not the last too, in the order of the log. */
+  readonly outcomes: readonly Logged[];
+  readonly endings: readonly Ending[];
+  /** Position of its ending; without one: Infinity. */
+  readonly endedAt: number;
+  /** How often it is at the network. */
+  readonly arrived: number;
+  /** How many kills came when it had arrived and had no ending. */
+  readonly cutOff: number;
+}
+
+export async function logOf(world: World): Promise<readonly Logged[]> {
+  return (await exported(world)) as Logged[];
+}
+
+/** All that the log owes a channel. `arrived`: how often each name has. */
+export function toldOf(
+  log: readonly Logged[],
+  row: NetworkRow,
+  { arrived, kills }: { readonly arrived: ReadonlyMap<string, number>; readonly kills: readonly Kill[] },
+): Told[] {
+  const outcomes = Map.groupBy(
+    log.filter(({ type, data }) => isOutcome(type) && data["channel"] === row.channel),
+    ({ data }) => data["owed"],
+  );
+  return log
+    .filter((event) => owes(event, row.channel))
+    .map((event) => {
+      const { position, type } = event;
+      const own = outcomes.get(position) ?? [];
+      const endedAt = own.find((outcome) => isEnding(outcome.type))?.position ?? Infinity;
+      const name = row.bearsIds === true ? event.id : nameOf(event);
+      const cutOff = kills.filter((kill) => kill.arrived.has(name) && endedAt > kill.position).length;
+      const endings = own.flatMap((outcome) => (isEnding(outcome.type) ? [ENDINGS[outcome.type]] : []));
+      return {
+        position,
+        name,
+        isClick: type === "LinkClicked",
+        outcomes: own,
+        endings,
+        endedAt,
+        arrived: arrived.get(name) ?? 0,
+        cutOff,
+      };
+    });
+}
+
+function isEnding(type: string): type is keyof typeof ENDINGS {
+  return Object.hasOwn(ENDINGS, type);
+}
+
+function isOutcome(type: string): boolean {
+  return isEnding(type) || type === "ChannelDispatchFailed";
+}
+
+/** Told here once more, so that a defect of the service is not believed. */
+function owes({ type, data }: Logged, channel: ChannelName): boolean {
+  if (type === "LinkClicked" || type === "ChannelTestRequested")
+    return (data["channels"] as string[]).includes(channel);
+  return type === (channel === "chat" ? "NotificationRequested" : "MessageRequested") && channel !== "ads";
+}
+
+/** The name that a click or a text was given. */
+function nameOf({ data }: Logged): string {
+  const name = data["short_code"] ?? data["message"] ?? data["text"];
+  return typeof name === "string" ? name : "";
+}

@@ -1,0 +1,80 @@
+import type { Folded } from "../../events/catalog.ts";
+import { deliveries, pendingOf, type ChannelState, type Deliveries } from "../../projections/deliveries.ts";
+import { arrivedByName, type Lives } from "./delivery-lives.ts";
+import type { NetworkRow } from "./delivery-networks.ts";
+import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rules.ts";
+import type { FaultRow } from "./delivery-faults.ts";
+import { logOf, toldOf, type Ending, type Logged, type Told } from "./delivery-told.ts";
+
+/** Of dispatches. */
+export interface Counts {
+  readonly owed: number;
+  readonly delivered: number;
+  readonly inDoubt: number;
+  readonly dead: number;
+  readonly skipped: number;
+  /** Arrived more often than once. */
+  readonly doubled: number;
+  /** Arrived and not settled at a kill, over all kills. */
+  readonly cutOff: number;
+  /** Without an ending. */
+  readonly lost: number;
+}
+
+/** What became of all that one case owed. */
+export interface Verdict extends Counts {
+  /** What must not be; empty when all is well. */
+  readonly faults: readonly string[];
+}
+
+export interface Evidence {
+  readonly row: NetworkRow;
+  readonly fault: FaultRow;
+  readonly lives: Lives;
+  readonly acknowledged: ReadonlySet<string>;
+}
+
+/** Compares the network's own record with the log. */
+export async function judge({ row, fault, lives, acknowledged }: Evidence): Promise<Verdict> {
+  const { world, kills } = lives;
+  const log = await logOf(world);
+  const all = toldOf(log, row, { arrived: arrivedByName(row, world), kills });
+  const counts = count(all);
+  const ids = new Set(log.map(({ id }) => id));
+  const lost = [...acknowledged].filter((id) => !ids.has(id));
+  return {
+    ...counts,
+    faults: [
+      ...lost.map((id) => `${id} was acknowledged and is not in the log`),
+      ...faultsOfFold(counts, foldOf(log)[row.channel]),
+      ...all.flatMap((told) => faultsOfDispatch(told, row)),
+      ...faultsOfEndings(all, row, fault),
+      ...(fault.endsBy === undefined ? [] : faultsOfStop(log, all, { row, endsBy: fault.endsBy, lives })),
+    ],
+  };
+}
+
+function foldOf(log: readonly Logged[]): Deliveries {
+  return log.reduce((state, event) => deliveries.evolve(state, event as unknown as Folded), deliveries.initial());
+}
+
+/** The projection counts as is counted here. */
+function faultsOfFold({ delivered, inDoubt, dead, skipped, lost }: Counts, state: ChannelState): string[] {
+  const counted = [delivered, inDoubt, dead, skipped, lost].join();
+  const folded = [state.dispatched, state.in_doubt, state.dead, state.skipped, pendingOf(state)].join();
+  return counted === folded ? [] : [`the projection says ${folded} and not ${counted}`];
+}
+
+export function count(all: readonly Told[]): Counts {
+  const ended = (ending: Ending): number => all.filter(({ endings }) => endings[0] === ending).length;
+  return {
+    owed: all.length,
+    delivered: ended("delivered"),
+    inDoubt: ended("in doubt"),
+    dead: ended("dead"),
+    skipped: ended("skipped"),
+    doubled: all.filter(({ arrived }) => arrived > 1).length,
+    cutOff: all.reduce((sum, { cutOff }) => sum + cutOff, 0),
+    lost: all.filter(({ endings }) => endings.length === 0).length,
+  };
+}
