@@ -41,23 +41,24 @@ export interface SafeFetchOptions {
  * own: the operator may point one at this machine), follows no redirect, and bounds time and memory of each call.
  */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
-  const allowed = new Set(options.allowedOrigins.map((url) => new URL(url).origin));
+  const isAllowed = allowOnly(options.allowedOrigins);
   const send: Fetch = options.fetch ?? fetch;
   return async (url, request) => {
-    const init = prepare(url, request, allowed);
+    const init = prepare(url, request, isAllowed);
     const response = await send(url, init).catch((thrown: unknown) => {
       throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
     });
     const { status, headers } = response;
-    return { status, headers, ...(await readCapped(response.body, bytesKept(request))) };
+    const read = isWithin(headers, bytesKept(request)) ? readWhole(response) : readCapped(response, bytesKept(request));
+    return { status, headers, ...(await read) };
   };
 }
 
 /** Everything that can be wrong before a byte is sent. */
-function prepare(url: string, request: SafeRequest, allowed: ReadonlySet<string>): RequestInit {
+function prepare(url: string, request: SafeRequest, isAllowed: (url: string) => boolean): RequestInit {
   if (request.signal?.aborted === true) throw new NetworkFault("aborted", true);
   if (!(request.timeoutMs > 0)) throw new NetworkFault("timeout", true);
-  if (!isAllowed(url, allowed)) throw new NetworkFault("forbidden", true);
+  if (!isAllowed(url)) throw new NetworkFault("forbidden", true);
   const deadline = AbortSignal.timeout(request.timeoutMs);
   return {
     method: request.method,
@@ -68,11 +69,20 @@ function prepare(url: string, request: SafeRequest, allowed: ReadonlySet<string>
   };
 }
 
-function isAllowed(url: string, allowed: ReadonlySet<string>): boolean {
-  const parsed = URL.parse(url);
-  if (parsed === null) return false;
-  const { protocol, origin } = parsed;
-  return (protocol === "https:" || protocol === "http:") && allowed.has(origin);
+/** Most calls go to the few addresses of the last ones. */
+const REMEMBERED_URLS_MAX = 32;
+
+function allowOnly(urls: readonly string[]): (url: string) => boolean {
+  const origins = new Set(urls.map((url) => new URL(url).origin));
+  const remembered = new Set<string>();
+  return (url) => {
+    if (remembered.has(url)) return true;
+    const parsed = URL.parse(url);
+    if (parsed === null || !/^https?:$/.test(parsed.protocol) || !origins.has(parsed.origin)) return false;
+    if (remembered.size >= REMEMBERED_URLS_MAX) remembered.clear();
+    remembered.add(url);
+    return true;
+  };
 }
 
 function checkedHeaders(headers: SafeRequest["headers"]): Headers {
@@ -88,11 +98,26 @@ function bytesKept({ answerBytesMax = ANSWER_BYTES_MAX }: SafeRequest): number {
   return Math.min(EXPECTED_BYTES_MAX, answerBytesMax);
 }
 
+/** What makes a body of another length than its header says: it is packed, or sent in chunks. */
+const LENGTH_CHANGING = ["content-encoding", "transfer-encoding"];
+
+/** Whether the body is known to be small before it is read. */
+function isWithin(headers: Headers, bytesMax: number): boolean {
+  const length = headers.get("content-length");
+  if (length === null || LENGTH_CHANGING.some((name) => headers.has(name))) return false;
+  return Number(length) <= bytesMax;
+}
+
+async function readWhole(response: Response): Promise<{ text: string; truncated: boolean }> {
+  try {
+    return { text: await response.text(), truncated: false };
+  } catch {
+    return { text: "", truncated: true };
+  }
+}
+
 /** Reads at most `bytesMax` and hangs up on the rest; a body that breaks gives what came before. */
-async function readCapped(
-  body: ReadableStream<Uint8Array> | null,
-  bytesMax: number,
-): Promise<{ text: string; truncated: boolean }> {
+async function readCapped({ body }: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();
   let text = "";

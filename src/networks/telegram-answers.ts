@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
@@ -6,9 +7,7 @@ import { retryAfterMs } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const DONE = Type.Object({ ok: Type.Literal(true), result: Type.Unknown() });
-const SENT = Type.Object({
-  result: Type.Object({ message_id: Type.Integer() }),
-});
+const SENT = Type.Object({ message_id: Type.Integer() });
 
 const REFUSED = Type.Object({
   ok: Type.Literal(false),
@@ -33,13 +32,10 @@ const CHAT_AT_FAULT = /chat not found|chat_id|peer_id_invalid|chat was (upgraded
  */
 export function classifyTelegramAnswer(answer: NetworkAnswer): DispatchResult {
   const { status, text } = answer;
-  if (isDone(answer)) {
-    const id = readJson(SENT, text)?.result.message_id;
-    return {
-      outcome: "delivered",
-      status,
-      ...(id === undefined ? {} : { networkId: String(id) }),
-    };
+  const done = status === 200 ? readJson(DONE, text) : undefined;
+  if (done !== undefined) {
+    const sent = Value.Check(SENT, done.result) ? { networkId: String(done.result.message_id) } : {};
+    return { outcome: "delivered", status, ...sent };
   }
   const description = readJson(REFUSED, text)?.description ?? "";
   const detail = describe(status, description);

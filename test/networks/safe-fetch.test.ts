@@ -137,6 +137,15 @@ test("an endless body is cut at the limit", async () => {
   expect([answer.status, answer.text.length, answer.truncated]).toEqual([200, ANSWER_BYTES_MAX, true]);
 });
 
+test("a length that chunks belie bounds nothing", async () => {
+  const chunk = `4000\r\n${"a".repeat(0x4000)}\r\n`;
+  await using server = await serveRaw((socket) =>
+    socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(8)}0\r\n\r\n`),
+  );
+  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+});
+
 test("what is beyond the limit is hung up on before the call returns", async () => {
   let hungUp = false;
   const body = new ReadableStream({
