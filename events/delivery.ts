@@ -1,6 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { channelName, lane } from "./channel.ts";
 import { defineEvent } from "./event.ts";
+import { ERASED, withPersonal } from "./sealing.ts";
 
 const closed = { additionalProperties: false };
 
@@ -15,13 +16,21 @@ export const level = Type.Union([
 export type Level = Static<typeof level>;
 
 /** A notification owed to team chat. */
-export const NotificationRequested = defineEvent(
-  "NotificationRequested",
-  Type.Object({ message: Type.String(), service: Type.String(), level }, closed),
+export const NotificationRequested = withPersonal(
+  defineEvent("NotificationRequested", Type.Object({ message: Type.String(), service: Type.String(), level }, closed)),
+  {
+    owner: () => ({ kind: "message" }),
+    members: ["message"],
+    inFolds: false,
+    erased: () => ({ message: ERASED }),
+  },
 );
 
 /** A message owed to the messaging service. */
-export const MessageRequested = defineEvent("MessageRequested", Type.Object({ text: Type.String() }, closed));
+export const MessageRequested = withPersonal(
+  defineEvent("MessageRequested", Type.Object({ text: Type.String() }, closed)),
+  { owner: () => ({ kind: "message" }), members: ["text"], inFolds: false, erased: () => ({ text: ERASED }) },
+);
 
 /** One attempt owed to each of `channels`. */
 export const ChannelTestRequested = defineEvent(
@@ -61,10 +70,23 @@ export const ChannelDispatched = defineEvent(
   ),
 );
 
-/** Not final: the dispatch is tried again at `retry_at`. */
+/**
+ * Not final: the dispatch is tried again at `retry_at`. `may_have_arrived`: the network knows a repeat by its id, for
+ * some time.
+ */
 export const ChannelDispatchFailed = defineEvent(
   "ChannelDispatchFailed",
-  Type.Object({ ...dispatch, status, detail: Type.String(), retry_at: Type.String(), digest }, closed),
+  Type.Object(
+    {
+      ...dispatch,
+      status,
+      detail: Type.String(),
+      retry_at: Type.String(),
+      may_have_arrived: Type.Optional(Type.Literal(true)),
+      digest,
+    },
+    closed,
+  ),
 );
 
 export const ChannelDispatchSkipped = defineEvent(

@@ -14,7 +14,14 @@ export interface LaneState {
   /** Positions at or above `settled_below` that are settled already, in the order they were. */
   above: Map<number, true>;
   /** Owed positions that failed and wait for their next attempt. */
-  retries: Map<number, { attempt: number; retry_at: string }>;
+  retries: Map<number, Retry>;
+}
+
+export interface Retry {
+  attempt: number;
+  retry_at: string;
+  /** When an attempt was recorded, the first, that may have arrived: a repeat is safe only while the network knows it. */
+  doubtful_since?: string;
 }
 
 export interface ChannelState {
@@ -45,7 +52,7 @@ type Outcome = DataOf<
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 3,
+  version: 4,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -75,10 +82,11 @@ export const deliveries: Projection<Deliveries> = {
         state[event.data.channel].dead--;
         break;
       case "ChannelDispatchFailed": {
-        const { channel, lane, owed, attempt, retry_at, settled_below } = event.data;
+        const { channel, lane, owed, attempt, retry_at, settled_below, may_have_arrived } = event.data;
         const failing = state[channel].lanes[lane];
         if (isSettled(failing, owed)) break;
-        failing.retries.set(owed, { attempt, retry_at });
+        const since = failing.retries.get(owed)?.doubtful_since ?? (may_have_arrived && event.time);
+        failing.retries.set(owed, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
         advance(failing, settled_below);
         break;
       }
@@ -175,6 +183,12 @@ function advance(lane: LaneState, below: number): void {
 /** Whether what is owed at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.settled_below ? !lane.retries.has(position) : lane.above.has(position);
+}
+
+/** When an attempt that may have arrived was recorded, in ms since 1970; undefined: none was. No clock is asked. */
+export function doubtfulSince({ retries }: LaneState, position: number): number | undefined {
+  const since = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
+  return since === undefined ? undefined : Temporal.Instant.from(since).epochMilliseconds;
 }
 
 function emptyChannel(): ChannelState {

@@ -1,4 +1,4 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { DataOf, Recorded } from "../../events/catalog.ts";
 import type { Lane } from "../../events/channel.ts";
 import { isoTime } from "../clock.ts";
 import type { Fact } from "../journal.ts";
@@ -43,7 +43,7 @@ export interface Attempt {
 
 /** Turns a network's answer into the event that records it (pure). */
 export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome {
-  const base = {
+  const about = {
     event_id: subjectOf(attempt.event),
     owed: attempt.event.position,
     channel: attempt.channel,
@@ -51,42 +51,50 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
     attempt: attempt.number,
     settled_below: 0,
   };
+  if (result.outcome === "skipped") {
+    return { fact: { type: "ChannelDispatchSkipped", data: { ...about, reason: result.reason } }, final: true };
+  }
+  const status = result.status === undefined ? {} : { status: result.status };
   const digest = attempt.digest === undefined ? {} : { digest: attempt.digest };
-  const status = "status" in result && result.status !== undefined ? { status: result.status } : {};
+  const base = { ...about, ...status, ...digest };
   switch (result.outcome) {
     case "delivered": {
       const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };
-      const data = { ...base, ...status, ...networkId, ...digest, latency_ms: attempt.latencyMs };
+      const data = { ...base, ...networkId, latency_ms: attempt.latencyMs };
       return { fact: { type: "ChannelDispatched", data }, final: true };
     }
-    case "skipped":
-      return { fact: { type: "ChannelDispatchSkipped", data: { ...base, reason: result.reason } }, final: true };
-    case "in_doubt": {
-      const data = { ...base, ...status, ...digest, detail: result.detail };
-      return { fact: { type: "ChannelDispatchInDoubt", data }, final: true };
-    }
+    case "in_doubt":
+      return { fact: { type: "ChannelDispatchInDoubt", data: { ...base, detail: result.detail } }, final: true };
     case "refused": {
       // It is not this click's fault: it waits until the channel works again.
       if (result.channel && attempt.lane === "clicks") {
-        const data = { ...base, ...status, ...digest, detail: result.detail, retry_at: isoTime(attempt.now) };
+        const data = { ...base, detail: result.detail, retry_at: isoTime(attempt.now) };
         return { fact: { type: "ChannelDispatchFailed", data }, final: false };
       }
-      const data = { ...base, ...status, ...digest, detail: result.detail, refused: true };
-      return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+      return {
+        fact: { type: "ChannelDispatchAbandoned", data: { ...base, detail: result.detail, refused: true } },
+        final: true,
+      };
     }
-    case "retryable": {
-      if (attempt.number >= attemptsMax(attempt.event)) {
-        const data = { ...base, ...status, ...digest, detail: result.detail, refused: false };
-        return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
-      }
-      const retryAt = attempt.now + retryDelayMs(attempt.number, attempt.random, result.retryAfterMs);
-      const data = { ...base, ...status, ...digest, detail: result.detail, retry_at: isoTime(retryAt) };
-      return { fact: { type: "ChannelDispatchFailed", data }, final: false };
-    }
+    case "retryable":
+      return decideRetry(attempt, { ...base, detail: result.detail }, result);
   }
 }
 
-/** A test is one attempt: its result is the answer somebody waits for. */
-function attemptsMax(event: Recorded): number {
-  return event.type === "ChannelTestRequested" ? 1 : ATTEMPTS_MAX;
+function decideRetry(
+  { event, number, now, random }: Attempt,
+  base: Omit<DataOf<"ChannelDispatchFailed">, "retry_at" | "may_have_arrived">,
+  result: Extract<DispatchResult, { outcome: "retryable" }>,
+): Outcome {
+  // A test is one attempt: its result is the answer somebody waits for. Nobody repeats it, so nobody finds out.
+  const isTest = event.type === "ChannelTestRequested";
+  if (isTest && result.mayHaveArrived === true) {
+    return { fact: { type: "ChannelDispatchInDoubt", data: base }, final: true };
+  }
+  if (isTest || number >= ATTEMPTS_MAX) {
+    return { fact: { type: "ChannelDispatchAbandoned", data: { ...base, refused: false } }, final: true };
+  }
+  const retryAt = isoTime(now + retryDelayMs(number, random, result.retryAfterMs));
+  const mayHave = result.mayHaveArrived === true ? { may_have_arrived: true as const } : {};
+  return { fact: { type: "ChannelDispatchFailed", data: { ...base, retry_at: retryAt, ...mayHave } }, final: false };
 }

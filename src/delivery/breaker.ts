@@ -20,8 +20,10 @@ const OPEN_MAX_MS = 60_000;
 
 export const CLOSED: Breaker = { failures: 0, openUntil: 0 };
 
-export function afterFailure({ failures }: Breaker, now: number): Breaker {
-  const next = failures + 1;
+export function afterFailure(breaker: Breaker, now: number): Breaker {
+  // Those in flight together when it opens fail together: one lesson.
+  if (circuitOf(breaker, now) === "open") return breaker;
+  const next = breaker.failures + 1;
   if (next < TRIP_AFTER) return { failures: next, openUntil: 0 };
   const openMs = Math.min(OPEN_MAX_MS, OPEN_MIN_MS * 2 ** (next - TRIP_AFTER));
   return { failures: next, openUntil: now + openMs };

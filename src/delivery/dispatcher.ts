@@ -1,7 +1,10 @@
+import type { Recorded } from "../../events/catalog.ts";
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owes } from "../../projections/deliveries.ts";
 import { faultFields } from "../log.ts";
+import type { Backlog } from "./backlog.ts";
 import type { Circuit } from "./breaker.ts";
+import { createCourtesy, type Courtesy } from "./courtesy.ts";
 import { turnedAway, type Carriage, type FlightDeps } from "./flight.ts";
 import { createFlights, type Flights } from "./flights.ts";
 import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
@@ -13,6 +16,9 @@ import { createTurns } from "./turns.ts";
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;
 
+/** Between two turns while requests wait: long enough for many clicks, and nobody misses a click told that late. */
+const BUSY_TURN_MS = 50;
+
 /** Delivers what the log owes to one channel. */
 export interface Dispatcher extends AsyncDisposable {
   readonly channel: ChannelName;
@@ -20,8 +26,12 @@ export interface Dispatcher extends AsyncDisposable {
 }
 
 export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDeps {
+  /** Shared by all dispatchers of a log. */
+  readonly backlog: Backlog;
   /** Lag after which clicks are told in digests; undefined: each by itself, whatever the lag. */
   readonly digestAfterMs?: number | undefined;
+  /** How many requests came so far: delivery gives way to them; default: none. */
+  readonly requests?: () => number;
   /** Wakes the dispatcher for a retry or the end of a pause; default: the runtime's. */
   readonly timer?: Timer;
 }
@@ -30,11 +40,23 @@ export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDe
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const state = () => projector.state("deliveries")[channel.name];
-  const lanes = LANES.map((lane) => openLane(deps.journal.store, channel.name, lane, () => state().lanes[lane]));
+  const log = { store: deps.journal.store, backlog: deps.backlog };
+  const lanes = LANES.map((lane) => openLane(log, channel.name, lane, () => state().lanes[lane]));
   const throttle = createThrottle();
   const stoppage = createStoppage(deps);
+  const courtesy = createCourtesy(deps.requests ?? (() => 0));
   const flights = createFlights({ ...deps, throttle, stoppage, onLanding: () => turns.ask() });
   let cancelWake = (): void => {};
+
+  let cancelAsking: (() => void) | undefined;
+
+  /** A turn for all that comes in meanwhile: one for each would take their senders' time. */
+  const askLater = (): void => {
+    cancelAsking ??= timer(() => {
+      cancelAsking = undefined;
+      turns.ask();
+    }, BUSY_TURN_MS);
+  };
 
   /** Sets the timer for what becomes due while there is room for it; a landing flight is a turn by itself. */
   const wakeLater = (): void => {
@@ -44,6 +66,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (dues.length === 0) return;
     const due = Math.max(Math.min(...dues), throttle.blockedUntil());
     if (!flights.hasRoom(due)) return;
+    if (courtesy.share(now) < 1) return askLater();
     cancelWake = timer(turns.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
@@ -52,7 +75,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     try {
       for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch(deps, lanes, flights, stoppage);
+      launch({ ...deps, courtesy }, lanes, flights, stoppage);
       wakeLater();
     } catch (fault) {
       deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
@@ -63,9 +86,12 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const unlisten = projector.listen((event) => {
     if (owes(event, channel.name)) {
-      for (const lane of lanes) if (lane.name === laneOf(event)) lane.notice();
-      turns.ask();
-    } else if (event.type === "ProjectionRebuilt" && event.data.projection === "deliveries") {
+      const lane = laneOf(event);
+      for (const { name, notice } of lanes) if (name === lane) notice();
+      if (lane === "direct" || !courtesy.isBusy(clock())) turns.ask();
+      else askLater();
+    } else if (isErasure(event) || isOfDeliveries(event)) {
+      deps.backlog.forget();
       for (const lane of lanes) lane.reopen();
       turns.ask();
     } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) {
@@ -83,9 +109,19 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       const landed = flights[Symbol.asyncDispose]();
       await turns.stop();
       cancelWake();
+      cancelAsking?.();
       await landed;
     },
   };
+}
+
+/** What the lanes hold was read while it was there. */
+function isErasure({ type }: Recorded): boolean {
+  return type === "PersonForgotten" || type === "PersonalDataExpired";
+}
+
+function isOfDeliveries(event: Recorded): boolean {
+  return event.type === "ProjectionRebuilt" && event.data.projection === "deliveries";
 }
 
 /** The lanes from which something may be sent: to a channel that is stopped nothing but what fails at once. */
@@ -93,8 +129,12 @@ function sendable(lanes: readonly LaneWindow[], isStopped: boolean): readonly La
   return isStopped ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
+interface Launching extends DispatcherDeps {
+  readonly courtesy: Courtesy;
+}
+
 /** Starts what is due, the direct lane first, as long as there is room. */
-function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
+function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
   const { channel, clock } = deps;
   for (const lane of lanes) {
     if (lane.name === "clicks") continue;
@@ -114,6 +154,7 @@ function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], flights: Fli
     while (flights.hasRoom(clock())) {
       const { items, carriage } = nextLoad(deps, lane);
       if (items.length === 0) break;
+      if (lane.name === "clicks") deps.courtesy.took(items.length);
       flights.start(lane, items, carriage);
     }
   }
@@ -121,19 +162,23 @@ function launch(deps: DispatcherDeps, lanes: readonly LaneWindow[], flights: Fli
 
 /** What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each. */
 function nextLoad(
-  { channel, clock, digestAfterMs }: DispatcherDeps,
+  { channel, clock, digestAfterMs, courtesy }: Launching,
   lane: LaneWindow,
 ): { readonly items: readonly Item[]; readonly carriage: Carriage } {
   const now = clock();
   const single = (): readonly Item[] => lane.ready(now, 1);
   if (lane.name === "direct") return { items: single(), carriage: "single" };
-  if (channel.batch !== undefined) return { items: lane.ready(now, channel.batch.max), carriage: "batch" };
+  const share = courtesy.share(now);
+  if (share < 1) return { items: [], carriage: "single" };
+  if (channel.batch !== undefined) {
+    return { items: lane.ready(now, Math.min(channel.batch.max, share)), carriage: "batch" };
+  }
   const [oldest] = single();
   const lagMs = oldest === undefined ? 0 : now - Date.parse(oldest.event.time);
   if (oldest === undefined || digestAfterMs === undefined || lagMs < digestAfterMs) {
     return { items: oldest === undefined ? [] : [oldest], carriage: "single" };
   }
-  const items = lane.ready(now, WINDOW_ITEMS);
+  const items = lane.ready(now, Math.min(WINDOW_ITEMS, share));
   return { items, carriage: items.length > 1 ? "digest" : "single" };
 }
 

@@ -58,17 +58,14 @@ export async function ask(
 async function attempt(
   deps: FlightDeps,
   lane: LaneWindow,
-  items: readonly Item[],
+  owed: readonly Item[],
   { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
 ): Promise<readonly Fact[]> {
   const startedAt = deps.clock();
-  const [first] = items;
-  if (first !== undefined && isExpired(first.event, startedAt)) {
-    first.unrecorded = expired(deps, lane, first);
-    return [];
-  }
+  const { items, dispatches } = await load(deps, lane, owed, startedAt);
+  if (items.length === 0) return [];
   const digest = carriage === "digest" ? deps.makeId() : undefined;
-  const results = await send(deps, items, { startedAt, carriage, digest });
+  const results = await send(deps, dispatches, { startedAt, carriage, digest });
   const now = deps.clock();
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
@@ -85,6 +82,29 @@ async function attempt(
     );
   }
   return learn(results, items);
+}
+
+/** Those that can be sent, and what is sent of each; the others have expired, and are told so. */
+async function load(
+  deps: FlightDeps,
+  lane: LaneWindow,
+  owed: readonly Item[],
+  now: number,
+): Promise<{ readonly items: readonly Item[]; readonly dispatches: readonly Dispatch[] }> {
+  const items: Item[] = [];
+  const dispatches: Dispatch[] = [];
+  for (const item of owed) {
+    const found = isExpired(item.event, now) ? undefined : dispatchOf(deps.journal.store, item.event);
+    // Hardly ever a promise, and a batch has a thousand of them.
+    const dispatch = found instanceof Promise ? await found : found;
+    if (dispatch === undefined) {
+      item.unrecorded = expired(deps, lane, item);
+      continue;
+    }
+    items.push(item);
+    dispatches.push(dispatch);
+  }
+  return { items, dispatches };
 }
 
 /** A channel that answers for fewer clicks than it was given has a defect. */
@@ -106,24 +126,22 @@ interface Sending {
 }
 
 async function send(
-  { channel, journal, log, stopping }: FlightDeps,
-  items: readonly Item[],
+  { channel, log, stopping }: FlightDeps,
+  dispatches: readonly Dispatch[],
   { startedAt, carriage, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
-  const dispatches: Dispatch[] = [];
-  for (const { event } of items) dispatches.push(await dispatchOf(journal.store, event));
   try {
     if (carriage === "batch" && channel.batch !== undefined)
       return await channel.batch.send(clicksOf(dispatches), options);
     const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));
     if (single === undefined) return [];
     const result = await channel.send(single, options);
-    return items.map(() => result);
+    return dispatches.map(() => result);
   } catch (fault) {
     // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
     log.error("a channel failed by a fault of its own", { channel: channel.name, ...faultFields(fault) });
-    return items.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
+    return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
   }
 }
 

@@ -1,5 +1,6 @@
 import { faultFields } from "../log.ts";
 import type { DispatchResult } from "../networks/network.ts";
+import { createDoubts } from "./doubts.ts";
 import { ask, tellingResult, type Carriage, type FlightDeps, type Learn } from "./flight.ts";
 import type { Item, LaneWindow } from "./lane.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
@@ -26,53 +27,71 @@ interface FlightsDeps extends Omit<FlightDeps, "stopping"> {
 export function createFlights(deps: FlightsDeps): Flights {
   const { channel, clock, log, throttle, stoppage, onLanding } = deps;
   const recorder = createRecorder(deps);
+  const doubts = createDoubts(deps);
   const stopping = new AbortController();
+  const asker = { ...deps, stopping: stopping.signal };
   /** Those that ask the network, and all until they are recorded. */
-  const asking = new Set<Promise<unknown>>();
+  const asking = new Set<object>();
   const works = new Set<Promise<void>>();
   let unrecorded = 0;
 
   const learn: Learn = (results, items) => {
     const now = clock();
-    const telling = tellingResult(results);
+    const asked = results.filter(wasAsked);
+    if (asked.length === 0) return [];
+    const telling = tellingResult(asked);
     throttle.learn(telling, now);
     const pauseMs = Math.max(0, ...results.map(pauseOf));
     if (pauseMs > 0) throttle.pause(now + pauseMs);
     return stoppage.learn(telling, items);
   };
 
-  return {
-    start(lane, items, carriage) {
-      for (const item of items) item.inFlight = true;
-      throttle.started(clock());
-      const question = ask({ ...deps, stopping: stopping.signal }, lane, items, { carriage, learn }).finally(() => {
+  const fly = async (lane: LaneWindow, items: readonly Item[], carriage: Carriage): Promise<void> => {
+    const flight = { lane, items };
+    asking.add(flight);
+    try {
+      const learnt = await ask(asker, lane, items, { carriage, learn }).finally(() => {
         // The network is free again; what it answered is recorded while it is asked for the next.
-        asking.delete(question);
+        asking.delete(flight);
         unrecorded += items.length;
         onLanding();
       });
-      asking.add(question);
-      const work = question
-        .then((learnt) => recorder.record(lane, items, learnt))
-        .catch((fault: unknown) => {
-          log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
-          for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
-        })
-        .then(stoppage.tell)
-        .finally(() => {
-          for (const item of items) item.inFlight = false;
-          unrecorded -= items.length;
-          works.delete(work);
-          onLanding();
-        });
+      await recorder.record(lane, items, learnt).finally(() => stoppage.recorded(learnt));
+    } catch (fault) {
+      log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
+      for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
+    }
+    await stoppage.tell();
+    for (const item of items) item.inFlight = false;
+    unrecorded -= items.length;
+  };
+
+  return {
+    start(lane, wanted, wantedCarriage) {
+      const { items, carriage } = doubts.apart(lane, wanted, wantedCarriage);
+      doubts.end(lane, items);
+      for (const item of items) item.inFlight = true;
+      throttle.started(clock());
+      const work = fly(lane, items, carriage).finally(() => {
+        works.delete(work);
+        onLanding();
+      });
       works.add(work);
     },
-    hasRoom: (at) => unrecorded < UNRECORDED_MAX && asking.size < throttle.allowance(at),
+    hasRoom(at) {
+      throttle.notice(clock());
+      return unrecorded < UNRECORDED_MAX && asking.size < throttle.allowance(at);
+    },
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all(works);
     },
   };
+}
+
+/** The rest of a batch that ended early says nothing of the network. */
+function wasAsked(result: DispatchResult): boolean {
+  return result.outcome !== "retryable" || result.unasked !== true;
 }
 
 function pauseOf(result: DispatchResult): number {

@@ -3,7 +3,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { isSettled, owes, type LaneState } from "../../projections/deliveries.ts";
 import type { Outcome } from "./attempt.ts";
-import { OWING } from "./owed.ts";
+import type { Backlog } from "./backlog.ts";
 
 /** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
 export const WINDOW_ITEMS = 1_000;
@@ -46,13 +46,13 @@ export interface LaneWindow {
 
 /** Restores the window of a lane from what the log says is settled. */
 export function openLane(
-  store: EventStore<Event>,
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
   channel: ChannelName,
   name: Lane,
   state: () => LaneState,
 ): LaneWindow {
   const items = createItems(state);
-  const backlog = createBacklog(store, channel, name, state);
+  const unread = createUnread({ store, backlog }, channel, name, state);
   let isOutdated = false;
 
   return {
@@ -60,14 +60,14 @@ export function openLane(
     async fill(now) {
       if (isOutdated) {
         items.clear();
-        backlog.rewind();
+        unread.rewind();
       }
       isOutdated = false;
-      await backlog.resume(items.admit);
+      await unread.resume(items.admit);
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
-      if (items.room(now) >= WINDOW_ITEMS / 2) await backlog.readOn(items.admit, () => items.room(now));
+      if (items.room(now) >= WINDOW_ITEMS / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    notice: backlog.notice,
+    notice: unread.notice,
     reopen() {
       isOutdated = true;
     },
@@ -75,12 +75,17 @@ export function openLane(
     wait: items.wait,
     nextDue: items.nextDue,
     remove: items.remove,
-    settledBelow: (some) => items.firstUnsettledBeside(some) ?? backlog.readFrom(),
+    settledBelow: (some) => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
 }
 
 /** The part of the log that is not in the window yet. */
-function createBacklog(store: EventStore<Event>, channel: ChannelName, name: Lane, state: () => LaneState) {
+function createUnread(
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
+  channel: ChannelName,
+  name: Lane,
+  state: () => LaneState,
+) {
   let readFrom: number;
   /** The log may hold more than was read. */
   let more: boolean;
@@ -111,14 +116,12 @@ function createBacklog(store: EventStore<Event>, channel: ChannelName, name: Lan
     async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
       while (more && room() > 0) {
         more = false;
-        const wanted = room();
-        let read = 0;
-        for await (const event of store.read({ types: OWING[name], from: readFrom, limit: wanted })) {
-          read++;
-          readFrom = event.position + 1;
-          if (owes(event, channel) && !isSettled(state(), event.position)) admit(event);
-        }
-        more ||= read === wanted;
+        const { events, next, isLast } = await backlog.read(name, readFrom);
+        const taken = events.slice(0, room());
+        const isWhole = taken.length === events.length;
+        readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;
+        for (const event of taken) if (owes(event, channel) && !isSettled(state(), event.position)) admit(event);
+        more ||= !isLast || !isWhole;
       }
     },
   };

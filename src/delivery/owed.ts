@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { Lane } from "../../events/channel.ts";
-import type { Dispatch } from "../networks/network.ts";
+import type { Click, Dispatch } from "../networks/network.ts";
 
 /** The events that owe dispatches, by lane. */
 export const OWING: Record<Lane, readonly EventType[]> = {
@@ -9,15 +9,22 @@ export const OWING: Record<Lane, readonly EventType[]> = {
   direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "ChannelDispatchRetryRequested"],
 };
 
-/** The dispatch that an event owes; for a retry, that of the event whose dispatch is repeated. */
-export async function dispatchOf(store: EventStore<Event>, event: Recorded): Promise<Dispatch> {
+/** What clicks are to the networks: made once for all channels. */
+const clicks = new WeakMap<Recorded, Click>();
+
+/**
+ * The dispatch that an event owes; for a retry, that of the event whose dispatch is repeated. Undefined: its personal
+ * data was erased, so there is nothing to tell a network.
+ */
+export function dispatchOf(
+  store: EventStore<Event>,
+  event: Recorded,
+): Dispatch | undefined | Promise<Dispatch | undefined> {
+  if (event.meta.erased === true) return undefined;
   const { id, time } = event;
   switch (event.type) {
-    case "LinkClicked": {
-      const { domain, short_code, original_url, ip, user_agent, bot } = event.data;
-      const link = { domain, shortCode: short_code, originalUrl: original_url };
-      return { kind: "click", id, time, event: event.data.event, ...link, ip, userAgent: user_agent, bot };
-    }
+    case "LinkClicked":
+      return clicks.get(event) ?? clickOf(event);
     case "NotificationRequested":
       return { kind: "notification", id, time, ...event.data };
     case "MessageRequested":
@@ -25,10 +32,29 @@ export async function dispatchOf(store: EventStore<Event>, event: Recorded): Pro
     case "ChannelTestRequested":
       return { kind: "test", id, time };
     case "ChannelDispatchRetryRequested":
-      return dispatchOf(store, await eventAt(store, event.data.source));
+      return eventAt(store, event.data.source).then((source) => dispatchOf(store, source));
     default:
       throw new Error(`${event.type} owes no dispatch`);
   }
+}
+
+function clickOf(event: Recorded<"LinkClicked">): Click {
+  const { id, time, data } = event;
+  const { domain, short_code: shortCode, original_url: originalUrl, ip, user_agent: userAgent, bot } = data;
+  const click: Click = {
+    kind: "click",
+    id,
+    time,
+    event: data.event,
+    domain,
+    shortCode,
+    originalUrl,
+    ip,
+    userAgent,
+    bot,
+  };
+  clicks.set(event, click);
+  return click;
 }
 
 /** The id by which outcomes name what was owed: of a retry, that of the original event. */

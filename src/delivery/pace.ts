@@ -62,6 +62,12 @@ export function afterStart(pace: Pace, now: number): Pace {
   return { ...pace, lastStart: now };
 }
 
+/** The same where the clock was moved by `ms`. */
+export function shifted(pace: Pace, ms: number): Pace {
+  const { pausedUntil, spacedAt, lastStart } = pace;
+  return { ...pace, pausedUntil: pausedUntil + ms, spacedAt: spacedAt + ms, lastStart: lastStart + ms };
+}
+
 /** When the next dispatch may start; in the past while it may. */
 export function nextStartAt({ pausedUntil, lastStart, spacing }: Pace): number {
   return Math.max(pausedUntil, spacing === 0 ? 0 : lastStart + spacing);

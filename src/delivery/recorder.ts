@@ -39,14 +39,19 @@ export function createRecorder({ channel, journal, projector }: RecorderDeps): R
     const facts = [...accounted(entries), ...entries.flatMap(({ more }) => more)];
     if (facts.length > 0) {
       const appended = await journal.append(STREAMS.delivery(channel.name), facts, OWN_CAUSE);
-      for (const { lane, items } of entries) for (const item of items) settle(lane, item);
-      await projector.until(appended.last);
+      try {
+        // Folded first: a lane that is filled anew meanwhile still finds them here.
+        await projector.until(appended.last);
+      } finally {
+        for (const { lane, items } of entries) for (const item of items) settle(lane, item);
+      }
     }
     for (const { resolve } of entries) resolve();
   };
 
   const pump = async (): Promise<void> => {
     while (waiting.length > 0) {
+      await nextRound();
       const entries = waiting.slice(0, countNext(waiting));
       waiting = waiting.slice(entries.length);
       await write(entries).catch((fault: unknown) => {
@@ -66,6 +71,11 @@ export function createRecorder({ channel, journal, projector }: RecorderDeps): R
       });
     },
   };
+}
+
+/** Answers that have come by now are read before that, and so are told in the same append. */
+function nextRound(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function countNext(entries: readonly Entry[]): number {

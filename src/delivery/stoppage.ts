@@ -23,9 +23,14 @@ export interface Stoppage {
   detail(): string;
   /** What an answer says of the channel, to be recorded with the outcome of `items`. */
   learn(result: DispatchResult, items: readonly Item[]): readonly Fact[];
+  /** Whether the log took it or not, what was learnt is no longer on its way there. */
+  recorded(learnt: readonly Fact[]): void;
   /** Tells the operator, once for each stop. */
   tell(): Promise<void>;
-  /** Goes on with a channel that was stopped, where the credential is another one now. Never rejects. */
+  /**
+   * Goes on with a channel that was stopped, where the credential is another one now; else it makes sure that the
+   * operator knows. Never rejects.
+   */
   resumeIfChanged(): Promise<void>;
 }
 
@@ -35,6 +40,16 @@ export function createStoppage({ channel, journal, projector, announce, log, mar
   /** Why the channel is being stopped, until the log has it. */
   let stopping: string | undefined;
   let told = "";
+
+  const tell = async (): Promise<void> => {
+    const now = stopped();
+    if (now === null || told === now.since) return;
+    told = now.since;
+    const text = `${network} refuses the ${name} channel, which is stopped: ${now.detail}. Once it is mended: reachlog deliveries resume ${name}`;
+    await announce(text, `stopped/${name}/${now.since}`, name).catch((fault: unknown) =>
+      log.error("an announcement failed", faultFields(fault)),
+    );
+  };
 
   return {
     isStopped: () => stopping !== undefined || stopped() !== null,
@@ -50,19 +65,14 @@ export function createStoppage({ channel, journal, projector, announce, log, mar
       const data = { channel: name, network, ...status, detail: result.detail, credential: mark(channel.credential) };
       return [{ type: "ChannelStopped", data }];
     },
-    async tell() {
-      const now = stopped();
-      stopping = undefined;
-      if (now === null || told === now.since) return;
-      told = now.since;
-      const text = `${network} refuses the ${name} channel, which is stopped: ${now.detail}`;
-      await announce(text, `stopped/${name}/${now.since}`, name).catch((fault: unknown) =>
-        log.error("an announcement failed", faultFields(fault)),
-      );
+    recorded(learnt) {
+      if (learnt.some(({ type }) => type === "ChannelStopped")) stopping = undefined;
     },
+    tell,
     async resumeIfChanged() {
       const now = stopped();
-      if (now === null || now.credential === mark(channel.credential)) return;
+      if (now === null) return;
+      if (now.credential === mark(channel.credential)) return tell();
       const fact: Fact = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
         const appended = await journal.append(STREAMS.delivery(name), [fact], OWN_CAUSE);

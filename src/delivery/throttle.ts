@@ -1,12 +1,14 @@
 import type { DispatchResult } from "../networks/network.ts";
 import { afterFailure, circuitOf, CLOSED, type Breaker, type Circuit } from "./breaker.ts";
-import { afterStart, afterSuccess, afterThrottle, INITIAL_PACE, nextStartAt, type Pace } from "./pace.ts";
+import { afterStart, afterSuccess, afterThrottle, INITIAL_PACE, nextStartAt, shifted, type Pace } from "./pace.ts";
 
 /** HTTP status of a network that asks for less. */
 const TOO_MANY_REQUESTS = 429;
 
 /** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
 export interface Throttle {
+  /** The time is `now`: when the clock was set back, what waits does not wait for longer. */
+  notice(now: number): void;
   learn(result: DispatchResult, now: number): void;
   /** The network took it, and asks for some rest. */
   pause(until: number): void;
@@ -22,10 +24,18 @@ export interface Throttle {
 export function createThrottle(): Throttle {
   let pace: Pace = INITIAL_PACE;
   let breaker: Breaker = CLOSED;
+  let noticed = 0;
 
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
 
   return {
+    notice(now) {
+      if (now < noticed) {
+        pace = shifted(pace, now - noticed);
+        breaker = { ...breaker, openUntil: breaker.openUntil === 0 ? 0 : breaker.openUntil + now - noticed };
+      }
+      noticed = now;
+    },
     learn(result, now) {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       if (result.outcome === "retryable" && asksForLess(result)) {

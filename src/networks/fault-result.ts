@@ -9,8 +9,10 @@ export function resultOfFault(fault: unknown, network: { readonly deduplicates: 
   if (!(fault instanceof NetworkFault)) throw fault;
   const detail = fault.message;
   if (fault.kind === "forbidden") return { outcome: "refused", detail, channel: true };
-  if (fault.certainlyNotSent || network.deduplicates) return { outcome: "retryable", detail };
-  return { outcome: "in_doubt", detail };
+  if (fault.certainlyNotSent) return { outcome: "retryable", detail };
+  return network.deduplicates
+    ? { outcome: "retryable", detail, mayHaveArrived: true }
+    : { outcome: "in_doubt", detail };
 }
 
 /** The same for a check, which always ends in a sentence. */

@@ -43,7 +43,8 @@ export function classifyLineAnswer(
     return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   if (status < 400 || status === 408 || status >= 500) {
-    return { outcome: deduplicates ? "retryable" : "in_doubt", status, detail };
+    if (!deduplicates) return { outcome: "in_doubt", status, detail };
+    return { outcome: "retryable", status, detail, mayHaveArrived: true };
   }
   const refusal = readJson(REFUSED, text);
   const channel = CHANNEL_STATUSES.has(status) || status === 429 || isAboutRecipient(refusal);

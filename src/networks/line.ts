@@ -9,6 +9,9 @@ import { wordDispatch } from "./wording.ts";
 /** UTF-16 units, as LINE counts: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
 const TEXT_UNITS_MAX = 5_000;
 
+/** A retry key holds for 24 hours; an hour less, for clocks that differ and requests on their way. */
+const RECOGNISES_MS = 23 * 3_600_000;
+
 export interface LineOptions {
   readonly accessToken: Secret;
   /** Id of a user, group or room. */
@@ -29,6 +32,7 @@ export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineO
     network: "line",
     // The recipient too: a wrong one stops the channel as a wrong token does.
     credential: secret(`${to}\n${accessToken.reveal()}`),
+    recognisesMs: RECOGNISES_MS,
     async send(dispatch, { timeoutMs }) {
       const deduplicates = dispatch.kind !== "digest";
       const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);

@@ -47,7 +47,8 @@ export function classifyMetaAnswer(answer: NetworkAnswer, events = 1): DispatchR
   }
   if (isPassing(status, error) || (error === undefined && status < 400)) {
     const pause = retryAfterMs(headers.get("retry-after")) ?? usagePauseMs(headers);
-    return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
+    const wait = pause === undefined ? {} : { retryAfterMs: pause };
+    return { outcome: "retryable", status, detail, mayHaveArrived: true, ...wait };
   }
   return { outcome: "refused", status, detail, channel: isChannelFault(status, error) };
 }

@@ -18,7 +18,9 @@ export const REQUESTS_MAX = 300;
 /** The whole may take as long as so many requests that run into their time-out. */
 const DEADLINE_REQUESTS = 10;
 
-const UNASKED: DispatchResult = {
+type Unasked = Extract<DispatchResult, { outcome: "retryable" }>;
+
+const UNASKED: Unasked = {
   outcome: "retryable",
   detail: "Meta was not asked: the batch took too long",
   unasked: true,
@@ -38,9 +40,8 @@ export interface BatchOptions {
 /**
  * Delivers serialized events, and says what became of each, in their order. One bad event makes Meta refuse the whole
  * request, so what is refused is halved until the bad ones are alone: `b` of them in one request of `n` events take at
- * most `1 + 2 b ⌈log2 n⌉` requests. What is wrong with the channel, or may pass, ends the batch and holds for all that
- * is left. Whatever was not asked within {@link REQUESTS_MAX} requests and the deadline is retryable, which doubles
- * nothing: Meta knows an event by its id.
+ * most `1 + 2 b ⌈log2 n⌉` requests. What is wrong with the channel, or may pass, ends the batch, and so do
+ * {@link REQUESTS_MAX} requests and, once it has settled something, the deadline: the rest was not asked.
  */
 export async function deliverBatch(events: readonly string[], options: BatchOptions): Promise<DispatchResult[]> {
   const { timeoutMs, post, signal, elapsedMs = () => performance.now() } = options;
@@ -52,8 +53,10 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();
     const leftMs = endsAt - elapsedMs();
-    if (part === undefined || leftMs <= 0 || signal?.aborted === true) break;
-    const result = await post(part, Math.min(timeoutMs, leftMs));
+    if (part === undefined || signal?.aborted === true) break;
+    // A network that takes its time to refuse is asked until one event is alone, or nothing would ever come of it.
+    if (leftMs <= 0 && results.length > 0) break;
+    const result = await post(part, leftMs > 0 ? Math.min(timeoutMs, leftMs) : timeoutMs);
     if (part.length > 1 && blamesAnEvent(result)) {
       const middle = Math.ceil(part.length / 2);
       open.push(part.slice(middle), part.slice(0, middle));
@@ -61,7 +64,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
     }
     for (const _ of part) results.push(result);
     if (endsBatch(result)) {
-      rest = result;
+      rest = unaskedAfter(result);
       break;
     }
   }
@@ -75,6 +78,13 @@ function blamesAnEvent(result: DispatchResult): boolean {
 
 function endsBatch(result: DispatchResult): boolean {
   return result.outcome === "retryable" || (result.outcome === "refused" && result.channel);
+}
+
+/** Those that no request was made for need not wait less than the one before them. */
+function unaskedAfter(result: DispatchResult): Unasked {
+  const detail = "Meta was not asked: the request before it failed";
+  const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
+  return { ...UNASKED, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
 }
 
 /** The events in runs that each fit into one request; one that is too large by itself goes alone. */

@@ -37,10 +37,11 @@ export function metaBody(
 
 /**
  * A click as a PageView. No `external_id`: tying the visitor to a person of another network needs that person's
- * consent. The time is the click's, not the sending's, for Meta attributes by it.
+ * consent. The time is the click's, not the sending's, for Meta attributes by it; but never after `now` (ms since the
+ * epoch), as it would be where the clock was set back since: a time to come makes Meta refuse the whole request.
  */
-export function pageView(click: Extract<AdsDispatch, { kind: "click" }>, userAgent: string): MetaEvent {
-  const clickedAt = Date.parse(click.time);
+export function pageView(click: Extract<AdsDispatch, { kind: "click" }>, userAgent: string, now: number): MetaEvent {
+  const clickedAt = Math.min(now, Date.parse(click.time));
   const fbclid = rawFbclid(click.originalUrl);
   return {
     event_name: "PageView",

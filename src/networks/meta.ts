@@ -5,10 +5,13 @@ import { classifyMetaAnswer } from "./meta-answers.ts";
 import { deliverBatch, EVENTS_MAX } from "./meta-batch.ts";
 import { metaBody, pageView, testEvent, type AdsDispatch, type MetaEvent } from "./meta-event.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "./network.ts";
-import type { SafeFetch } from "./safe-fetch.ts";
+import { JSON_BODY, type SafeFetch } from "./safe-fetch.ts";
 
 /** Meta refuses a request that holds an event older than this. */
 const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
+
+/** Meta knows an event by its id for 48 hours; an hour less, for clocks that differ and requests on their way. */
+const RECOGNISES_MS = 47 * 60 * 60_000;
 
 type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
 
@@ -30,7 +33,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
     try {
       const answer = await safeFetch(`${pixelUrl}/events`, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: JSON_BODY,
         body: metaBody(events, { accessToken: accessToken.reveal(), testEventCode }),
         timeoutMs,
       });
@@ -45,6 +48,7 @@ export function createMetaChannel(options: MetaOptions): Channel {
     network: "meta",
     // The pixel too: a wrong one stops the channel as a wrong token does.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
+    recognisesMs: RECOGNISES_MS,
     batch: {
       max: EVENTS_MAX,
       async send(clicks, { timeoutMs, now, signal }) {
@@ -85,7 +89,7 @@ function eventOf(click: Click, now: number): MetaEvent | Skipped {
     return { outcome: "skipped", reason: "no_user_agent" };
   }
   if (now - Date.parse(click.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
-  return pageView(click, click.userAgent);
+  return pageView(click, click.userAgent, now);
 }
 
 function adsDispatch(dispatch: Dispatch): AdsDispatch {

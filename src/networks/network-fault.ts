@@ -1,16 +1,30 @@
 /** What went wrong below HTTP. `forbidden`: we refused before connecting. `invalid`: not HTTP, or unforeseen. */
 export type NetworkFaultKind =
-  "forbidden" | "refused" | "dns" | "reset" | "timeout" | "aborted" | "redirect" | "tls" | "invalid";
+  | "forbidden"
+  | "refused"
+  | "unreachable"
+  | "exhausted"
+  | "dns"
+  | "certificate"
+  | "tls"
+  | "reset"
+  | "timeout"
+  | "aborted"
+  | "redirect"
+  | "invalid";
 
 const MESSAGES: Readonly<Record<NetworkFaultKind, string>> = {
   forbidden: "the call was not made: its address or headers are not allowed",
   refused: "the connection was refused",
+  unreachable: "there is no way to the host",
+  exhausted: "this machine has no room for another connection",
   dns: "the host name could not be resolved",
+  certificate: "the host's certificate is not trusted",
+  tls: "the secure connection failed",
   reset: "the connection broke before an answer",
   timeout: "no answer in time",
   aborted: "the call was given up",
   redirect: "the network answered with a redirect, which is not followed",
-  tls: "no secure connection could be made",
   invalid: "the answer was not understood as HTTP",
 };
 
@@ -33,6 +47,10 @@ export class NetworkFault extends Error {
 /** Error codes of fetch in Bun 1.4.5, as tried against real servers; what is missing here counts as `invalid`. */
 const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ECONNREFUSED: "refused",
+  ENETUNREACH: "unreachable",
+  EHOSTUNREACH: "unreachable",
+  EMFILE: "exhausted",
+  ENFILE: "exhausted",
   ENOTFOUND: "dns",
   EAI_AGAIN: "dns",
   ECONNRESET: "reset",
@@ -43,17 +61,29 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
 };
 
 /** OpenSSL's verdicts (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`, `ERR_TLS_…`). */
-const TLS_CODE = /CERT|^ERR_TLS|^UNABLE_TO/;
+const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 
-/** What fetch threw, as a fault. Only a failed lookup and a refused connection prove that nothing was sent. */
+/**
+ * All that comes before the request. The certificate is judged before its first byte is written, as tried against real
+ * servers; `EPROTO` comes for a handshake that fails as well as for a connection that is spoilt after the request.
+ */
+const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
+  "refused",
+  "unreachable",
+  "exhausted",
+  "dns",
+  "certificate",
+]);
+
+/** What fetch threw, as a fault. */
 export function faultOf(thrown: unknown): NetworkFault {
   const { name, code } = thrown as { name?: unknown; code?: unknown };
   if (name === "TimeoutError") return new NetworkFault("timeout", false);
   if (name === "AbortError") return new NetworkFault("aborted", false);
   const kind = typeof code === "string" ? kindOf(code) : "invalid";
-  return new NetworkFault(kind, kind === "refused" || kind === "dns");
+  return new NetworkFault(kind, BEFORE_THE_REQUEST.has(kind));
 }
 
 function kindOf(code: string): NetworkFaultKind {
-  return KIND_BY_CODE[code] ?? (TLS_CODE.test(code) ? "tls" : "invalid");
+  return KIND_BY_CODE[code] ?? (CERTIFICATE_CODE.test(code) ? "certificate" : "invalid");
 }

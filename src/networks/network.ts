@@ -65,7 +65,7 @@ export type Click = Extract<Dispatch, { kind: "click" }>;
 
 /**
  * `delivered`: the network took it.
- * `retryable`: certainly not delivered (or the network de-duplicates), may be sent again.
+ * `retryable`: certainly not delivered (or the network de-duplicates: `mayHaveArrived`), may be sent again.
  * `in_doubt`: it may have arrived and a repeat could double it.
  * `refused`: this one will never be taken; `channel` tells whether the channel as a whole is at fault
  * (revoked credential, archived channel) rather than this dispatch.
@@ -85,6 +85,8 @@ export type DispatchResult =
       readonly detail: string;
       readonly status?: number;
       readonly retryAfterMs?: number;
+      /** It may have arrived: a repeat doubles nothing for {@link Channel.recognisesMs}, and by the same id only. */
+      readonly mayHaveArrived?: true;
       /** Of a batch that ended early: no request was made for this one, so it is no attempt. */
       readonly unasked?: true;
     }
@@ -118,6 +120,8 @@ export interface Channel {
   readonly network: string;
   /** What the network knows us by: when it changes, a channel that was stopped is tried again. Never shown. */
   readonly credential: Secret;
+  /** For how long after the first request the network takes a repeat for what it is; absent: it never does. */
+  readonly recognisesMs?: number;
   /** Several clicks in one request, for a network that takes them: a result for each, in their order. Never throws. */
   readonly batch?: {
     readonly max: number;

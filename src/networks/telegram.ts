@@ -1,13 +1,10 @@
 import { secret, type Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
-import { truncate } from "./plain-text.ts";
 import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
 import { classifyTelegramAnswer, describeTelegram, isDone, migratedTo } from "./telegram-answers.ts";
+import { telegramText } from "./telegram-text.ts";
 import { wordDispatch } from "./wording.ts";
-
-/** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
-const TEXT_UNITS_MAX = 4096;
 
 export interface TelegramOptions {
   readonly botToken: Secret;
@@ -40,7 +37,7 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
     // Another chat may be what mends it.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
-      const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
+      const text = telegramText(wordDispatch(dispatch));
       const startedAt = performance.now();
       try {
         const answer = await sendText(text, timeoutMs);

@@ -33,7 +33,12 @@ function byBots(bots: number): string {
   return bots === 0 ? "" : ` (${bots} by bots)`;
 }
 
+/** Chat and messaging tell of the same clicks. */
+const words = new WeakMap<Click, string>();
+
 function wordClick(click: Click): string {
+  const known = words.get(click);
+  if (known !== undefined) return known;
   const lines = [
     `Link event: ${oneLine(click.event)}${click.bot ? " (by a bot)" : ""}`,
     `Link: ${oneLine(click.domain)}/${oneLine(click.shortCode)}`,
@@ -41,5 +46,7 @@ function wordClick(click: Click): string {
     ...(click.userAgent === undefined ? [] : [`User agent: ${oneLine(click.userAgent)}`]),
     `Time: ${click.time}`,
   ];
-  return lines.join("\n");
+  const text = lines.join("\n");
+  words.set(click, text);
+  return text;
 }

@@ -21,10 +21,16 @@ const STOPPED: Fact = {
   data: { channel: "chat", network: "slack", detail: "channel_is_archived", credential: "hash" },
 };
 
+const CONFIGURED = {
+  META_PIXEL_ID: "1",
+  META_ACCESS_TOKEN: "token",
+  CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/x",
+};
+
 let world: CommandWorld;
 /** Two clicks that the chat gave up, and of which one is delivered as an ad. */
 beforeEach(async () => {
-  world = await openCommandWorld();
+  world = await openCommandWorld(undefined, CONFIGURED);
   await world.append(LINK, [CLICK, CLICK]);
   await world.append(STREAMS.delivery("chat"), [gaveUp(1, "chat"), gaveUp(2, "chat")]);
   await world.append(STREAMS.delivery("ads"), [
@@ -71,6 +77,21 @@ ${idAt(2)}  chat     1      ${timeAt(4)}  gone
 `,
     });
     expect((await run("list", "--channel", "ads")).out).not.toContain("chat");
+  });
+
+  test("a channel that is owed something and has no credentials any more", async () => {
+    await using gone = await openCommandWorld();
+    await gone.append(LINK, [CLICK]);
+    expect((await gone.run(deliveries, "list")).out).toEndWith(`
+ads is not configured here: what it is owed waits until it is
+chat is not configured here: what it is owed waits until it is
+`);
+    const { out } = await gone.run(deliveries, "list", "--json", "--channel", "ads");
+    expect(JSON.parse(out)).toMatchObject({ channels: [{ channel: "ads", pending: 1, configured: false }] });
+    const shown = await gone.run(deliveries, "show", idAt(1));
+    expect(shown).toMatchObject({ code: 0 });
+    expect(shown.out).toContain("\nchat: waits: the channel is not configured here\n");
+    expect((await gone.run(deliveries, "lag", "--channel", "chat")).out).toMatch(/\nchat +1 .* not configured here\n/);
   });
 
   test("a channel that is stopped: since when and why, without what tells its credential", async () => {
@@ -133,6 +154,17 @@ describe("deliveries retry and discard", () => {
       out: "2 discarded\n",
     });
     expect(await run("retry", "--all")).toMatchObject({ code: 0, out: "0 taken up again\n" });
+  });
+
+  test("letters of a stopped channel are not taken up, which would turn them away; they can be discarded", async () => {
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    expect(await run("retry", "--all")).toEqual({
+      code: 1,
+      out: "0 taken up again\n",
+      err: "chat is stopped and would turn them away: reachlog deliveries resume chat\n",
+    });
+    expect(await told("ChannelDispatchRetryRequested")).toEqual([]);
+    expect(await run("discard", "--all", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
   });
 
   test("several decide of the same letters at the same moment: of each one decision stands", async () => {

@@ -104,6 +104,7 @@ describe("how far a channel is behind", () => {
     channel: "chat",
     backlog: 30,
     stopped: null,
+    configured: true,
     oldest: timeAt(1),
     settledPerMinute: 12,
     owedPerMinute: 2,

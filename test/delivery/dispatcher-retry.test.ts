@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
 import type { Journal } from "../../src/journal.ts";
+import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
@@ -93,6 +94,29 @@ describe("a network that asks for less", () => {
     house.time.flow();
     await house.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification", "click"]);
+  });
+});
+
+describe("when the clock was set back", () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const BROKEN = (sent: number): DispatchResult => (sent <= 5 ? UNAVAILABLE : DELIVERED);
+
+  test.each<[string, (sent: number) => DispatchResult, number]>([
+    ["a pause", (sent) => (sent === 1 ? throttled(17_000) : DELIVERED), 1],
+    ["an open circuit", BROKEN, 5],
+  ])("%s lasts no longer", async (_name, answer, before) => {
+    const chat = fakeChannel("chat", () => answer(chat.sent.length));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await house.clicks(8);
+    await house.time.armed();
+    expect(chat.sent).toHaveLength(before);
+    await house.until(house.time.clock());
+    house.time.advance(-DAY_MS);
+    // Something happens, or thirty seconds pass: then the clock is looked at again.
+    await house.clicks(1);
+    await house.until(house.time.clock() + 60_000);
+    // What has not been tried yet does not wait for the day to come again.
+    expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(9);
   });
 });
 

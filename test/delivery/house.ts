@@ -4,6 +4,7 @@ import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import { makeId } from "../../src/clock.ts";
 import type { Announce } from "../../src/delivery/announce.ts";
+import { createBacklog } from "../../src/delivery/backlog.ts";
 import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
 import { startDispatcher, type Dispatcher } from "../../src/delivery/dispatcher.ts";
 import { createJournal, STREAMS, type Fact, type Journal } from "../../src/journal.ts";
@@ -42,6 +43,8 @@ export interface HouseOptions {
   /** In [0, 1). */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
+  /** How many requests came so far. */
+  readonly requests?: () => number;
   /** Stands between the dispatchers and the log. */
   readonly wrap?: (journal: Journal) => Journal;
 }
@@ -71,6 +74,7 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
   const common = {
     journal: wrap(counting),
     projector,
+    backlog: createBacklog(store),
     clock: time.clock,
     timer: time.timer,
     random,
@@ -79,9 +83,9 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
     announce,
   };
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
-  const dispatchers = channels.map((channel) =>
-    stack.use(startDispatcher({ ...common, channel, mark, digestAfterMs: options.digestAfterMs })),
-  );
+  const { digestAfterMs, requests = () => 0 } = options;
+  const chosen = { digestAfterMs, requests };
+  const dispatchers = channels.map((channel) => stack.use(startDispatcher({ ...common, channel, mark, ...chosen })));
   const delivery = createDelivery(journal, projector, dispatchers);
   const parts = stack.move();
 

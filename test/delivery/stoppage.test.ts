@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact, Journal } from "../../src/journal.ts";
 import { secret } from "../../src/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
-import { DELIVERED, fakeChannel } from "./fake-channel.ts";
+import { DELIVERED, fakeChannel, gate } from "./fake-channel.ts";
 import { eventually, NOTIFY, openHouse } from "./house.ts";
 
 const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "channel_is_archived", channel: true };
@@ -40,6 +40,40 @@ describe("a channel that is refused as a whole", () => {
       [expect.stringContaining("channel_is_archived"), `stopped/chat/${stopped?.time}`, "chat"],
     ]);
     expect(await house.told("ChannelDispatchAbandoned")).toEqual([]);
+  });
+
+  test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
+    const answers = Array.from({ length: 4 }, () => gate());
+    answers[0]?.open();
+    const chat = fakeChannel("chat", () => answers[chat.sent.length - 1]?.answer ?? DELIVERED);
+    const holds: (() => void)[] = [];
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      async append(...args) {
+        if (chat.sent.length > 1) await new Promise<void>((resolve) => holds.push(resolve));
+        return journal.append(...args);
+      },
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    await house.clicks(1);
+    await house.settled();
+    await house.clicks(10);
+    await chat.until(3);
+    answers[1]?.open();
+    await chat.until(4);
+    await house.until(house.time.clock());
+    answers[2]?.open(ARCHIVED);
+    await house.until(house.time.clock());
+    holds.shift()?.();
+    await house.until(house.time.clock());
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 2, stopped: null });
+    expect(chat.sent).toHaveLength(4);
+    for (const { open } of answers) open();
+    while (house.projector.state("deliveries").chat.dispatched < 3) {
+      holds.shift()?.();
+      await house.until(house.time.clock());
+    }
+    expect([await house.told("ChannelStopped"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
   });
 
   test("turns what is sent directly away at once, without asking the network", async () => {
@@ -111,6 +145,8 @@ describe("a channel that is refused as a whole", () => {
       await using house = await openHouse({ file, channels: [same] });
       const position = await house.tell(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
+      // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
+      expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^stopped\/chat\/2026-/)]);
     }
     expect(same.sent).toEqual([]);
     const other = { ...fakeChannel("chat"), credential: secret("another") };

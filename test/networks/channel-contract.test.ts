@@ -90,7 +90,9 @@ describeChannel({
   deduplicates: false,
   permanent: ["channel_archived", "bot_blocked"],
   wrong: withWrong("TELEGRAM_BOT_TOKEN"),
-  texts: ({ telegram }) => telegram.messages.kept.map(textOnly),
+  // The sign that is encoded in an address leads to the same page.
+  texts: ({ telegram }) =>
+    telegram.messages.kept.map(({ shown, marks }) => ({ text: shown.replaceAll("%40", "@"), marks })),
   arrived: ({ telegram }) => telegram.messages.total,
   secrets: ({ telegram }) => [telegram.botToken],
   limit: ({ telegram }, most) => (telegram.limit = most),

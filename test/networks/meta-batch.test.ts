@@ -108,6 +108,26 @@ describe("the requests of a batch", () => {
     ]);
   });
 
+  test("settle something, however long Meta takes to refuse", async () => {
+    const clock = createClock(() => 0);
+    const meta = metaThatRefuses((event) => event === '"event 0"');
+    let owed = named(8);
+    for (let batch = 0; batch < 8 && owed.length > 0; batch++) {
+      const results = await deliverBatch(owed, {
+        timeoutMs: TIMEOUT_MS,
+        elapsedMs: () => clock.now(),
+        async post(events, timeoutMs) {
+          expect(timeoutMs).toBeGreaterThan(0);
+          clock.advance(6_000);
+          return meta.post(events);
+        },
+      });
+      owed = owed.filter((_, index) => results[index]?.outcome === "retryable");
+    }
+    expect(owed).toEqual([]);
+    expect(meta.accepted).toHaveLength(7);
+  });
+
   test("never run longer than what is left of that", async () => {
     const clock = createClock(() => 0);
     const timeouts: number[] = [];
@@ -127,7 +147,7 @@ describe("the requests of a batch", () => {
     ["a fault of the moment", { outcome: "retryable", detail: "no answer in time" }],
     ["a throttle", { outcome: "retryable", status: 400, detail: "error 80004", retryAfterMs: 60_000 }],
     ["a fault of the channel", { outcome: "refused", status: 400, detail: "error 190", channel: true }],
-  ])("end with %s, which holds for all that is left", async (_name, end) => {
+  ])("end with %s; for the rest no request was made", async (_name, end) => {
     const meta = metaThatRefuses((event) => event === '"event 0"');
     let asked = 0;
     const results = await deliverBatch(named(8), {
@@ -135,7 +155,11 @@ describe("the requests of a batch", () => {
       post: async (events) => (++asked > 4 ? end : meta.post(events)),
     });
     expect(asked).toBe(5);
-    expect(results).toEqual([REFUSED, ...Array.from({ length: 7 }, () => end)]);
+    expect(results.slice(0, 2)).toEqual([REFUSED, end]);
+    const pause = end.outcome === "retryable" && end.retryAfterMs !== undefined ? { retryAfterMs: 60_000 } : {};
+    const detail = "Meta was not asked: the request before it failed";
+    const unasked = { outcome: "retryable" as const, detail, unasked: true as const, ...pause };
+    expect(results.slice(2)).toEqual(Array.from({ length: 6 }, () => unasked));
   });
 
   test("are one where the channel is at fault from the start", async () => {

@@ -6,6 +6,7 @@ import {
   EXPECTED_BYTES_MAX,
   type SafeRequest,
 } from "../../src/networks/safe-fetch.ts";
+import { selfSigned } from "./self-signed.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
 const CANARY = "canary-5f3a9c";
@@ -100,6 +101,37 @@ test.each([
 test("a server that does not speak TLS is a TLS fault", async () => {
   await using server = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
   expectFault(await faultOf(server.url.replace("http:", "https:")), "tls", false);
+});
+
+const HOUR_MS = 3_600_000;
+
+test.each([
+  ["nobody signed", "127.0.0.1", HOUR_MS, false],
+  ["has expired", "127.0.0.1", -HOUR_MS, true],
+  ["is for another address", "127.0.0.2", HOUR_MS, true],
+])("a certificate that %s is certain non-delivery", async (_name, address, leftMs, trusted) => {
+  const identity = selfSigned(address, Date.now() + leftMs);
+  await using server = serve(() => new Response("ok"), { tls: identity });
+  const options = trusted ? { tls: { ca: identity.cert } } : {};
+  const call = createSafeFetch({
+    allowedOrigins: [server.url],
+    fetch: (url, init) => fetch(url, { ...init, ...options }),
+  });
+  const fault: unknown = await call(server.url, { method: "POST", body: CANARY, timeoutMs: TIMEOUT_MS }).catch(
+    (thrown: unknown) => thrown,
+  );
+  expectFault(fault as NetworkFault, "certificate", true);
+  expect(server.requests).toEqual([]);
+});
+
+test("a certificate that is trusted is none of these", async () => {
+  const identity = selfSigned("127.0.0.1", Date.now() + HOUR_MS);
+  await using server = serve(() => new Response("ok"), { tls: identity });
+  const call = createSafeFetch({
+    allowedOrigins: [server.url],
+    fetch: (url, init) => fetch(url, { ...init, tls: { ca: identity.cert } }),
+  });
+  expect((await call(server.url, { method: "POST", timeoutMs: TIMEOUT_MS })).text).toBe("ok");
 });
 
 test.each([

@@ -1,3 +1,4 @@
+import type { SelfSigned } from "./self-signed.ts";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 
@@ -15,12 +16,16 @@ export interface TestServer extends AsyncDisposable {
   readonly requests: Seen[];
 }
 
-/** An HTTP server on loopback that answers as told and remembers what it was asked. */
-export function serve(answer: (seen: Seen, nth: number) => Response | Promise<Response>): TestServer {
+/** An HTTP server on loopback that answers as told and remembers what it was asked; with `tls` it speaks HTTPS. */
+export function serve(
+  answer: (seen: Seen, nth: number) => Response | Promise<Response>,
+  secure: { readonly tls?: SelfSigned } = {},
+): TestServer {
   const requests: Seen[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
+    ...secure,
     async fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
       const body = await request.text();
@@ -30,7 +35,7 @@ export function serve(answer: (seen: Seen, nth: number) => Response | Promise<Re
     },
   });
   return {
-    url: `http://127.0.0.1:${server.port}`,
+    url: `${secure.tls === undefined ? "http" : "https"}://127.0.0.1:${server.port}`,
     requests,
     [Symbol.asyncDispose]: () => server.stop(true),
   };

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyTelegramAnswer } from "../../src/networks/telegram-answers.ts";
+import { telegramText } from "../../src/networks/telegram-text.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
+import { startSandbox } from "../../src/sandbox/sandbox.ts";
+import { renderTelegram } from "../../src/sandbox/telegram/entities.ts";
 import { secret } from "../../src/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
@@ -98,6 +101,50 @@ test("a message goes out plain, without a link preview, its token only in the pa
     chat_id: "-100",
     text,
     link_preview_options: { is_disabled: true },
+  });
+});
+
+describe("a visitor can mention nobody", () => {
+  test.each([
+    "@channel_owner",
+    "Mozilla/5.0 (@owner; @o_2)",
+    "é@owner",
+    "\u200b@owner",
+    "[@owner](tg://user?id=7)",
+    "owner@example.com",
+    "/ban@admin_bot 7",
+    "a /stop",
+    "@@owner//ban",
+    "https://@owner",
+    "https://shop.example/@owner/-/ban",
+  ])("with the user agent %j, which shows as it is", async (userAgent) => {
+    await using sandbox = await startSandbox();
+    const baseUrl = sandbox.urls.telegram;
+    const channel = createTelegramChannel({
+      botToken: secret(sandbox.credentials.telegramBotToken),
+      chatId: sandbox.credentials.telegramChatId,
+      baseUrl,
+      safeFetch: safeFetchTo(baseUrl),
+    });
+    const dispatch = { ...CLICK, userAgent, shortCode: userAgent, domain: userAgent };
+    expect(await channel.send(dispatch, OPTIONS)).toMatchObject({ outcome: "delivered" });
+    const [message] = sandbox.telegram.messages.kept;
+    expect(message?.marks).toEqual([]);
+    const plain = userAgent.replaceAll("\u200b", "");
+    expect(message?.shown.replaceAll("%40", "@")).toContain(`User agent: ${plain}\n`);
+  });
+
+  test("and an address with the sign in it stays one", () => {
+    expect(telegramText("see https://video.example/@owner?x=1 of @owner")).toBe(
+      "see https://video.example/%40owner?x=1 of @\u2060owner",
+    );
+  });
+
+  test("the sandbox knows a mention when it sees one", () => {
+    expect(renderTelegram("hi @owner, /stop! https://x.example/@owner a@b_c é@owner")).toEqual({
+      text: "hi @owner, /stop! https://x.example/@owner a@b_c é@owner",
+      marks: ["mention", "bot_command"],
+    });
   });
 });
 

@@ -39,11 +39,13 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
   }
 }
 
-/** The fate in words. `stopped`: whether and why the channel is now. */
-export function fateInWords(fate: Fate, stopped: Stopped | null): string {
+/** Why nothing is sent to a channel now; null: something is. */
+export type Hindrance = Stopped | "not configured" | null;
+
+export function fateInWords(fate: Fate, hindrance: Hindrance): string {
   switch (fate.status) {
     case "waiting":
-      return waitingInWords(fate, stopped);
+      return waitingInWords(fate, hindrance);
     case "delivered":
       return "delivered";
     case "skipped":
@@ -57,8 +59,9 @@ export function fateInWords(fate: Fate, stopped: Stopped | null): string {
   }
 }
 
-function waitingInWords({ attempts, retry_at }: Extract<Fate, { status: "waiting" }>, stopped: Stopped | null): string {
-  if (stopped !== null) return `waits: the channel is stopped since ${stopped.since}, ${quoted(stopped.detail)}`;
+function waitingInWords({ attempts, retry_at }: Extract<Fate, { status: "waiting" }>, hindrance: Hindrance): string {
+  if (hindrance === "not configured") return "waits: the channel is not configured here";
+  if (hindrance !== null) return `waits: the channel is stopped since ${hindrance.since}, ${quoted(hindrance.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";
   return `waits: attempt ${attempts + 1} of ${ATTEMPTS_MAX} is due at ${retry_at}`;
 }

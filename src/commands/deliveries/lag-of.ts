@@ -15,12 +15,15 @@ export interface ChannelLag {
   readonly drained_in_seconds: number | null;
   readonly failures_in_a_row: number;
   readonly stopped: { readonly since: string; readonly detail: string } | null;
+  /** Here: the service's configuration may differ. */
+  readonly configured: boolean;
 }
 
 export interface Measured {
   readonly channel: ChannelName;
   readonly backlog: number;
   readonly stopped: Stopped | null;
+  readonly configured: boolean;
   /** When the oldest pending click was recorded. */
   readonly oldest: string | undefined;
   readonly settledPerMinute: number;
@@ -32,7 +35,8 @@ export interface Measured {
 
 /** What is measured of a channel, put into relation (pure). */
 export function lagOf(measured: Measured): ChannelLag {
-  const { channel, backlog, stopped, oldest, settledPerMinute, owedPerMinute, failuresInARow, now } = measured;
+  const { channel, configured, backlog, stopped, oldest, settledPerMinute, owedPerMinute, failuresInARow, now } =
+    measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
     channel,
@@ -43,6 +47,7 @@ export function lagOf(measured: Measured): ChannelLag {
     drained_in_seconds: drainedIn(backlog, settledPerMinute - owedPerMinute),
     failures_in_a_row: failuresInARow,
     stopped: stopped && { since: stopped.since, detail: stopped.detail },
+    configured,
   };
 }
 
@@ -69,7 +74,8 @@ function row(lag: ChannelLag): (string | number)[] {
   return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
 }
 
-function stateOf({ stopped, failures_in_a_row: failures }: ChannelLag): string {
+function stateOf({ configured, backlog, stopped, failures_in_a_row: failures }: ChannelLag): string {
+  if (!configured && backlog > 0) return "not configured here";
   if (stopped !== null) return printable(`stopped since ${stopped.since}`);
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }

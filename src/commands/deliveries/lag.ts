@@ -1,12 +1,13 @@
 import { pendingOf } from "../../../projections/deliveries.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep, systemClock } from "../../clock.ts";
+import type { Config } from "../../config.ts";
 import type { Journal } from "../../journal.ts";
 import type { Projector } from "../../projector.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";
-import { channelsOf } from "./channel-name.ts";
+import { channelsOf, isConfigured } from "./channel-name.ts";
 import { lagOf, lagsAsText, type ChannelLag } from "./lag-of.ts";
 import { readOldestClick, readOwed, readTail } from "./tail.ts";
 
@@ -30,7 +31,8 @@ export const lag: DeliveriesAction = {
     if (positionals.length > 0) throw new UsageError("deliveries lag takes no arguments");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
-    const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const config = configOf(terminal);
+    const session = { ...(await openSession(stack, await openExistingLog(config))), config };
     const look = async (): Promise<void> => {
       const now = systemClock();
       const lags = await measure(session, wanted, now);
@@ -43,12 +45,13 @@ export const lag: DeliveriesAction = {
 };
 
 interface Session {
+  readonly config: Config;
   readonly journal: Journal;
   readonly projector: Projector;
 }
 
 async function measure(
-  { journal: { store }, projector }: Session,
+  { journal: { store }, projector, config }: Session,
   wanted: readonly ChannelName[],
   now: number,
 ): Promise<ChannelLag[]> {
@@ -60,7 +63,10 @@ async function measure(
     const { stopped } = state;
     const backlog = pendingOf(state);
     const oldest = await readOldestClick(store, channel, state.lanes.clicks);
-    lags.push(lagOf({ channel, backlog, stopped, oldest, ...tail, owedPerMinute: owed.get(channel) ?? 0, now }));
+    const configured = isConfigured(config, channel);
+    lags.push(
+      lagOf({ channel, configured, backlog, stopped, oldest, ...tail, owedPerMinute: owed.get(channel) ?? 0, now }),
+    );
   }
   return lags;
 }

@@ -1,9 +1,8 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { decideLetter, findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
-import { createJournal, type Fact } from "../../journal.ts";
-import { makeId } from "../../clock.ts";
+import type { Fact } from "../../journal.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
-import { COMMAND_CAUSE, openExistingLog } from "../log-session.ts";
+import { COMMAND_CAUSE, openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 
 /** Which dead letters an operator means. */
@@ -28,20 +27,28 @@ export type Decision = Fact<"ChannelDispatchRetryRequested" | "ChannelDispatchDi
 export async function decideLetters(
   terminal: Terminal,
   choice: Choice,
-  decision: { readonly done: string; of(letter: DeadLetter): Decision },
+  decision: { readonly done: string; readonly needsChannel?: true; of(letter: DeadLetter): Decision },
 ): Promise<number> {
-  await using store = await openExistingLog(configOf(terminal));
-  const journal = createJournal(store, makeId);
-  const letters = (await findDeadLetters(store)).filter(({ channel }) => choice.channels.includes(channel));
-  const chosen = choice.all ? letters : letters.filter(({ event_id }) => choice.ids.includes(event_id));
+  await using stack = new AsyncDisposableStack();
+  const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const found = await findDeadLetters(journal.store);
+  const letters = found.filter(({ channel }) => choice.channels.includes(channel));
+  const meant = choice.all ? letters : letters.filter(({ event_id }) => choice.ids.includes(event_id));
+  const states = projector.state("deliveries");
+  const vain = decision.needsChannel === true ? meant.filter(({ channel }) => states[channel].stopped !== null) : [];
+  const chosen = meant.filter((letter) => !vain.includes(letter));
   const won = await Promise.all(
     chosen.map((letter) => decideLetter(journal, letter, decision.of(letter), COMMAND_CAUSE)),
   );
   const count = won.filter(Boolean).length;
   terminal.out(`${count} ${decision.done}\n`);
-  const unknown = choice.ids.filter((id) => !chosen.some(({ event_id }) => event_id === id));
+  for (const channel of new Set(vain.map((letter) => letter.channel))) {
+    terminal.err(`${channel} is stopped and would turn them away: reachlog deliveries resume ${channel}\n`);
+  }
+  const unknown = choice.ids.filter((id) => !meant.some(({ event_id }) => event_id === id));
   for (const id of unknown) terminal.err(`${printable(id)} is no dead letter\n`);
   const lost = won.length - count;
   if (lost > 0) terminal.err(`of ${lost} somebody else decided at the same moment\n`);
-  return unknown.length === 0 && (choice.all || lost === 0) ? EXIT.ok : EXIT.fault;
+  const isDone = unknown.length === 0 && vain.length === 0 && (choice.all || lost === 0);
+  return isDone ? EXIT.ok : EXIT.fault;
 }

@@ -6,7 +6,7 @@ import { configOf, EXIT, parse, UsageError } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable, table } from "../table.ts";
 import type { DeliveriesAction } from "./action.ts";
-import { channelsOf } from "./channel-name.ts";
+import { channelsOf, isConfigured } from "./channel-name.ts";
 
 export const list: DeliveriesAction = {
   usage: "list [--channel NAME] [--json]",
@@ -21,9 +21,12 @@ export const list: DeliveriesAction = {
     if (positionals.length > 0) throw new UsageError("deliveries list takes no arguments");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
-    const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const config = configOf(terminal);
+    const { journal, projector } = await openSession(stack, await openExistingLog(config));
     const letters = (await findDeadLetters(journal.store)).filter(({ channel }) => wanted.includes(channel));
-    const channels = countsOf(projector, wanted);
+    const channels = countsOf(projector, wanted).map((counts) => {
+      return { ...counts, configured: isConfigured(config, counts.channel) };
+    });
     terminal.out(values.json ? `${JSON.stringify({ channels, dead_letters: letters })}\n` : textOf(channels, letters));
     return EXIT.ok;
   },
@@ -49,16 +52,25 @@ function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[
     });
 }
 
-function textOf(channels: readonly Counts[], letters: readonly DeadLetter[]): string {
+function textOf(
+  channels: readonly (Counts & { readonly configured: boolean })[],
+  letters: readonly DeadLetter[],
+): string {
   const head = ["channel", "pending", "delivered", "skipped", "in doubt", "dead"];
   const rows = channels.map(({ channel, pending, dispatched, skipped, in_doubt, dead }) => {
     return [channel, pending, dispatched, skipped, in_doubt, dead];
   });
   const stops = channels.flatMap(({ channel, stopped }) => (stopped === null ? [] : [stoppedLine(channel, stopped)]));
+  const gone = channels.filter(({ configured, pending }) => !configured && pending > 0).map(goneLine);
   const parts = [table(head, rows)];
+  if (gone.length > 0) parts.push(gone.join(""));
   if (stops.length > 0) parts.push(stops.join(""));
   if (letters.length > 0) parts.push(table(["event", "channel", "tries", "given up", "why"], letters.map(letterRow)));
   return parts.join("\n");
+}
+
+function goneLine({ channel }: Counts): string {
+  return `${channel} is not configured here: what it is owed waits until it is\n`;
 }
 
 function stoppedLine(channel: ChannelName, { since, network, detail }: Omit<Stopped, "credential">): string {

@@ -16,6 +16,7 @@ export const retry: DeliveriesAction = {
     const choice = choiceOf("retry", { all: values.all, ids: positionals, channels: channelsOf(values.channel) });
     return await decideLetters(terminal, choice, {
       done: "taken up again",
+      needsChannel: true,
       of: ({ event_id, source, channel }) => ({
         type: "ChannelDispatchRetryRequested",
         data: { event_id, source, channel },

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { owedChannels, type Deliveries } from "../../../projections/deliveries.ts";
+import { owedChannels } from "../../../projections/deliveries.ts";
 import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
 import { findEvent } from "../audit/show/find-event.ts";
 import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
@@ -10,8 +10,8 @@ import { openExistingLog, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import type { DeliveriesAction } from "./action.ts";
-import { channelsOf } from "./channel-name.ts";
-import { fateInWords, fateOf } from "./fate.ts";
+import { channelsOf, isConfigured } from "./channel-name.ts";
+import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -27,7 +27,8 @@ export const show: DeliveriesAction = {
     if (!UUID.test(id) || more.length > 0) throw new UsageError("show wants one event id");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
-    const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const config = configOf(terminal);
+    const { journal, projector } = await openSession(stack, await openExistingLog(config));
     const to = projector.position;
     const progress = startProgress(terminal, "reading", to);
     const reading = { store: journal.store, to, onProgress: progress.update };
@@ -37,7 +38,10 @@ export const show: DeliveriesAction = {
       terminal.err(`the log knows no event ${printable(id)}\n`);
       return EXIT.fault;
     }
-    return tell(terminal, dispatch, projector.state("deliveries"));
+    const states = projector.state("deliveries");
+    return tell(terminal, dispatch, (channel) => {
+      return isConfigured(config, channel) ? states[channel].stopped : "not configured";
+    });
   },
 };
 
@@ -70,14 +74,18 @@ async function findDispatch(
   return { source, channels };
 }
 
-function tell({ out, err }: Terminal, { source, channels }: Dispatch, states: Deliveries): number {
+function tell(
+  { out, err }: Terminal,
+  { source, channels }: Dispatch,
+  hindranceOf: (channel: ChannelName) => Hindrance,
+): number {
   out(told(source));
   if (channels.size === 0) {
     err("no dispatch to any channel that was asked for is owed by it\n");
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
-    out(`\n${channel}: ${printable(fateInWords(fateOf(events), states[channel].stopped))}\n`);
+    out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel)))}\n`);
     for (const event of events) out(`  ${told(event)}`);
   }
   return EXIT.ok;

@@ -1,6 +1,7 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { done, failed, tooMany } from "./answers.ts";
+import { renderTelegram } from "./entities.ts";
 import { markupFault } from "./markup.ts";
 import { takeTurn, type TelegramState } from "./state.ts";
 
@@ -70,7 +71,8 @@ function sendMessage(state: TelegramState, parameters: Parameters): Response {
   const wait = takeTurn(state, chat_id);
   if (wait > 0) return tooMany(Math.ceil(wait / 1000));
   const at = state.clock.now();
-  state.messages.add({ chat_id, text, at });
+  const { text: shown, marks } = renderTelegram(text);
+  state.messages.add({ chat_id, text, shown, marks, at });
   return done({
     message_id: state.messages.total,
     date: Math.floor(at / 1000),

@@ -5,6 +5,9 @@ import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 export interface TelegramMessage {
   readonly chat_id: string;
   readonly text: string;
+  /** What readers see. */
+  readonly shown: string;
+  readonly marks: readonly string[];
   readonly at: number;
 }
 

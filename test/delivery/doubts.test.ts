@@ -1,0 +1,106 @@
+import { describe, expect, test } from "bun:test";
+import type { Channel, DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
+import { eventually, openHouse, type House } from "./house.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
+
+/** A network that knows a repeat by its id for a day. */
+function knowing(answer: Answer) {
+  const chat = fakeChannel("chat", answer);
+  return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };
+}
+
+const failed = (house: House): Promise<void> =>
+  eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
+
+/** One click, of which nobody knows whether it arrived, and the service is stopped. */
+async function doubtful(file: string): Promise<House["time"]> {
+  const { channel } = knowing(() => SILENT);
+  await using house = await openHouse({ file, channels: [channel] });
+  await house.clicks(1, ["chat"]);
+  await failed(house);
+  expect((await house.told("ChannelDispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
+  return house.time;
+}
+
+describe("what may have arrived at a network that knows a repeat", () => {
+  test("is sent again under its own id as long as the network knows it", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    time.advance(DAY_MS - 1);
+    const { chat, channel } = knowing(() => DELIVERED);
+    await using house = await openHouse({ file, channels: [channel], time });
+    await house.settled();
+    const [click] = await house.told("LinkClicked");
+    expect(chat.sent.map(({ id }) => id)).toEqual([click?.id ?? ""]);
+  });
+
+  test("is in doubt after that, and not sent", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    time.advance(DAY_MS);
+    const { chat, channel } = knowing(() => DELIVERED);
+    await using house = await openHouse({ file, channels: [channel], time });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    const [doubt] = await house.told("ChannelDispatchInDoubt");
+    expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
+  });
+
+  test("counts from the first such attempt, also where a later one certainly did not arrive", async () => {
+    const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : throttled(DAY_MS)));
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    house.time.flow();
+    await house.clicks(1);
+    await house.settled();
+    expect(chat.sent).toHaveLength(2);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+
+  test("is in doubt where another network is configured since, which cannot know it", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    const other = fakeChannel("chat");
+    await using house = await openHouse({ file, channels: [other], time });
+    await house.clicks(1);
+    time.flow();
+    await house.settled();
+    const [first, second] = await house.told("LinkClicked");
+    expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
+    expect((await house.told("ChannelDispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+  });
+
+  test("travels alone, while others are told in a digest under another id", async () => {
+    const held = gate();
+    const { chat, channel } = knowing(({ kind }, attempt) => {
+      if (chat.sent.length === 1) return held.answer;
+      // Once this is over, the click that may have arrived is due as all others are.
+      if (chat.sent.length === 2) return throttled(60_000);
+      return kind === "click" && attempt === 1 ? SILENT : DELIVERED;
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [channel], digestAfterMs: 30_000 });
+    await house.clicks(10);
+    await chat.until(1);
+    house.time.advance(31_000);
+    held.open(SILENT);
+    house.time.flow();
+    await house.settled();
+    const [first, , ...later] = chat.sent;
+    expect(later.map(({ kind }) => kind).toSorted()).toEqual(["click", "digest"]);
+    expect(later.find(({ kind }) => kind === "click")?.id).toBe(first?.id ?? "");
+    expect(later.find(({ kind }) => kind === "digest")).toMatchObject({ clicks: 9 });
+    const alone = (await house.told("ChannelDispatched")).filter(({ data }) => data.digest === undefined);
+    expect(alone.map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+  });
+
+  test("is in doubt at once where it is a test, which nobody repeats", async () => {
+    const { channel } = knowing(() => SILENT);
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await house.tell({ type: "ChannelTestRequested", data: { channels: ["chat"] } });
+    await house.settled();
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { histories, live } from "./model/history.ts";
+
+const HISTORIES = 300;
+
+/** So much must have been tried, or a passing test says little. */
+const LEAST = { requests: 1, kills: 0, ends: 0 };
+
+test("three hundred histories: nothing is lost, nothing is sent that may not be, and the account is right", async () => {
+  let [requests, kills] = [0, 0];
+  const outcomes = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(histories, async (history) => {
+      const lived = await live(history);
+      requests += lived.requests;
+      kills += lived.kills;
+      for (const [type, count] of lived.outcomes) outcomes.set(type, (outcomes.get(type) ?? 0) + count);
+    }),
+    { numRuns: HISTORIES },
+  );
+  console.log(requests, kills, [...outcomes]);
+  expect(kills).toBeGreaterThan(LEAST.kills);
+  expect(outcomes.size).toBe(4);
+  for (const count of outcomes.values()) expect(count).toBeGreaterThan(LEAST.ends);
+}, 600_000);

@@ -1,0 +1,106 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { DispatchResult } from "../../../src/networks/network.ts";
+import type { Request } from "./network.ts";
+
+/** Looks at each request when it is made: whether the service may make it, by what it was told and has recorded. */
+export interface Watch {
+  request(request: Request, now: number, seen: { readonly position: number; readonly isStopped: boolean }): void;
+  /** A life begins with this log. */
+  begin(log: readonly Recorded[]): void;
+  /** A dead letter is owed again. */
+  reowed(key: string): void;
+  /** How often each key may have been asked for without that the log could tell, since a kill came between. */
+  readonly exposed: ReadonlyMap<string, number>;
+  readonly broken: readonly string[];
+}
+
+interface Made {
+  readonly request: Request;
+  /** The head of the log when it was made. */
+  readonly position: number;
+}
+
+/** Outcomes are told of the position that owes; this is its key. */
+export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, string> {
+  const keys = new Map<number, string>();
+  for (const event of log) {
+    if (event.type === "LinkClicked") keys.set(event.position, event.data.short_code);
+    if (event.type === "NotificationRequested") keys.set(event.position, event.data.message);
+    if (event.type === "ChannelDispatchRetryRequested") keys.set(event.position, keys.get(event.data.source) ?? "");
+  }
+  return keys;
+}
+
+/** Whether an event ends a dispatch. */
+export function isFinal({ type }: Pick<Recorded, "type">): boolean {
+  return /^ChannelDispatch(?:ed|Skipped|InDoubt|Abandoned)$/.test(type);
+}
+
+export function createWatch(): Watch {
+  const exposed = new Map<string, number>();
+  const broken: string[] = [];
+  let made = new Map<string, Made>();
+  let ended = new Set<string>();
+  let doubtful = new Set<string>();
+
+  const check = (key: string, { life, carriage }: Request, now: number): void => {
+    const before = made.get(key);
+    if (doubtful.has(key) && carriage === "digest") broken.push(`${key} may have arrived and was told in a digest`);
+    if (before === undefined || before.request.life !== life) {
+      if (ended.has(key)) broken.push(`${key} was asked for again, though the log tells its end`);
+      return;
+    }
+    const { answeredAt, results } = before.request;
+    if (answeredAt === undefined) return void broken.push(`${key} was asked for twice at once`);
+    const result = results.get(key);
+    if (result === undefined || !mayRepeat(result)) broken.push(`${key} was asked for again after ${result?.outcome}`);
+    const wait = result?.outcome === "retryable" ? (result.retryAfterMs ?? 0) : 0;
+    if (now < answeredAt + wait) broken.push(`${key} was asked for again ${answeredAt + wait - now} ms too early`);
+  };
+
+  const expose = (log: readonly Recorded[]): void => {
+    const keys = keysByPosition(log);
+    const told = new Map<string, number>();
+    for (const event of log) if ("owed" in event.data) told.set(keys.get(event.data.owed) ?? "", event.position);
+    for (const [key, { request, position }] of made) {
+      if (request.life.killed && (told.get(key) ?? 0) <= position) exposed.set(key, (exposed.get(key) ?? 0) + 1);
+    }
+  };
+
+  return {
+    exposed,
+    broken,
+    request(request, now, { position, isStopped }) {
+      for (const [key, result] of request.results) {
+        check(key, request, now);
+        if (isStopped && request.carriage !== "text") broken.push(`${key} was sent to a channel that is stopped`);
+        made.set(key, { request, position });
+        if (result.outcome === "retryable" && result.mayHaveArrived === true) doubtful.add(key);
+      }
+    },
+    begin(log) {
+      expose(log);
+      made = new Map();
+      const keys = keysByPosition(log);
+      ended = new Set();
+      doubtful = new Set();
+      for (const event of log) {
+        if (event.type === "ChannelDispatchRetryRequested") ended.delete(keys.get(event.position) ?? "");
+        if (!("owed" in event.data)) continue;
+        const key = keys.get(event.data.owed) ?? "";
+        if (isFinal(event)) ended.add(key);
+        if (event.type === "ChannelDispatchFailed" && event.data.may_have_arrived === true) doubtful.add(key);
+      }
+    },
+    reowed(key) {
+      ended.delete(key);
+      made.delete(key);
+      doubtful.delete(key);
+      exposed.set(key, (exposed.get(key) ?? 0) + 1);
+    },
+  };
+}
+
+function mayRepeat(result: DispatchResult): boolean {
+  return result.outcome === "retryable" || (result.outcome === "refused" && result.channel);
+}

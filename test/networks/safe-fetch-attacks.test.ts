@@ -1,0 +1,201 @@
+import { expect, test } from "bun:test";
+import type { Socket } from "node:net";
+import { NetworkFault } from "../../src/networks/network-fault.ts";
+import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
+import { safeFetchTo, serve, serveRaw } from "./servers.ts";
+
+/** What a hostile network tries on the service's own calls. Each call must end in time, and in little memory. */
+const TIMEOUT_MS = 500;
+
+/** A call that keeps what it is sent would pass this many times over; garbage collection alone does not. */
+const GROWTH_MIB_MAX = 100;
+
+const MIB = 1024 * 1024;
+
+const request = (more: Partial<SafeRequest> = {}): SafeRequest => ({
+  method: "POST",
+  headers: { authorization: "Bearer canary", "x-api-key": "canary" },
+  body: "canary",
+  timeoutMs: TIMEOUT_MS,
+  ...more,
+});
+
+/** How a call ends: with a status, or with the kind of its fault. */
+async function endOf(url: string, more: Partial<SafeRequest> = {}): Promise<number | string> {
+  try {
+    return (await safeFetchTo(url)(url, request(more))).status;
+  } catch (fault) {
+    return (fault as NetworkFault).kind;
+  }
+}
+
+/** Writes again and again, as fast as it is read. */
+function flood(socket: Socket, bytes: Uint8Array | string): void {
+  const more = (): void => {
+    if (!socket.destroyed) socket.write(bytes, () => setImmediate(more));
+  };
+  more();
+}
+
+async function grownMiB(act: () => Promise<unknown>): Promise<number> {
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  await act();
+  return (process.memoryUsage.rss() - before) / MIB;
+}
+
+test.each([
+  ["headers without end", "HTTP/1.1 200 OK\r\n", `x-a: ${"b".repeat(1_000)}\r\n`],
+  ["one header without end", "HTTP/1.1 200 OK\r\nx-a: ", "b".repeat(10_000)],
+  ["a status line without end", "HTTP/1.1 200 ", "O".repeat(10_000)],
+  ["garbage without end", "", Buffer.alloc(10_000, 0xff)],
+  ["interim answers without end", "", "HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n"],
+  ["a body without end", "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", "a".repeat(10_000)],
+  ["chunks without end", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", `2710\r\n${"a".repeat(10_000)}\r\n`],
+])("%s: the call ends in time, and keeps next to nothing", async (_what, first, more) => {
+  await using server = await serveRaw((socket) => {
+    socket.write(first);
+    flood(socket, more);
+  });
+  const startedAt = performance.now();
+  const grown = await grownMiB(() => Promise.all([1, 2, 3, 4].map(() => endOf(server.url))));
+  // A deadline that is extended by whatever comes would never end.
+  expect(performance.now() - startedAt).toBeLessThan(20 * TIMEOUT_MS);
+  expect(grown).toBeLessThan(GROWTH_MIB_MAX);
+});
+
+test.each([
+  [1, 200],
+  [4, "invalid"],
+])("a header of %i MB costs no memory that stays", async (size, end) => {
+  const answer = Buffer.from(`HTTP/1.1 200 OK\r\nx-a: ${"b".repeat(size * MIB)}\r\ncontent-length: 2\r\n\r\nok`);
+  await using server = await serveRaw((socket) => void socket.end(answer));
+  const ends: (number | string)[] = [];
+  const grown = await grownMiB(async () => {
+    for (let time = 0; time < 10; time++) ends.push(await endOf(server.url));
+  });
+  expect(new Set(ends)).toEqual(new Set([end]));
+  expect(grown).toBeLessThan(GROWTH_MIB_MAX);
+});
+
+test.each(["gzip", "deflate", "br", "zstd"])(
+  "a small body that %s unpacks to 30 MB is cut at the limit",
+  async (encoding) => {
+    const bomb = pack(encoding, Buffer.alloc(30 * MIB, "a"));
+    expect(bomb.length).toBeLessThan(ANSWER_BYTES_MAX);
+    await using server = await serveRaw((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${bomb.length}\r\n\r\n`);
+      socket.end(bomb);
+    });
+    const { text, truncated } = await safeFetchTo(server.url)(server.url, request({ timeoutMs: 10_000 }));
+    expect([text.length, truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+  },
+);
+
+function pack(encoding: string, bytes: Buffer): Uint8Array {
+  const zlib = process.getBuiltinModule("node:zlib");
+  if (encoding === "br") return zlib.brotliCompressSync(bytes);
+  if (encoding === "zstd") return zlib.zstdCompressSync(bytes);
+  return encoding === "gzip" ? zlib.gzipSync(bytes) : zlib.deflateSync(bytes);
+}
+
+test.each([301, 302, 303, 307, 308])("a %i carries neither credentials nor body anywhere", async (status) => {
+  await using thief = serve(() => new Response("thanks"));
+  // Allowed too, so that it is the redirect alone that is refused.
+  const places = [
+    thief.url,
+    `${thief.url}/a`,
+    "file:///etc/hostname",
+    "data:text/plain,a",
+    "//127.0.0.1",
+    "http://[::1]:1",
+  ];
+  for (const location of places) {
+    await using server = serve(() => new Response(null, { status, headers: { location } }));
+    const call = safeFetchTo(server.url, thief.url)(server.url, request());
+    const fault: unknown = await call.catch((thrown: unknown) => thrown);
+    expect(fault).toBeInstanceOf(NetworkFault);
+    expect(server.requests).toHaveLength(1);
+  }
+  expect(thief.requests).toEqual([]);
+});
+
+test.each(["PUT", "PATCH", "DELETE", "HEAD", "post", "TRACE"])(
+  "%s is never sent: the runtime may send it twice",
+  async (method) => {
+    await using server = serve(() => new Response("ok"));
+    expect(await endOf(server.url, { method })).toBe("forbidden");
+    expect(server.requests).toEqual([]);
+  },
+);
+
+test.each([
+  ["closed in order after the first answer", (socket: Socket) => socket.end()],
+  ["closed in order at the second request", (socket: Socket) => void socket.once("data", () => socket.end())],
+  ["reset at the second request", (socket: Socket) => void socket.once("data", () => socket.resetAndDestroy())],
+  ["dead silent at the second request", () => undefined],
+])("a kept connection %s: no POST arrives twice", async (_what, then) => {
+  const bodies: string[] = [];
+  await using server = await serveRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    then(socket);
+  });
+  const call = createSafeFetch({
+    allowedOrigins: [server.url],
+    fetch: async (url, init) => {
+      bodies.push(String(init.body));
+      return fetch(url, init);
+    },
+  });
+  const before = server.received();
+  await call(server.url, request({ body: "first" }));
+  const first = server.received() - before;
+  for (const body of ["second", "third"]) {
+    await call(server.url, request({ body })).catch((fault: unknown) => expect(fault).toBeInstanceOf(NetworkFault));
+  }
+  expect(bodies).toEqual(["first", "second", "third"]);
+  // The bytes of three requests, and not of a fourth: none was made again below us.
+  expect(server.received()).toBeLessThan(before + 3.5 * first);
+});
+
+test.each([
+  "http://127.0.0.1:1",
+  "http://127.1",
+  "http://2130706433",
+  "http://0x7f.1",
+  "http://0177.0.0.1",
+  "http://[::1]",
+  "http://[::ffff:127.0.0.1]",
+  "http://[::ffff:7f00:1]",
+  "http://localhost",
+  "http://localhost.",
+  "http://①②⑦.0.0.1",
+  "http://127.0.0.1.nip.io",
+  "http://169.254.169.254/latest/meta-data",
+  "http://metadata.google.internal",
+  "http://10.0.0.1",
+  "http://[fd00::1]",
+  "https://hooks.example.evil.example",
+  "https://hooks.example:444",
+  "https://hooks.example@127.0.0.1",
+  "https://hooks.example\\@127.0.0.1",
+  "https://hooks.example#@127.0.0.1:1/",
+  "ftp://hooks.example",
+  "unix:/var/run/docker.sock",
+])("%s is not called while another origin is configured", async (url) => {
+  const called: string[] = [];
+  const call = createSafeFetch({
+    allowedOrigins: ["https://hooks.example/services/T0/B0"],
+    fetch: async (to) => {
+      called.push(new URL(to).origin);
+      return new Response();
+    },
+  });
+  const end: unknown = await call(url, request()).then(
+    () => "called",
+    (fault: unknown) => (fault as NetworkFault).kind,
+  );
+  // What the parser reads as the configured origin goes there, and nowhere else.
+  if (end === "called") expect(called).toEqual(["https://hooks.example"]);
+  else expect([end, called]).toEqual(["forbidden", []]);
+});
