@@ -39,6 +39,7 @@ describe("an empty environment", () => {
       authPolicy: "spec",
       openRoutes: [],
       tokens: [],
+      tokensFile: undefined,
       rateLimitPerMinute: 600,
       shutdownSeconds: 10,
     });
@@ -58,6 +59,7 @@ describe("an empty environment", () => {
     });
     for (const absent of [config.key, config.x, config.meta, config.chat, config.messaging])
       expect(absent).toBeUndefined();
+    expect(config.digestAfterSeconds).toBe(30);
     expect([config.outreach.template, config.outreach.sendSpacingSeconds, config.retentionDays]).toEqual([
       undefined,
       undefined,
@@ -456,6 +458,12 @@ describe("the provider of a channel", () => {
     expect(chat?.webhookUrl.reveal()).toBe(url);
   });
 
+  test("of digests: the lag holds for messaging where there is no chat", () => {
+    const telegram = { TELEGRAM_BOT_TOKEN: "1:abc", TELEGRAM_CHAT_ID: "-5" };
+    const config = load({ ...telegram, CHAT_DIGEST_AFTER_SECONDS: "7" });
+    expect([config.chat, config.digestAfterSeconds]).toEqual([undefined, 7]);
+  });
+
   test.each(chats)("of chat: the webhook of %s is told from another network's", (provider, url) => {
     for (const [other] of chats.filter(([name]) => name !== provider)) {
       const faults = faultsOf({ CHAT_PROVIDER: other, CHAT_WEBHOOK_URL: url });
@@ -580,10 +588,4 @@ describe(".env.example", () => {
     for (const [name, schema] of variables)
       expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
   });
-});
-
-test("a setting without effect in this version is told", () => {
-  const { warnings } = loadConfig({ RETENTION_DAYS: "30" }, () => "");
-  expect(warnings).toContain("RETENTION_DAYS has no effect in this version: personal data is kept.");
-  expect(loadConfig({}, () => "").warnings.join()).not.toContain("no effect");
 });

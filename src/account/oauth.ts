@@ -177,7 +177,8 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
     const parameters = check();
-    if (parameters.has("code")) return parameters;
+    const [code, ...more] = parameters.getAll("code");
+    if (code !== undefined) return parameters;
   } catch (fault) {
     if (fault instanceof oauth.AuthorizationResponseError) throw fault;
   }
@@ -192,7 +193,7 @@ function refusal(status: number, error: string): OAuthError {
   return new OAuthError(status === 400 || status === 401 ? "refused" : "unreachable", codeOf(error));
 }
 
-/** An error code as RFC 6749 allows it; anything longer or stranger is not repeated. */
+/** An error code as all registered ones are; a text in its place, which anybody may have written, is not repeated. */
 function codeOf(error: string): string {
-  return /^[\x20-\x7e]{1,64}$/.test(error) ? error : "unknown_error";
+  return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

@@ -1,5 +1,5 @@
 import type { TokenPair } from "./oauth.ts";
-import type { Vault } from "./vault.ts";
+import type { Secrets } from "./vault.ts";
 
 const SECRET = "x-tokens";
 
@@ -22,7 +22,7 @@ export interface Pairs {
   drop(): void;
 }
 
-export function createPairs(vault: Vault): Pairs {
+export function createPairs(vault: Secrets): Pairs {
   const read = (): KeptPair | undefined => {
     const kept = vault.get(SECRET);
     if (kept === undefined) return undefined;

@@ -5,7 +5,7 @@ import { createExclusive, type ExclusiveDeps } from "./exclusive.ts";
 import type { TokenPair } from "./oauth.ts";
 import { createPairs, type KeptPair } from "./pairs.ts";
 import { refreshPair, type RefreshDeps } from "./refresh.ts";
-import type { Vault } from "./vault.ts";
+import type { Secrets } from "./vault.ts";
 
 /** The authorized account's right to call the network. */
 export interface Credentials {
@@ -27,7 +27,7 @@ export interface Tokens extends Credentials {
 }
 
 export interface TokensDeps extends Omit<RefreshDeps, "pairs">, ExclusiveDeps {
-  readonly vault: Vault;
+  readonly vault: Secrets;
 }
 
 /** A token with less life than this is refreshed before it is used. */

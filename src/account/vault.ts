@@ -1,7 +1,9 @@
-import { chmodSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { deriveKey } from "./key.ts";
-import { open, seal } from "./seal.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
+import { KeyError, keyId } from "./key.ts";
+import { openRow, sealRow } from "./secret-row.ts";
+import { VaultDamaged } from "./vault-error.ts";
+import { openVaultFile, transact } from "./vault-file.ts";
 
 /** A secret and the version to name when it is replaced. */
 export interface Kept {
@@ -9,75 +11,158 @@ export interface Kept {
   readonly value: string;
 }
 
-/** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
-export interface Vault extends Disposable {
+/** A master key that takes another one's place. */
+export interface Rotation {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** Secrets by name, of which each change has a version. */
+export interface Secrets {
   get(name: string): Kept | undefined;
   /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
   put(name: string, value: string, expected: number): boolean;
   delete(name: string): void;
 }
 
-/** The vault was sealed with another key. */
-export class VaultKeyMismatch extends Error {
-  override readonly name = "VaultKeyMismatch";
-  constructor(file: string) {
-    super(`${file} was sealed with another key: give the one it was made with (REACHLOG_KEY or the key file)`);
+/** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
+export interface Vault extends Secrets, Disposable {
+  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
+  claim(name: string, until: number, now: number): boolean;
+  /**
+   * Seals everything anew; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws KeyError
+   * beside a rotation to another key.
+   */
+  beginRotation(to: Uint8Array): void;
+  /** The rotation that was begun and is not ended. */
+  rotation(): Rotation | undefined;
+  /** From now on only the new master key opens the vault. */
+  endRotation(): void;
+}
+
+/** The secret that holds both master keys while one takes the other's place. */
+const ROTATION = "rotation";
+
+/** Opens or makes the vault file. Throws VaultKeyMismatch, VaultDamaged and KeyError; nothing is overwritten then. */
+export function openVault(file: string, master: Uint8Array): Vault {
+  const database = openVaultFile(file, master);
+  try {
+    return vaultIn(database, master, file);
+  } catch (fault) {
+    database.close();
+    throw fault;
   }
 }
 
-/** Wait for a command that writes the vault at the same moment. */
-const BUSY_TIMEOUT_MS = 5_000;
+function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vault {
+  const rows = statementsOf(database);
+  let known = unwrap(database, master, file);
 
-/** A known secret that only the right key opens; checked at every start. */
-const CANARY = "key-check";
+  /** Another process may have exchanged the keys since this one opened the vault. */
+  const keyNamed = (id: string): DataKey => {
+    if (known.id !== id) known = unwrap(database, master, file);
+    if (known.id !== id) throw new VaultDamaged(file, `a row of the data key ${id}`);
+    return known;
+  };
+  const currentKey = (): DataKey => keyNamed(rows.keyId());
 
-/** Opens or makes the vault file (mode 0600). Throws {@link VaultKeyMismatch}; nothing is overwritten then. */
-export function openVault(file: string, masterKey: Uint8Array): Vault {
-  const key = deriveKey(masterKey, "vault");
-  const database = new DatabaseSync(file);
-  chmodSync(file, 0o600);
-  database.exec(`PRAGMA busy_timeout=${BUSY_TIMEOUT_MS}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
-    PRAGMA secure_delete=ON; PRAGMA trusted_schema=OFF;
-    CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, version INTEGER NOT NULL, sealed BLOB NOT NULL) STRICT`);
-  const select = database.prepare("SELECT version, sealed FROM secrets WHERE name = ?");
-  const insert = database.prepare(
-    "INSERT INTO secrets (name, version, sealed) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
-  );
-  const update = database.prepare(
-    "UPDATE secrets SET version = version + 1, sealed = ? WHERE name = ? AND version = ?",
-  );
-  const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
+  const get = (name: string): Kept | undefined => {
+    const row = rows.select(name);
+    if (row === undefined) return undefined;
+    const value = openRow(keyNamed(row.key), name, row.version, row.sealed);
+    if (value === undefined) throw new VaultDamaged(file, name);
+    return { version: row.version, value };
+  };
+  const store = (key: DataKey, name: string, value: string, expected: number): boolean => {
+    const sealed = sealRow(key, { name, version: expected + 1, value });
+    return expected === 0 ? rows.insert(name, key.id, sealed) : rows.update(name, key.id, sealed, expected);
+  };
+  const rotation = (): Rotation | undefined => {
+    const kept = get(ROTATION);
+    if (kept === undefined) return undefined;
+    const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
+    return { from: new Uint8Array(Buffer.from(from, "hex")), to: new Uint8Array(Buffer.from(to, "hex")) };
+  };
 
-  const vault: Vault = {
-    get(name) {
-      const row = select.get(name) as { version: number; sealed: Uint8Array } | undefined;
-      if (row === undefined) return undefined;
-      // The version is part of the context, so an older row put back in place does not open.
-      const value = open(key, row.sealed, contextOf(name, row.version));
-      if (value === undefined) throw new VaultKeyMismatch(file);
-      return { version: row.version, value };
+  return {
+    get,
+    put: (name, value, expected) => transact(database, () => store(currentKey(), name, value, expected)),
+    delete: rows.remove,
+    claim: (name, until, now) => transact(database, () => rows.claim(name, until, now)),
+    beginRotation(to) {
+      transact(database, () => {
+        const begun = rotation()?.to;
+        if (begun !== undefined && keyId(begun) !== keyId(to)) {
+          throw new KeyError(
+            `${file}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first`,
+          );
+        }
+        if (begun !== undefined) return;
+        const both = { from: hex(master), to: hex(to) };
+        const secrets = rows.names().map((name) => ({ name, ...(get(name) as Kept) }));
+        const key = makeDataKey();
+        // A new data key too: whoever has the former master key and an old copy of the file opens nothing written since.
+        database.exec("DELETE FROM data_keys");
+        wrap(database, key, master);
+        wrap(database, key, to);
+        for (const secret of secrets) rows.reseal(key.id, sealRow(key, secret), secret.name);
+        store(key, ROTATION, JSON.stringify(both), 0);
+      });
     },
-    put(name, value, expected) {
-      const sealed = seal(key, value, contextOf(name, expected + 1));
-      const { changes } = expected === 0 ? insert.run(name, sealed) : update.run(sealed, name, expected);
-      return Number(changes) === 1;
-    },
-    delete(name) {
-      remove.run(name);
+    rotation,
+    endRotation() {
+      transact(database, () => {
+        const ending = rotation();
+        if (ending === undefined) return;
+        rows.forgetMaster(keyId(ending.from));
+        rows.remove(ROTATION);
+      });
     },
     [Symbol.dispose]() {
       database.close();
     },
   };
-  try {
-    if (vault.get(CANARY) === undefined) vault.put(CANARY, "", 0);
-  } catch (fault) {
-    database.close();
-    throw fault;
-  }
-  return vault;
 }
 
-function contextOf(name: string, version: number): string {
-  return `${name}|${version}`;
+interface SecretRow {
+  readonly version: number;
+  readonly key: string;
+  readonly sealed: Uint8Array;
+}
+
+/** What is asked of the tables, one statement each. */
+function statementsOf(database: DatabaseSync) {
+  const select = database.prepare("SELECT version, key, sealed FROM secrets WHERE name = ?");
+  const names = database.prepare("SELECT name FROM secrets");
+  const keys = database.prepare("SELECT DISTINCT id FROM data_keys");
+  const insert = database.prepare(
+    "INSERT INTO secrets (name, version, key, sealed) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
+  );
+  const update = database.prepare(
+    "UPDATE secrets SET version = version + 1, key = ?, sealed = ? WHERE name = ? AND version = ?",
+  );
+  const reseal = database.prepare("UPDATE secrets SET key = ?, sealed = ? WHERE name = ?");
+  const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
+  const forgetMaster = database.prepare("DELETE FROM data_keys WHERE master = ?");
+  const forgetClaims = database.prepare("DELETE FROM claims WHERE until <= ?");
+  const claim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING");
+  return {
+    select: (name: string) => select.get(name) as SecretRow | undefined,
+    names: () => (names.all() as { name: string }[]).map(({ name }) => name),
+    keyId: () => (keys.get() as { id: string } | undefined)?.id ?? "",
+    insert: (name: string, key: string, sealed: Uint8Array) => Number(insert.run(name, key, sealed).changes) === 1,
+    update: (name: string, key: string, sealed: Uint8Array, expected: number) =>
+      Number(update.run(key, sealed, name, expected).changes) === 1,
+    reseal: (key: string, sealed: Uint8Array, name: string) => void reseal.run(key, sealed, name),
+    remove: (name: string) => void remove.run(name),
+    forgetMaster: (id: string) => void forgetMaster.run(id),
+    claim(name: string, until: number, now: number): boolean {
+      forgetClaims.run(now);
+      return Number(claim.run(name, until).changes) === 1;
+    },
+  };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
 }

@@ -8,7 +8,6 @@ import { checkWebhook, takesQuery, type ChatProvider } from "./webhook.ts";
 export interface ChatConfig {
   readonly provider: ChatProvider;
   readonly webhookUrl: Secret;
-  readonly digestAfterSeconds: number;
 }
 
 export function readChat(values: Environment, env: RawEnvironment, report: Report): ChatConfig | undefined {
@@ -21,5 +20,5 @@ export function readChat(values: Environment, env: RawEnvironment, report: Repor
   }
   const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: takesQuery(provider) });
   checkWebhook(provider, raw, report);
-  return { provider, webhookUrl: secret(webhookUrl), digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS };
+  return { provider, webhookUrl: secret(webhookUrl) };
 }

@@ -1,7 +1,8 @@
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./faults.ts";
+import type { ReadFile } from "./outreach.ts";
 import type { Environment } from "./schema.ts";
-import { readTokens, type ApiToken } from "./tokens.ts";
+import { readTokens, readTokenLines, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export interface HttpConfig {
@@ -14,7 +15,10 @@ export interface HttpConfig {
   readonly publicUrl: string;
   readonly authPolicy: "spec" | "strict";
   readonly openRoutes: readonly string[];
+  /** All tokens as they were when the configuration was read. */
   readonly tokens: readonly ApiToken[];
+  /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
+  readonly tokensFile: { readonly path: string; readonly fixed: readonly ApiToken[] } | undefined;
   readonly rateLimitPerMinute: number;
   readonly shutdownSeconds: number;
 }
@@ -37,8 +41,9 @@ const GUARDED_ROUTES: ReadonlySet<string> = new Set(["/api/tracking/test", "/api
 
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-export function readHttp(values: Environment, env: RawEnvironment, report: Report): HttpConfig {
-  const tokens = readTokens(values.API_TOKENS, report);
+export function readHttp(values: Environment, env: RawEnvironment, readFile: ReadFile, report: Report): HttpConfig {
+  const fixed = readTokens(values.API_TOKENS, report);
+  const path = values.API_TOKENS_FILE;
   const authPolicy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   checkPolicy(authPolicy, values, env, report);
   return {
@@ -48,19 +53,35 @@ export function readHttp(values: Environment, env: RawEnvironment, report: Repor
     publicUrl: readPublicUrl(values, report),
     authPolicy,
     openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, report),
-    tokens,
+    tokens: path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)],
+    tokensFile: path === undefined ? undefined : { path, fixed },
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     shutdownSeconds: values.SHUTDOWN_SECONDS,
   };
 }
 
+function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: ReadFile, report: Report): ApiToken[] {
+  try {
+    return readTokenLines(readFile(path), fixed, report);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
+    report.fault("API_TOKENS_FILE", `${shown(path)} cannot be read${code}`, wanted);
+    return [];
+  }
+}
+
 /** Whether something was given is asked of the raw environment: a faulty token is told once, not as missing too. */
 function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnvironment, report: Report): void {
-  const hasToken = given(env, "API_TOKENS") !== undefined;
+  const hasToken = given(env, "API_TOKENS") !== undefined || given(env, "API_TOKENS_FILE") !== undefined;
   const why =
     values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
   if (policy === "strict" && !hasToken) {
-    report.fault("API_TOKENS", `missing, but ${why}`, "at least one name:token (openssl rand -hex 32 makes a token)");
+    report.fault(
+      "API_TOKENS",
+      `missing, but ${why}`,
+      "at least one name:sha256:hex (reachlog token new NAME makes a token)",
+    );
   }
   if (policy === "strict" && given(env, "X_CLIENT_ID") !== undefined && given(env, "X_ACCOUNT") === undefined) {
     report.fault(
@@ -74,7 +95,7 @@ function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnv
   }
   if (policy === "spec" && !isLoopback(values.HOST)) {
     report.warn(
-      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token.`,
+      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token${hasToken ? "" : ", and read the console"}.`,
     );
   }
 }

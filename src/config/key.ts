@@ -12,10 +12,14 @@ export function decodeKey(text: string): Uint8Array | undefined {
   return new Uint8Array(Buffer.from(text, "base64"));
 }
 
-export function readKey(raw: string | undefined, report: Report): Secret | undefined {
+export function readKey(
+  variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
+  raw: string | undefined,
+  report: Report,
+): Secret | undefined {
   if (raw === undefined) return undefined;
   if (decodeKey(raw) === undefined) {
-    report.fault("REACHLOG_KEY", "not a key of 32 bytes", "64 hex digits or base64 (openssl rand -base64 32)");
+    report.fault(variable, "not a key of 32 bytes", "64 hex digits or base64 (openssl rand -base64 32)");
   }
   return secret(raw);
 }

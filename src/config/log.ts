@@ -5,12 +5,14 @@ export interface LogConfig {
   readonly kind: "sqlite";
   /** As given: relative paths are relative to the working directory. */
   readonly file: string;
+  /** The keys of personal data; undefined: beside the log. */
+  readonly keysFile?: string;
 }
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite";
 
 /** `sqlite:./a`, `sqlite:/a` and `sqlite:///a`. The URL may hold a password, so it is never repeated. */
-export function readLog(raw: string, report: Report): LogConfig {
+export function readLog(raw: string, keysFile: string | undefined, report: Report): LogConfig {
   if (/^postgres(?:ql)?:/i.test(raw)) {
     report.fault("DATABASE_URL", "PostgreSQL is not supported yet by this version", WANTED);
   }
@@ -22,5 +24,5 @@ export function readLog(raw: string, report: Report): LogConfig {
   // A log in memory would lose what it acknowledged, and `?` starts options that nobody reads.
   if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
   if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
-  return { kind: "sqlite", file };
+  return { kind: "sqlite", file, ...(keysFile === undefined ? {} : { keysFile }) };
 }

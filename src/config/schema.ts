@@ -66,6 +66,7 @@ export const environmentSchema = Type.Object({
   ALLOWED_HOSTS: text("host names, with or without a port, separated by commas"),
   PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
   API_TOKENS: text("name:token or name:sha256:hex, separated by commas"),
+  API_TOKENS_FILE: text("the path of a text file with name:sha256:hex lines"),
   AUTH_POLICY: optionalChoice(["spec", "strict"]),
   OPEN_ROUTES: text("paths, separated by commas"),
   RATE_LIMIT_PER_MINUTE: count(1, 1_000_000, 600, "requests"),
@@ -75,7 +76,9 @@ export const environmentSchema = Type.Object({
     default: "sqlite:./data/reachlog.sqlite",
     description: "sqlite:PATH",
   }),
+  KEYS_FILE: text("the path of a file"),
   REACHLOG_KEY: text("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
+  REACHLOG_KEY_NEXT: text("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
   X_CLIENT_SECRET: text("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),

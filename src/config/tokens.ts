@@ -15,6 +15,12 @@ const TOKEN_CHARS_MIN = 16;
 /** Longest token that fits comfortably into a header line. */
 const TOKEN_CHARS_MAX = 512;
 
+/** Each request with a token compares it with all of them: this many take some tens of microseconds. */
+const TOKENS_MAX = 500;
+
+/** Who else causes events: under these names no caller could be told from them. */
+const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
+
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** RFC 6750, section 2.1: the only characters a Bearer header can carry. */
@@ -26,22 +32,47 @@ const WANTED = "name:token or name:sha256:hex, separated by commas";
 
 /** Entries are told by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): ApiToken[] {
+  const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
+  if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
+  return collect("API_TOKENS", entries, [], report);
+}
+
+/** The same of a file: one entry a line, which is told by its number; `#` begins a comment. `others` are known already. */
+export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): ApiToken[] {
+  const entries = text
+    .split(/\r?\n/)
+    .map((line, index): Entry => [`line ${index + 1}`, line.trim()])
+    .filter(([, line]) => line !== "" && !line.startsWith("#"));
+  const wanted = "a line of name:sha256:hex for each token (reachlog token new NAME --add)";
+  if (entries.length === 0) report.fault("API_TOKENS_FILE", "holds no token", wanted);
+  return collect("API_TOKENS_FILE", entries, others, report);
+}
+
+/** Where an entry stands, and the entry. */
+type Entry = readonly [where: string, entry: string];
+
+function collect(variable: string, entries: readonly Entry[], others: readonly ApiToken[], report: Report): ApiToken[] {
   const tokens: ApiToken[] = [];
-  for (const [index, entry] of commaList(raw).entries()) {
+  if (entries.length > TOKENS_MAX) report.fault(variable, `holds ${entries.length} tokens`, `at most ${TOKENS_MAX}`);
+  for (const [where, entry] of entries.slice(0, TOKENS_MAX)) {
     const token = readToken(entry);
     if (typeof token === "string") {
-      report.fault("API_TOKENS", `entry ${index + 1}: ${token}`, WANTED);
-    } else if (tokens.some(({ name, sha256 }) => sha256 === token.sha256 && name !== token.name)) {
-      report.fault(
-        "API_TOKENS",
-        `entry ${index + 1} is the token of an earlier name`,
-        "a token of its own for each name",
-      );
+      report.fault(variable, `${where}: ${token}`, WANTED);
+    } else if ([...others, ...tokens].some(({ name, sha256 }) => sha256 === token.sha256 && name !== token.name)) {
+      report.fault(variable, `${where} is the token of an earlier name`, "a token of its own for each name");
     } else {
       tokens.push(token);
     }
   }
   return tokens;
+}
+
+/** What is wrong with a caller's name; undefined: nothing. */
+export function unfitName(name: string): string | undefined {
+  if (!NAME.test(name)) return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
+  return RESERVED.has(name.toLowerCase())
+    ? `the name ${name.toLowerCase()} stands for somebody else in the log`
+    : undefined;
 }
 
 /** The token, or what is wrong with it. */
@@ -50,7 +81,8 @@ function readToken(entry: string): ApiToken | string {
   if (colon === -1) return "has no name";
   const name = entry.slice(0, colon);
   const value = entry.slice(colon + 1);
-  if (!NAME.test(name)) return "the name is not 1 to 64 letters, digits, dots, underscores or hyphens";
+  const unfit = unfitName(name);
+  if (unfit !== undefined) return unfit;
   if (/^sha256:/i.test(value)) return hashedToken(name, value.slice("sha256:".length));
   if (value.length < TOKEN_CHARS_MIN) return `the token has fewer than ${TOKEN_CHARS_MIN} characters`;
   if (value.length > TOKEN_CHARS_MAX) return `the token has more than ${TOKEN_CHARS_MAX} characters`;

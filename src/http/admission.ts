@@ -5,9 +5,11 @@ import { isLoopback } from "../config/urls.ts";
 import type { Cause } from "../journal.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
 import { readForm, readJson } from "./body.ts";
+import { tellAllowance } from "./limit-headers.ts";
+import type { Load } from "./load.ts";
 import { Problem, problems } from "./problem.ts";
 import type { RateLimit } from "./rate-limit.ts";
-import { ROUTES } from "./routes.ts";
+import { ROUTES, type Route } from "./routes.ts";
 import { requestId, traceparent } from "./trace.ts";
 
 export interface AdmissionDeps {
@@ -20,6 +22,7 @@ export interface AdmissionDeps {
   readonly anonymousLimit: RateLimit;
   /** Failed authentications, for each address. */
   readonly failureLimit: RateLimit;
+  readonly load: Load;
   readonly makeId: MakeId;
 }
 
@@ -37,15 +40,16 @@ const LOOPBACK = "127.0.0.1";
 export function admission(deps: AdmissionDeps) {
   const checkHost = createHostCheck(deps.hosts);
   return new Elysia({ name: "admission" })
-    .onRequest(({ request, set }) => {
+    .onRequest(({ request, set, server }) => {
       set.headers["x-request-id"] = requestId(request.headers.get("x-request-id"), deps.makeId);
       set.headers["traceparent"] = traceparent(request.headers.get("traceparent"));
       set.headers["x-content-type-options"] = "nosniff";
       checkHost(request);
-      checkRoute(request);
+      const route = routeOf(request);
+      if (route.always !== true) deps.load.admit(server?.pendingRequests ?? 0);
       canonicalize(request.headers);
     })
-    .onParse({ as: "global" }, ({ request }) => readBody(request))
+    .onParse({ as: "global" }, ({ request }) => deps.load.whileComing(() => readBody(request)))
     .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
     .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
       const addressOf = (): string => server?.requestIP(request)?.address ?? LOOPBACK;
@@ -53,7 +57,7 @@ export function admission(deps: AdmissionDeps) {
       // The header alone counts: where it holds no token, the plugin goes on to look for one in the query.
       const caller =
         header === null
-          ? anonymous(deps, pathOf(request.url), addressOf)
+          ? anonymous(deps, pathOf(request.url), addressOf, set.headers)
           : authenticated(deps, header === NO_TOKEN ? undefined : token, addressOf);
       if (body instanceof Problem) throw body;
       return {
@@ -87,11 +91,12 @@ function createHostCheck(hosts: ReadonlySet<string>): (request: Request) => void
   };
 }
 
-function checkRoute(request: Request): void {
+/** Throws the problem 404 or 405. */
+function routeOf(request: Request): Route {
   const route = ROUTES.get(pathOf(request.url));
   if (route === undefined) throw problems.notFound();
   const { method } = request;
-  if (method === route.method || (method === "HEAD" && route.method === "GET")) return;
+  if (method === route.method || (method === "HEAD" && route.method === "GET")) return route;
   throw problems.methodNotAllowed(route.method === "GET" ? "GET, HEAD" : route.method);
 }
 
@@ -108,12 +113,19 @@ function canonicalize(headers: Headers): void {
 }
 
 /** Whoever comes without a token. Throws 401 where one is wanted, and 429. */
-function anonymous({ authentication, isLocal, anonymousLimit }: AdmissionDeps, path: string, addressOf: () => string) {
+function anonymous(
+  { authentication, isLocal, anonymousLimit }: AdmissionDeps,
+  path: string,
+  addressOf: () => string,
+  headers: Parameters<typeof tellAllowance>[0],
+): string {
   if (authentication.guards(path)) throw problems.unauthorized();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
   if (isLocal) return ANONYMOUS;
   const address = addressOf();
-  const wait = isLoopback(address) ? undefined : anonymousLimit.take(address);
+  if (isLoopback(address)) return ANONYMOUS;
+  const wait = anonymousLimit.take(address);
+  tellAllowance(headers, "anonymous", anonymousLimit.allowance(address));
   if (wait !== undefined) throw problems.tooMany(wait);
   return ANONYMOUS;
 }
@@ -127,7 +139,7 @@ function authenticated(
   const address = addressOf();
   const blocked = failureLimit.check(address);
   if (blocked !== undefined) throw problems.tooMany(blocked);
-  const name = token === undefined ? undefined : authentication.identify(token);
+  const name = token === undefined ? undefined : authentication.identify(token)?.name;
   if (name !== undefined) return name;
   failureLimit.take(address);
   throw problems.unauthorized();

@@ -6,7 +6,9 @@ import { createApi, type ApiDeps } from "./api.ts";
 import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { send, type Answer, type AnswerTarget } from "./answer.ts";
+import { json, send, type Answer, type AnswerTarget } from "./answer.ts";
+import { tellAround } from "./limit-headers.ts";
+import { createDocument } from "./openapi/document.ts";
 import { problemAnswer, problemOf, problems, type Problem } from "./problem.ts";
 import { emptyBody, messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
 import { createSocial, type SocialDeps } from "./social.ts";
@@ -40,6 +42,7 @@ export function createApp(deps: AppDeps) {
   const authorization = createAuthorization(deps.authorization);
   const api = createApi(deps.api);
   const console = createConsole(deps.console);
+  const document = json(200, createDocument(deps.api.version, deps.admission.authentication.guards));
 
   const once = (
     { request, body, cause, set }: Keyable,
@@ -71,11 +74,8 @@ export function createApp(deps: AppDeps) {
         async ({ request, body, cause, set, server }) => {
           // The caller may wait for the whole run.
           server?.timeout(request, 0);
-          Object.assign(set.headers, social.quotaHeaders());
           const run = (key: string | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
-          const answer = await once({ request, body, cause, set }, run);
-          Object.assign(set.headers, social.quotaHeaders());
-          return answer;
+          return tellAround(set.headers, "dm-day", social.allowance, () => once({ request, body, cause, set }, run));
         },
         { body: runBody },
       )
@@ -103,6 +103,7 @@ export function createApp(deps: AppDeps) {
         { body: messagingBody },
       )
 
+      .get("/openapi.json", ({ set }) => send(set, document))
       .get("/", async ({ set, request }) => send(set, await console.page(request)))
       .post(
         "/session",

@@ -1,13 +1,10 @@
-import { createHash } from "node:crypto";
 import { linkAccount, type LinkDeps } from "../account/link.ts";
 import { OAuthError } from "../account/oauth.ts";
-import type { Cause, Journal } from "../journal.ts";
+import type { Cause } from "../journal.ts";
 import { json, redirect, type Answer } from "./answer.ts";
-import { clearCookie, readCookie, type AuthCookie } from "./auth-cookie.ts";
-import { Problem, problems } from "./problem.ts";
-
-/** A used state stays used for as long as its cookie could come back. */
-const STATE_TTL_MS = 10 * 60_000;
+import type { AuthCookie } from "./auth-cookie.ts";
+import { readCookie } from "./cookie.ts";
+import { Problem, problemOf, problems } from "./problem.ts";
 
 /** Where the browser goes after an authorization. */
 const CONSOLE_PATH = "/";
@@ -16,7 +13,13 @@ const CONSOLE_PATH = "/";
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 /** Undefined: X is not configured. */
-export type AuthorizationDeps = (LinkDeps & { readonly cookie: AuthCookie }) | undefined;
+export type AuthorizationDeps =
+  | (LinkDeps & {
+      readonly cookie: AuthCookie;
+      /** False when the state was used before. */
+      readonly claimState: (state: string) => boolean;
+    })
+  | undefined;
 
 /** The account's part of the outreach agent: who it acts for. */
 export function createAuthorization(deps: AuthorizationDeps) {
@@ -36,12 +39,15 @@ export function createAuthorization(deps: AuthorizationDeps) {
       const x = configured();
       const given = new URL(request.url).searchParams;
       const authorization = x.cookie.open(readCookie(request, x.cookie.name));
-      if (authorization === undefined) throw refusedCallback("This browser has no authorization in progress.");
-      if (given.get("state") !== authorization.state) throw refusedCallback("The state is not the one we gave.");
-      if (!(await claim(x.journal, authorization.state))) throw refusedCallback("This state was used before.");
-      const linked = await linkAccount(x, given, authorization, cause).catch(asCallbackProblem);
-      if (linked.kind === "wrong_account") throw problems.wrongAccount();
-      const headers = { "set-cookie": clearCookie(x.cookie.name), ...CLOSED_PAGE };
+      if (authorization === undefined) throw refused("This browser has no authorization in progress.", CLOSED_PAGE);
+      // The cookie stays: whoever lured the browser here does not end what it has begun.
+      if (given.get("state") !== authorization.state) throw refused("The state is not the one we gave.", CLOSED_PAGE);
+      const headers = { ...CLOSED_PAGE, "set-cookie": x.cookie.cleared };
+      if (!x.claimState(authorization.state)) throw refused("This state was used before.", headers);
+      const linked = await linkAccount(x, given, authorization, cause).catch((fault: unknown) => {
+        throw callbackFault(fault, headers);
+      });
+      if (linked.kind === "wrong_account") throw withHeaders(problems.wrongAccount(), headers);
       if (wantsJson(request)) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
       return redirect(303, CONSOLE_PATH, headers);
     },
@@ -55,22 +61,20 @@ export function createAuthorization(deps: AuthorizationDeps) {
   };
 }
 
-function refusedCallback(detail: string): Problem {
-  return new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`);
+function refused(detail: string, headers: Record<string, string>): Problem {
+  return withHeaders(problems.authorizationFailed(detail), headers);
 }
 
-function asCallbackProblem(fault: unknown): never {
-  if (!(fault instanceof OAuthError)) throw fault;
-  if (fault.kind === "unreachable") throw problems.networkFailed(fault.message);
-  throw refusedCallback(`The network answered: ${fault.message}.`);
+function callbackFault(fault: unknown, headers: Record<string, string>): unknown {
+  if (fault instanceof OAuthError && fault.kind === "refused")
+    return refused(`The network answered: ${fault.message}.`, headers);
+  const problem = fault instanceof OAuthError ? problems.networkFailed(fault.message) : problemOf(fault);
+  return problem === undefined ? fault : withHeaders(problem, headers);
 }
 
-/** Marks a state as used, over restarts and instances; false when it was. */
-async function claim(journal: Journal, state: string): Promise<boolean> {
-  const name = `oauth-state/${createHash("sha256").update(state).digest("hex")}`;
-  // Each claim is a holder of its own, so that nobody renews another's.
-  const lease = await journal.store.leases.acquire(name, { holder: crypto.randomUUID(), ttlMs: STATE_TTL_MS });
-  return lease !== undefined;
+function withHeaders(problem: Problem, headers: Record<string, string>): Problem {
+  const { status, slug, title, message, more } = problem;
+  return new Problem(status, slug, title, message, { headers: { ...problem.headers, ...headers }, more });
 }
 
 function wantsJson(request: Request): boolean {

@@ -1,10 +1,8 @@
+import { parseJson } from "./json-text.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
-
-/** All good bodies are flat. Checking a tower of brackets costs seconds, and any of them is refused anyway. */
-const LEVELS_MAX = 16;
 
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
 
@@ -16,7 +14,7 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)
  */
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBytes(request);
-  return bytes.length === 0 ? {} : parse(textOf(request, bytes, JSON_TYPE));
+  return bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE));
 }
 
 /** Reads what a page's form posts, under the same limits. */
@@ -52,6 +50,8 @@ async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uin
 
 function textOf({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
+  // Nothing is unpacked here, and packed bytes would be told as broken ones.
+  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
   return decode(bytes);
 }
 
@@ -64,42 +64,4 @@ function decode(bytes: Uint8Array): string {
   } catch {
     throw problems.malformed("The body is not valid UTF-8.");
   }
-}
-
-function parse(text: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw problems.malformed("The body is not valid JSON.");
-  }
-  if (isFlat(text)) return value;
-  if (!hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
-  return emptied(value);
-}
-
-/**
- * A value whose members hold no members. No body has nested ones: they are refused whatever is in them, and a member
- * called `toString` would make Elysia fail while it words that refusal.
- */
-function emptied(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return hollowed(value);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]: [string, unknown]) => [name, hollowed(inner)]));
-}
-
-/** An array or an object without what is in it; any other value as it is. */
-function hollowed(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
-  return typeof value === "object" && value !== null ? {} : value;
-}
-
-/** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */
-function isFlat(text: string): boolean {
-  return text.indexOf("{", 1) === -1 && text.indexOf("[", 1) === -1;
-}
-
-/** Whether a value has at most so many levels of objects and arrays. */
-function hasLevels(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }

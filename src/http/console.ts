@@ -33,6 +33,7 @@ export function createConsole(deps: ConsoleDeps) {
         quota: { limit: deps.limits.limit, used: deps.limits.used() },
         inDoubt: [...run.open.values()].filter((attempt) => attempt.in_doubt).length,
         clicks: projector.state("clicks"),
+        suspects: projector.state("suspects"),
         deliveries: projector.state("deliveries"),
         position: projector.position,
         events,
@@ -57,6 +58,7 @@ function html(status: number, body: string): Answer {
   return {
     status,
     headers: {
+      ...(status === 401 ? { "www-authenticate": 'Bearer realm="reachlog"' } : {}),
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
       "content-security-policy":

@@ -18,7 +18,7 @@ export interface Keyed {
   readonly cause: Cause;
 }
 
-/** Makes POSTs with an `Idempotency-Key` safe to repeat; answers are kept as long as the log. */
+/** Makes POSTs with an `Idempotency-Key` safe to repeat: an answer is kept for two days, and the key for ever. */
 export interface Idempotency {
   /**
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
@@ -64,6 +64,7 @@ async function answerOnce(
   for await (const event of journal.store.read({ stream, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
     if (event.data.digest !== digest) throw problems.keyReused();
+    if (event.meta.erased === true) throw problems.keyExpired();
     return event.data;
   }
   const { status, headers, body } = await performed(perform, `request/${scope}`, cause);

@@ -1,6 +1,7 @@
 import { createServer, isIPv6, type AddressInfo } from "node:net";
 import type { HttpConfig } from "../config/http.ts";
 import type { App } from "./app.ts";
+import type { Load } from "./load.ts";
 
 /** Bodies are bounded by the routes, whose answer is a problem; the server's own refusal would be an empty one. */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
@@ -8,8 +9,17 @@ const SERVER_BODY_BYTES_MAX = 2 ** 30;
 /** Seconds without a byte after which a connection is closed; requests that wait for a run are excepted. */
 const IDLE_TIMEOUT_S = 20;
 
-/** Serves the app until it is disposed; then answers what is in flight and stops. */
-export function listen(app: App, { host, port }: Pick<HttpConfig, "host" | "port">): AsyncDisposable {
+/** For those who are in the midst of sending a request when the service stops. */
+const GRACE_MS = 1_000;
+
+/** How often a stopping server is asked whether anything is still being answered. */
+const LOOK_MS = 50;
+
+/**
+ * Serves the app until it is disposed; then answers what is in flight and stops. Whoever began to send a request and
+ * does not go on is not waited for: one such caller would keep the rest of the service from stopping in order.
+ */
+export function listen(app: App, { host, port }: Pick<HttpConfig, "host" | "port">, load: Load): AsyncDisposable {
   app.listen({
     hostname: host,
     port,
@@ -19,7 +29,12 @@ export function listen(app: App, { host, port }: Pick<HttpConfig, "host" | "port
   });
   return {
     async [Symbol.asyncDispose]() {
-      await app.stop();
+      const { server } = app;
+      const answered = async (): Promise<void> => {
+        while ((server?.pendingRequests ?? 0) > load.coming) await Bun.sleep(LOOK_MS);
+      };
+      await Promise.race([app.stop(), Bun.sleep(GRACE_MS).then(answered)]);
+      await server?.stop(true);
     },
   };
 }

@@ -45,6 +45,8 @@ export const problems = {
         headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
       },
     ),
+  authorizationFailed: (detail: string) =>
+    new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`),
   wrongAccount: () =>
     new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored."),
   notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
@@ -59,7 +61,7 @@ export const problems = {
   tooLarge: (limit: number) =>
     new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
   unsupportedType: () =>
-    new Problem(415, "unsupported-media-type", "Unsupported media type", "Send application/json in UTF-8."),
+    new Problem(415, "unsupported-media-type", "Unsupported media type", "Send application/json in UTF-8, not packed."),
   misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
     new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {
@@ -67,6 +69,13 @@ export const problems = {
     }),
   keyReused: () =>
     new Problem(422, "idempotency-key-reused", "Idempotency key reused", "This key came with another body before."),
+  keyExpired: () =>
+    new Problem(
+      422,
+      "idempotency-key-expired",
+      "Idempotency key expired",
+      "This key was used, and its answer is kept no longer; nothing was done now.",
+    ),
   tooMany: (seconds: number) =>
     new Problem(429, "too-many-requests", "Too many requests", "This address asks too often.", {
       headers: { "retry-after": String(seconds) },
@@ -86,6 +95,16 @@ export const problems = {
     new Problem(503, "log-unavailable", "Log unavailable", "The event log cannot take this now; nothing was done.", {
       headers: { "retry-after": RETRY_SECONDS },
     }),
+  overloaded: () =>
+    new Problem(
+      503,
+      "overloaded",
+      "Overloaded",
+      "Too many requests are being answered; nothing was done for this one.",
+      {
+        headers: { "retry-after": RETRY_SECONDS },
+      },
+    ),
   logInDoubt: () =>
     new Problem(503, "log-in-doubt", "Log in doubt", "Whether this was recorded is known after the next start."),
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),

@@ -1,9 +1,14 @@
-/** Counts per address and minute (fixed windows). */
+import { networkOf } from "./client-network.ts";
+import type { Allowance } from "./limit-headers.ts";
+
+/** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */
 export interface RateLimit {
   /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
   take(address: string): number | undefined;
   /** The seconds to wait when the limit is used up, without counting. */
   check(address: string): number | undefined;
+  /** What the address may still ask in this window, without counting. */
+  allowance(address: string): Allowance;
 }
 
 const WINDOW_MS = 60_000;
@@ -27,14 +32,22 @@ export function createRateLimit(limit: number, clock: () => number): RateLimit {
     take(address) {
       const now = clock();
       refresh(now);
-      const used = (counts.get(address) ?? 0) + 1;
-      counts.set(address, used);
+      const network = networkOf(address);
+      const used = (counts.get(network) ?? 0) + 1;
+      counts.set(network, used);
       return waitOf(used, now);
     },
     check(address) {
       const now = clock();
       refresh(now);
-      return waitOf((counts.get(address) ?? 0) + 1, now);
+      return waitOf((counts.get(networkOf(address)) ?? 0) + 1, now);
+    },
+    allowance(address) {
+      const now = clock();
+      refresh(now);
+      const left = Math.max(0, limit - (counts.get(networkOf(address)) ?? 0));
+      const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000));
+      return { limit, windowSeconds: WINDOW_MS / 1000, left, seconds };
     },
   };
 }

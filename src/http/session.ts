@@ -1,12 +1,13 @@
 import { deriveKey } from "../account/key.ts";
 import { open, seal } from "../account/seal.ts";
+import type { ApiToken } from "../config/tokens.ts";
 import type { Authentication } from "./auth.ts";
-import { readCookie } from "./auth-cookie.ts";
+import { cookieName, readCookie, setCookie } from "./cookie.ts";
 
 /** How long a browser stays signed in to the console. */
 const LIFETIME_S = 12 * 3600;
 
-const NAME = "reachlog_session";
+const PURPOSE = "reachlog_session";
 
 /** Signs browsers in to the console with a token that is asked for once. */
 export interface Sessions {
@@ -16,6 +17,12 @@ export interface Sessions {
   signIn(token: string): string | undefined;
 }
 
+/** What a session's cookie holds, sealed: it ends with the token that it was opened with. */
+interface Session {
+  readonly expires: number;
+  readonly token: ApiToken;
+}
+
 export function createSessions(
   masterKey: Uint8Array,
   authentication: Authentication,
@@ -23,19 +30,21 @@ export function createSessions(
   clock: () => number,
 ): Sessions {
   const key = deriveKey(masterKey, "console-session");
+  const name = cookieName(PURPOSE, secure);
   return {
     admits(request) {
-      if (!authentication.hasTokens) return true;
-      const value = readCookie(request, NAME);
-      if (value === undefined) return false;
-      const expires = open(key, Buffer.from(value, "base64url"), NAME);
-      return expires !== undefined && clock() < Number(expires);
+      if (!authentication.guardsConsole) return true;
+      const text = open(key, Buffer.from(readCookie(request, name) ?? "", "base64url"), PURPOSE);
+      if (text === undefined) return false;
+      const { expires, token } = JSON.parse(text) as Session;
+      return clock() < expires && authentication.knows(token);
     },
-    signIn(token) {
-      if (authentication.identify(token) === undefined) return undefined;
-      const value = Buffer.from(seal(key, String(clock() + LIFETIME_S * 1000), NAME)).toString("base64url");
-      const flags = `Path=/; Max-Age=${LIFETIME_S}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;
-      return `${NAME}=${value}; ${flags}`;
+    signIn(given) {
+      const token = authentication.identify(given);
+      if (token === undefined) return undefined;
+      const session: Session = { expires: clock() + LIFETIME_S * 1000, token };
+      const value = Buffer.from(seal(key, JSON.stringify(session), PURPOSE)).toString("base64url");
+      return setCookie(name, value, { path: "/", maxAgeSeconds: LIFETIME_S, sameSite: "Strict", secure });
     },
   };
 }

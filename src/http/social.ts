@@ -6,6 +6,7 @@ import type { RunReport } from "../outreach/perform.ts";
 import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
 import { json, type Answer } from "./answer.ts";
+import type { Allowance } from "./limit-headers.ts";
 import { problems, type Problem } from "./problem.ts";
 import type { runBody } from "./schemas.ts";
 
@@ -82,13 +83,10 @@ export function createSocial(deps: SocialDeps) {
       });
     },
 
-    /** The quota as headers (IETF draft `RateLimit`). */
-    quotaHeaders(): Record<string, string> {
+    /** The quota, to be told beside each answer. */
+    allowance(): Allowance {
       const { limit, remaining } = quota();
-      return {
-        "ratelimit-policy": `"dm-day";q=${limit};w=86400`,
-        ratelimit: `"dm-day";r=${remaining};t=${secondsToReset()}`,
-      };
+      return { limit, windowSeconds: 86_400, left: remaining, seconds: secondsToReset() };
     },
   };
 }

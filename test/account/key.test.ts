@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { KeyError, loadKeyFile, parseKey } from "../../src/account/key.ts";
+import { loadKeyFile } from "../../src/account/key-file.ts";
+import { KeyError, parseKey } from "../../src/account/key.ts";
 import { temporaryDirectory } from "./directory.ts";
 
 test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
@@ -18,7 +19,7 @@ test("the key file is made once, for its owner alone, and leaves nothing else be
 test("processes that make a key file at the same moment get the same key", async () => {
   using directory = temporaryDirectory();
   // Each makes its way through the same files, so that they meet at many of them.
-  const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/account/key.ts"))};
+  const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/account/key-file.ts"))};
     await new Response(Bun.stdin.stream()).text();
     for (let file = 0; file < 100; file++) {
       console.log(Buffer.from(loadKeyFile(process.argv[1] + file)).toString("hex"));

@@ -9,6 +9,7 @@ import type { Delivery, Settlement } from "../../src/delivery/delivery.ts";
 import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
+import { createLoad } from "../../src/http/load.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { createJournal, type Fact, type Journal } from "../../src/journal.ts";
@@ -174,6 +175,7 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
       isLocal: false,
       anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
       failureLimit,
+      load: createLoad(),
       makeId: () => crypto.randomUUID(),
     },
     social: {

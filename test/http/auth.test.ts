@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createAuthentication } from "../../src/http/auth.ts";
 import { ROUTES } from "../../src/http/routes.ts";
 import { ask, GOOD, openWorld, post, told, TOKEN, type Given } from "./app-world.ts";
 
@@ -155,4 +157,47 @@ test("right tokens do not count as failures", async () => {
   for (let request = 1; request <= 30; request++) {
     expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   }
+});
+
+describe("the comparison of tokens", () => {
+  const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
+  const KNOWN = ["first-token-0123456789", "second-token-0123456789", "third-token-0123456789"];
+  const tokens = KNOWN.map((token, index) => ({ name: `caller-${index}`, sha256: hashOf(token) }));
+
+  test.each([
+    ...KNOWN,
+    "",
+    "x",
+    "first-token-012345678",
+    "first-token-01234567890",
+    hashOf("first-token-0123456789"),
+    "x".repeat(5_000),
+  ])("with %j is made in full with every known one, as digests of one length", (token) => {
+    const compared: (readonly [number, number])[] = [];
+    const authentication = createAuthentication({ tokens, authPolicy: "spec", openRoutes: [] }, (one, other) => {
+      compared.push([one.length, other.length]);
+      return timingSafeEqual(one, other);
+    });
+    const index = KNOWN.indexOf(token);
+    expect(authentication.identify(token)?.name).toBe(
+      index === -1 ? (undefined as unknown as string) : `caller-${index}`,
+    );
+    expect(compared).toEqual([
+      [32, 32],
+      [32, 32],
+      [32, 32],
+    ]);
+  });
+});
+
+test("two tokens of one name are both that caller, and one that was taken out is nobody's", () => {
+  const of = (token: string) => ({ name: "web", sha256: createHash("sha256").update(token).digest("hex") });
+  const authentication = createAuthentication({ tokens: [of("old")], authPolicy: "spec", openRoutes: [] });
+  const callers = () => ["old", "new"].map((token) => authentication.identify(token)?.name);
+  expect(callers()).toEqual(["web", undefined]);
+  authentication.replace([of("old"), of("new")]);
+  expect(callers()).toEqual(["web", "web"]);
+  authentication.replace([of("new")]);
+  expect(callers()).toEqual([undefined, "web"]);
+  expect([authentication.knows(of("old")), authentication.knows(of("new"))]).toEqual([false, true]);
 });

@@ -40,7 +40,9 @@ async function openX() {
       };
       const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
       const cookie = createAuthCookie(MASTER_KEY, false, clock);
-      return { oauth, tokens, network, journal, projector, pinnedHandle: undefined, cookie };
+      const used = new Set<string>();
+      const claimState = (state: string) => !used.has(state) && used.add(state).has(state);
+      return { oauth, tokens, network, journal, projector, pinnedHandle: undefined, cookie, claimState };
     },
   });
   const begin = async (): Promise<string> => {

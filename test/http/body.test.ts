@@ -80,9 +80,37 @@ test.each([
   ["white space only", "   "],
   ["a tower of brackets", "[".repeat(30_000) + "]".repeat(30_000)],
   ["an object in each other", '{"a":'.repeat(17) + "1" + "}".repeat(17)],
+  ["ambiguous", '{"message":"x","message":"y"}'],
+  ["ambiguous by an escape", '{"message":"x","mess\\u0061ge":"y"}'],
+  ["ambiguous where nobody looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
+  ["ambiguous beside a text that looks like it", '{"a":"\\\\","b":"\\"\\":","a":1}'],
+  ["ambiguous about its prototype", '{"__proto__":1,"__proto__":2}'],
+  ["holding a NUL", '{"message":"x\\u0000"}'],
+  ["holding a NUL in a name", '{"message\\u0000":"x"}'],
+  ["holding half of a surrogate pair", '{"message":"\\ud83d"}'],
+  ["holding a pair the wrong way round", '{"message":"\\udc4b\\ud83d"}'],
 ])("a body that is %s is malformed", async (_what, body) => {
   await using world = await openWorld();
   expect(await told(await notify(world, body))).toBe("400 malformed-request");
+});
+
+test.each([
+  ["colons and quotes in a text", { message: 'a": "b", "message": ":\\\\" }' }],
+  ["a backslash before a quote", { message: "\\", service: '\\"' }],
+  ["escapes of whole characters", '{"message":"\\ud83d\\udc4b \\u00e4 \\\\u0000"}'],
+  ["control characters, which each outlet leaves out", { message: "\u001b[31mred\u001b[0m\t\u0085" }],
+  ["marks of direction, which right-to-left text needs", { message: "\u202eshalom\u202c \u2067x\u2069" }],
+])("%s is taken, and kept as it came", async (_what, body) => {
+  await using world = await openWorld();
+  expect((await notify(world, body)).status).toBe(200);
+  const given = (typeof body === "string" ? JSON.parse(body) : body) as { message: string };
+  expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: given.message } }]);
+});
+
+test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
+  await using world = await openWorld();
+  const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });
+  expect(await told(answer)).toBe("415 unsupported-media-type");
 });
 
 test.each([

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createAuthCookie, readCookie } from "../../src/http/auth-cookie.ts";
+import { createHash } from "node:crypto";
+import { createAuthCookie } from "../../src/http/auth-cookie.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
+import { readCookie } from "../../src/http/cookie.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { ask, MASTER_KEY, openWorld, post, told, TOKEN } from "./app-world.ts";
 
@@ -41,7 +43,12 @@ describe("the authorization's cookie", () => {
   });
 
   test("is sent over TLS only where the service has it", () => {
-    expect(cookieWith(MASTER_KEY, true).seal(authorization)).toEndWith("; Secure");
+    expect(cookieWith(MASTER_KEY, true).seal(authorization)).toMatch(
+      /^__Host-reachlog_oauth=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    expect(cookieWith(MASTER_KEY, true).cleared).toBe(
+      "__Host-reachlog_oauth=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure",
+    );
   });
 });
 
@@ -81,6 +88,35 @@ describe("the console", () => {
     const other = createSessions(OTHER_KEY, authentication, false, () => world.now);
     const cookie = pairOf(other.signIn(TOKEN) ?? "");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
+  test("ends a session with the token that it was opened with", async () => {
+    await using world = await openWorld();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers });
+    const cookie = pairOf(signedIn.headers.get("set-cookie") ?? "");
+    const page = () => ask(world.app, "/", { headers: { cookie } });
+    expect((await page()).status).toBe(200);
+    world.deps.admission.authentication.replace([{ name: "tests", sha256: "0".repeat(64) }]);
+    expect((await page()).status).toBe(401);
+  });
+
+  test("is closed under the strict policy, also where no token is left", async () => {
+    await using world = await openWorld({ tokens: false, authPolicy: "strict" });
+    expect((await ask(world.app, "/")).status).toBe(401);
+  });
+
+  test("takes no cookie of a neighbour over TLS: its name is bound to this host", () => {
+    const sha256 = createHash("sha256").update(TOKEN).digest("hex");
+    const authentication = createAuthentication({
+      tokens: [{ name: "t", sha256 }],
+      authPolicy: "spec",
+      openRoutes: [],
+    });
+    const sessions = createSessions(MASTER_KEY, authentication, true, () => 0);
+    const pair = pairOf(sessions.signIn(TOKEN) ?? "");
+    const admits = (cookie: string) => sessions.admits(new Request("https://localhost/", { headers: { cookie } }));
+    expect([admits(pair), admits(pair.replace("__Host-", ""))]).toEqual([true, false]);
   });
 
   test("does not take the authorization's cookie for a session", async () => {

@@ -37,3 +37,24 @@ test("a flood of addresses cannot fill the memory: the window is cut short", () 
   for (let address = 1; address < 50_000; address++) take(`a${address}`);
   expect(take("first")).toBeUndefined();
 });
+
+test.each([
+  ["2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"],
+  ["2001:0DB8:0001:0002::a", "2001:db8:1:2::b"],
+  ["2001:db8::1", "2001:db8:0:0:1::"],
+  ["::1", "::2"],
+  ["fe80::1%eth0", "fe80::2"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+])("%s and %s are one caller's: who has one of them has the other", (one, other) => {
+  const { take } = limitOf(1);
+  expect([take(one), take(other)]).toEqual([undefined, 60]);
+});
+
+test.each([
+  ["2001:db8:1:2::1", "2001:db8:1:3::1"],
+  ["::ffff:192.0.2.1", "::ffff:192.0.2.2"],
+  ["192.0.2.1", "192.0.2.2"],
+])("%s and %s are two callers", (one, other) => {
+  const { take } = limitOf(1);
+  expect([take(one), take(other)]).toEqual([undefined, undefined]);
+});

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import { deriveKey } from "../../src/account/key.ts";
 import { createMarks } from "../../src/outreach/marks.ts";
 
-const marks = createMarks(new Uint8Array(32).fill(1));
+const marks = createMarks(deriveKey(new Uint8Array(32).fill(1), "suppression"));
 
 test("a person has a mark for the id and one for the handle, whatever its case", () => {
   expect(marks({ id: "1001", username: "Ada_Builds" })).toEqual([

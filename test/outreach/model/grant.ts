@@ -1,5 +1,5 @@
 import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
-import type { Kept, Vault } from "../../../src/account/vault.ts";
+import type { Kept, Secrets } from "../../../src/account/vault.ts";
 
 /** X's documented two hours. */
 const LIFETIME_MS = 2 * 3_600_000;
@@ -7,7 +7,7 @@ const LIFETIME_MS = 2 * 3_600_000;
 /** The network's side of the grant, and the file that all processes keep their tokens in. */
 export interface Grant {
   readonly oauth: Pick<OAuth, "refresh">;
-  readonly vault: Vault;
+  readonly vault: Secrets;
   accepts(accessToken: string): boolean;
   /** A person authorizes the account: a new pair, which is stored. */
   authorize(): void;
@@ -54,7 +54,7 @@ export function createGrant(now: () => number, toOurs: (ms: number) => number): 
   };
 }
 
-function createMemoryVault(): Vault {
+function createMemoryVault(): Secrets {
   const secrets = new Map<string, Kept>();
   return {
     get: (name) => secrets.get(name),
@@ -66,6 +66,5 @@ function createMemoryVault(): Vault {
     delete: (name) => {
       secrets.delete(name);
     },
-    [Symbol.dispose]() {},
   };
 }

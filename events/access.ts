@@ -1,0 +1,37 @@
+import { Type } from "@sinclair/typebox";
+import { defineEvent } from "./event.ts";
+import { ERASED, withPersonal } from "./sealing.ts";
+
+const closed = { additionalProperties: false };
+
+const count = Type.Integer({ minimum: 0 });
+
+const authenticationsFailed = defineEvent(
+  "AuthenticationsFailed",
+  Type.Object(
+    {
+      /** Whose they were; absent where several addresses are told together. */
+      address: Type.Optional(Type.String()),
+      addresses: Type.Integer({ minimum: 1 }),
+      /** Tokens that were tried and wrong. Which they were is not recorded. */
+      failed: count,
+      /** Requests with a token that was not even looked at, since too many had failed. */
+      turned_away: count,
+      /** From the first of them to the last one. */
+      since: Type.String(),
+      until: Type.String(),
+    },
+    closed,
+  ),
+);
+
+/** Somebody tried tokens that are wrong: what came from an address within a minute. */
+export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
+  owner: ({ address }: { address?: string }) => ({ kind: "click", ip: address }),
+  members: ["address"],
+  inFolds: false,
+  erased: () => ({ address: ERASED }),
+});
+
+/** Another master key took the place of the former one. Ids tell keys apart and tell nothing else of them. */
+export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));

@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import { appendFileSync, existsSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { commaList, given } from "../../config/environment.ts";
+import { ConfigError, createReport } from "../../config/faults.ts";
+import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
+import type { Terminal } from "../command.ts";
+
+/** Tokens given in the clear are as good as what they protect. */
+const OWNER_ONLY = 0o600;
+
+export function tokensFileOf({ env }: Terminal): string | undefined {
+  return given(env, "API_TOKENS_FILE");
+}
+
+/** In one piece, and behind a line that an editor left without an end. */
+export function appendEntry(file: string, entry: string): void {
+  const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
+  appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
+}
+
+/** Keeps the lines that `keeps` wants; readers see the former file or the new one. */
+export function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
+  const place = realpathSync(file);
+  const draft = `${place}.${randomBytes(8).toString("hex")}`;
+  const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
+  writeFileSync(draft, lines.join("\n"), { mode: statSync(place).mode & 0o777, flag: "wx" });
+  renameSync(draft, place);
+}
+
+/** The tokens of the environment and of the file. Throws ConfigError. */
+export function tokensOf(terminal: Terminal): { readonly fixed: ApiToken[]; readonly filed: ApiToken[] } {
+  const report = createReport();
+  const raw = given(terminal.env, "API_TOKENS");
+  const file = tokensFileOf(terminal);
+  const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
+  const filed =
+    file === undefined || !existsSync(file) ? [] : readTokenLines(readFileSync(file, "utf8"), fixed, report);
+  if (report.faults.length > 0) throw new ConfigError(report.faults);
+  return { fixed, filed };
+}

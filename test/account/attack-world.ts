@@ -1,0 +1,133 @@
+import { expect } from "bun:test";
+import { loadConfig } from "../../src/config.ts";
+import { createLogger } from "../../src/log.ts";
+import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { settingsOf } from "../../src/sandbox/settings.ts";
+import { startService, type Service } from "../../src/service.ts";
+import { temporaryDirectory } from "./directory.ts";
+
+/** Who clicks what: each has cookies of its own. */
+export interface Browser {
+  /** Opens `/social/auth` and keeps the cookie; answers the network's page. */
+  begin(query?: string, headers?: Record<string, string>): Promise<URL>;
+  /** Agrees on the network's page, and answers where that sends the browser. */
+  agree(page: URL, account?: string, decision?: string): Promise<URL>;
+  /** Follows a redirect back to the service, wherever it came from. */
+  follow(back: URL, headers?: Record<string, string>): Promise<Response>;
+  cookie: string;
+}
+
+/** A service on a log of its own, wired to the sandbox. */
+export interface Deployment {
+  readonly url: string;
+  browser(): Browser;
+  /** The username of the account that the service acts for. */
+  linked(): Promise<string | undefined>;
+  restart(): Promise<void>;
+}
+
+export interface AttackWorld extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  deploy(more?: Record<string, string>): Promise<Deployment>;
+  /** Codes that the network exchanged for tokens. */
+  exchanged(): number;
+  /** Everything that no answer may hold. */
+  secrets(): string[];
+  /** The text of every answer of the service, headers included. */
+  readonly answers: string[];
+}
+
+export async function openAttackWorld(): Promise<AttackWorld> {
+  await using stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await startSandbox({ port: 0 }));
+  const directory = stack.use(temporaryDirectory());
+  const answers: string[] = [];
+  const seen = new Set<string>();
+  const parts = stack.move();
+  let deployments = 0;
+  return {
+    sandbox,
+    answers,
+    async deploy(more = {}) {
+      const place = directory.file(`${++deployments}.sqlite`);
+      const env = {
+        ...settingsOf(sandbox),
+        PORT: "0",
+        DATABASE_URL: `sqlite:${place}`,
+        MESSAGE_TEMPLATE: "Hi",
+        ...more,
+      };
+      const running = parts.use(await startRunning(env));
+      const deployment: Deployment = {
+        get url() {
+          return running.service.url;
+        },
+        browser: () => createBrowser(deployment, sandbox, answers, seen),
+        async linked() {
+          await running.service.projector.until(0);
+          return running.service.projector.state("account").user?.username;
+        },
+        restart: running.restart,
+      };
+      return deployment;
+    },
+    exchanged: () => sandbox.x.grants.kept.filter(({ grant_type }) => grant_type === "authorization_code").length,
+    secrets: () => [...seen, ...sandbox.x.access.keys(), ...sandbox.x.refresh.keys(), sandbox.x.clientSecret],
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+async function startRunning(
+  env: Record<string, string>,
+): Promise<AsyncDisposable & { service: Service; restart(): Promise<void> }> {
+  const config = loadConfig(env, () => "");
+  const start = () =>
+    startService(
+      config,
+      createLogger("error", () => {}, Date.now),
+    );
+  const running = {
+    service: await start(),
+    async restart() {
+      await running.service[Symbol.asyncDispose]();
+      running.service = await start();
+    },
+    [Symbol.asyncDispose]: () => running.service[Symbol.asyncDispose](),
+  };
+  return running;
+}
+
+function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen: Set<string>): Browser {
+  const ask = async (url: string, headers: Record<string, string> = {}): Promise<Response> => {
+    const sent = { ...(browser.cookie === "" ? {} : { cookie: browser.cookie }), ...headers };
+    const response = await fetch(url, { headers: sent, redirect: "manual" });
+    expect([response.headers.get("cache-control"), response.headers.get("referrer-policy")]).toEqual([
+      "no-store",
+      "no-referrer",
+    ]);
+    answers.push(JSON.stringify([...response.headers]) + (await response.clone().text()));
+    return response;
+  };
+  const browser: Browser = {
+    cookie: "",
+    async begin(query = "", headers = {}) {
+      const response = await ask(`${to.url}/social/auth${query}`, headers);
+      // What this answer holds is what the browser and the network are to know.
+      answers.pop();
+      browser.cookie = response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+      return new URL(response.headers.get("location") ?? "");
+    },
+    async agree(page, account = "acme_team", decision = "authorize") {
+      const form = new URLSearchParams(page.search);
+      form.set("account", [...sandbox.x.people.values()].find(({ username }) => username === account)?.id ?? "");
+      form.set("decision", decision);
+      const decided = await fetch(page.origin + page.pathname, { method: "POST", body: form, redirect: "manual" });
+      const back = new URL(decided.headers.get("location") ?? "");
+      for (const name of ["code", "state"])
+        if (back.searchParams.has(name)) seen.add(back.searchParams.get(name) ?? "");
+      return back;
+    },
+    follow: (back, headers) => ask(`${to.url}${back.pathname}${back.search}`, headers),
+  };
+  return browser;
+}

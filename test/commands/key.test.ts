@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { join, dirname } from "node:path";
+import { StoreOwned } from "eventstore-lite";
+import { contacts, findContact } from "../../projections/contacts.ts";
+import { KeyError } from "../../src/account/key.ts";
+import { VaultKeyMismatch } from "../../src/account/vault-error.ts";
+import { openVault } from "../../src/account/vault.ts";
+import { key } from "../../src/commands/key.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { loadConfig } from "../../src/config.ts";
+import { logFiles } from "../../src/log-files.ts";
+import { openKey, openLastingKey, openLog } from "../../src/parts.ts";
+import { openCommandWorld, type CommandWorld } from "./command-world.ts";
+
+let world: CommandWorld;
+beforeEach(async () => {
+  world = await openCommandWorld();
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const KEYS = [1, 2, 3].map((fill) => Buffer.alloc(32, fill).toString("hex"));
+
+const config = () => loadConfig(world.env, () => "");
+const files = () => logFiles(config().log.file);
+const place = (name: string) => join(dirname(config().log.file), name);
+const fail = (fault: unknown): { code: number; out: string; err: string } => {
+  throw fault;
+};
+
+const ADA = {
+  type: "RecipientAdded" as const,
+  data: {
+    recipient: { id: "101", username: "ada" },
+    name: "Ada Canary",
+    basis: "opt_in" as const,
+    fields: {},
+    source: "list" as const,
+  },
+};
+
+/** What the log says when it is opened anew. */
+async function nameInLog(): Promise<string | undefined> {
+  await using store = await openLog(config());
+  const folded = contacts.initial();
+  for await (const event of store.read({})) contacts.evolve(folded, event);
+  return findContact(folded, { username: "ada" })?.name;
+}
+
+function keepSecret(): void {
+  using vault = openVault(files().vault, openKey(config()));
+  vault.put("tokens", "canary", 0);
+}
+
+function kept(): string | undefined {
+  using vault = openVault(files().vault, openKey(config()));
+  return vault.get("tokens")?.value;
+}
+
+test("with the key in its file: a new one takes its place, opens all that was sealed, and the log tells of it", async () => {
+  await world.append("outreach", [ADA]);
+  keepSecret();
+  const suppression = openLastingKey(config(), "suppression");
+  const former = readFileSync(files().key, "utf8");
+  const before = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string; source: string };
+  expect(before.source).toBe(files().key);
+
+  const { code, out } = await world.run(key, "rotate", "--keep", place("former.key"));
+  expect([code, readFileSync(place("former.key"), "utf8"), statSync(place("former.key")).mode & 0o777]).toEqual([
+    0,
+    former,
+    0o600,
+  ]);
+  expect(readFileSync(files().key, "utf8")).not.toBe(former);
+  const after = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
+  expect(out).toBe(`the key ${after.id} is in force; it was ${before.id}\n`);
+  expect([kept(), await nameInLog(), openLastingKey(config(), "suppression")]).toEqual([
+    "canary",
+    "Ada Canary",
+    suppression,
+  ]);
+  const events = await Array.fromAsync(world.store.read({ types: ["KeyRotated"] }));
+  expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);
+});
+
+test("with the key in the environment: both are good until something was started with the new one", async () => {
+  Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
+  await world[Symbol.asyncDispose]();
+  world = await openCommandWorld(undefined, world.env);
+  await world.append("outreach", [ADA]);
+  keepSecret();
+  const { code, out } = await world.run(key, "rotate");
+  expect([code, out]).toEqual([0, expect.stringContaining("put REACHLOG_KEY_NEXT into REACHLOG_KEY")]);
+  expect(out).not.toContain(KEYS[1] ?? "");
+  for (const given of [KEYS[0], KEYS[1]]) {
+    world.env["REACHLOG_KEY"] = given ?? "";
+    expect([kept(), await nameInLog()]).toEqual(["canary", "Ada Canary"]);
+  }
+  world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
+  expect(() => openKey(config())).toThrow(VaultKeyMismatch);
+});
+
+test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {
+  Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
+  await world[Symbol.asyncDispose]();
+  world = await openCommandWorld(undefined, world.env);
+  keepSecret();
+  await world.run(key, "rotate");
+  world.env["REACHLOG_KEY_NEXT"] = KEYS[2] ?? "";
+  expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toBeInstanceOf(KeyError);
+  for (const given of [KEYS[0], KEYS[1]]) {
+    world.env["REACHLOG_KEY"] = given ?? "";
+    expect(kept()).toBe("canary");
+  }
+});
+
+test("beside a running service nothing is exchanged", async () => {
+  keepSecret();
+  const before = readFileSync(files().key, "utf8");
+  await using _service = await openLog(config(), { owner: "a service" });
+  expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toBeInstanceOf(StoreOwned);
+  expect([readFileSync(files().key, "utf8"), kept()]).toEqual([before, "canary"]);
+});
+
+test("the former key never overwrites a file, and without a place for it nothing is exchanged", async () => {
+  keepSecret();
+  const before = readFileSync(files().key, "utf8");
+  copyFileSync(files().key, place("there.key"));
+  expect(await world.run(key, "rotate", "--keep", place("there.key")).catch((fault: unknown) => fault)).toMatchObject({
+    code: "EEXIST",
+  });
+  expect([readFileSync(files().key, "utf8"), kept()]).toEqual([before, "canary"]);
+});
+
+test.each([
+  [["rotate", "now"], {}, "wants show or rotate"],
+  [["rotate"], { REACHLOG_KEY_NEXT: KEYS[1] }, "has no effect"],
+])("%j with %j is told", async (args, more, problem) => {
+  Object.assign(world.env, more);
+  expect(String(await world.run(key, ...args).catch((fault: unknown) => fault))).toContain(problem);
+});
+
+test("somebody who was suppressed by hand before a rotation has the same marks after it", async () => {
+  await world.append("outreach", [ADA]);
+  const marksOf = async (): Promise<unknown> => {
+    await world.run(recipients, "suppress", "ada").catch(fail);
+    for await (const { data } of world.store.read({ types: ["RecipientSuppressed"], backwards: true, limit: 1 }))
+      return data;
+    return undefined;
+  };
+  const before = await marksOf();
+  expect(before).toMatchObject({ marks: [expect.any(String), expect.any(String)] });
+  await world.run(key, "rotate");
+  expect(await marksOf()).toEqual(before as never);
+  expect(existsSync(files().vault)).toBe(true);
+});

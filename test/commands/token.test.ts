@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { token } from "../../src/commands/token.ts";
+import { loadConfig } from "../../src/config.ts";
+import { temporaryDirectory } from "../account/directory.ts";
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let file: string;
+let env: Record<string, string>;
+beforeEach(() => {
+  directory = temporaryDirectory();
+  file = directory.file("tokens");
+  env = { API_TOKENS_FILE: file };
+});
+afterEach(() => directory[Symbol.dispose]());
+
+async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const { signal } = new AbortController();
+  const code = await token
+    .run(args, {
+      env,
+      out: (text) => void (out += text),
+      err: (text) => void (err += text),
+      interactive: false,
+      signal,
+    })
+    .catch((fault: unknown) => {
+      err += String(fault);
+      return -1;
+    });
+  return { code, out, err };
+}
+
+interface Made {
+  readonly name: string;
+  readonly id: string;
+  readonly token: string;
+  readonly entry: string;
+}
+const made = async (...args: string[]): Promise<Made> => JSON.parse((await run("new", ...args, "--json")).out) as Made;
+const callers = () => loadConfig(env, (path) => readFileSync(path, "utf8")).http.tokens.map(({ name }) => name);
+
+test("a token is made of 256 random bits, and printed once with the entry to configure, which holds its hash", async () => {
+  const { out } = await run("new", "web");
+  const shown = /token {2}(reachlog_[\w-]{43})\nid {5}([0-9a-f]{12})\nentry {2}(web:sha256:([0-9a-f]{64}))\n/.exec(out);
+  const [, secret = "", id, entry = "", sha256] = shown ?? [];
+  expect(sha256).toBe(createHash("sha256").update(secret).digest("hex"));
+  expect(sha256?.startsWith(id ?? "none")).toBe(true);
+  env = { API_TOKENS: entry };
+  expect(callers()).toEqual(["web"]);
+  expect(existsSync(file)).toBe(false);
+});
+
+test("no two tokens are alike", async () => {
+  const tokens = await Promise.all([made("web"), made("web"), made("web")]);
+  expect(new Set(tokens.map((one) => one.token)).size).toBe(3);
+});
+
+test("an added token is in the file, which only its owner reads, and the token itself is not", async () => {
+  const first = await made("web", "--add");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(file, "utf8")).toBe(`${first.entry}\n`);
+  writeFileSync(file, `# ours\n${first.entry}`);
+  const second = await made("ops", "--add");
+  expect(readFileSync(file, "utf8")).toBe(`# ours\n${first.entry}\n${second.entry}\n`);
+  expect(callers()).toEqual(["web", "ops"]);
+});
+
+test.each([
+  ["a b", "letters, digits"],
+  ["", "letters, digits"],
+  ["anonymous", "stands for somebody else"],
+  ["Reachlog", "stands for somebody else"],
+  ["command-line", "stands for somebody else"],
+  ["x".repeat(65), "1 to 64"],
+])("the name %j is refused, and nothing is made", async (name, problem) => {
+  const { code, out, err } = await run("new", name, "--add");
+  expect([code, out, existsSync(file)]).toEqual([-1, "", false]);
+  expect(err).toContain(problem);
+});
+
+test("the list shows whose tokens there are and where, and none of them", async () => {
+  const { id, token: secret, entry } = await made("web", "--add");
+  env["API_TOKENS"] = "ops:0123456789abcdef";
+  const { out } = await run("list");
+  expect(out).toContain("ops   9f9f5111f7b2  API_TOKENS\n");
+  expect(out).toContain(`web   ${id}  API_TOKENS_FILE\n`);
+  for (const hidden of [secret, entry, "0123456789abcdef"]) expect(out).not.toContain(hidden);
+});
+
+describe("remove", () => {
+  test("takes one token out of the file and leaves the rest as it was", async () => {
+    const [old, other] = [await made("web", "--add"), await made("ops", "--add")];
+    writeFileSync(file, `# for the site\n${readFileSync(file, "utf8")}\n# end\n`);
+    expect((await run("remove", old.id)).code).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe(`# for the site\n${other.entry}\n\n# end\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("finds a plain token by its hash", async () => {
+    await made("ops", "--add");
+    writeFileSync(file, `${readFileSync(file, "utf8")}web:0123456789abcdef\n`);
+    expect((await run("remove", "9f9f5111f7b2")).out).toBe("web 9f9f5111f7b2 is removed\n");
+    expect(callers()).toEqual(["ops"]);
+  });
+
+  test("goes through a link to the file that it leads to", async () => {
+    const [old] = [await made("web", "--add"), await made("ops", "--add")];
+    const link = directory.file("link");
+    symlinkSync(file, link);
+    env = { API_TOKENS_FILE: link };
+    expect((await run("remove", old.id)).code).toBe(0);
+    expect(callers()).toEqual(["ops"]);
+    expect(readFileSync(file, "utf8")).not.toContain(old.id);
+  });
+
+  test.each([
+    ["the last one", (only: string) => only, "it is the only token"],
+    ["one that is not there", () => "0000000000", "no token has this id"],
+    ["one of API_TOKENS", () => "9f9f5111f7b2", "take it out there"],
+  ])("refuses %s", async (_what, idOf, problem) => {
+    const only = await made("web", "--add");
+    if (problem.startsWith("take")) env["API_TOKENS"] = "ops:0123456789abcdef";
+    const before = readFileSync(file, "utf8");
+    const { code, err } = await run("remove", idOf(only.id));
+    expect([code, readFileSync(file, "utf8")]).toEqual([1, before]);
+    expect(err).toContain(problem);
+  });
+
+  test.each(["", "ab", "zzzz", "../x", "a.*b"])("takes %j for a slip of the hand", async (id) => {
+    await made("web", "--add");
+    await made("web", "--add");
+    expect((await run("remove", id)).err).toContain("wants an id");
+  });
+});

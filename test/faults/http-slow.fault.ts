@@ -1,0 +1,109 @@
+import { afterAll } from "bun:test";
+import { IN_FLIGHT_MAX } from "../../src/http/load.ts";
+import { testAttacks, tally, type Attack } from "../http/attacks/attack.ts";
+import { openTarget } from "../http/attacks/target.ts";
+import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";
+import type { Connection } from "../http/wire/connection.ts";
+
+const target = await openTarget();
+afterAll(() => target[Symbol.asyncDispose]());
+
+/** Until the headers are whole, and until the whole request is, or nothing has come since the last one. */
+const HEADERS_MS_MAX = 15_000;
+const BODY_MS_MAX = 35_000;
+
+/** A client on a bad line is to be served as well. */
+const PATIENCE_MS_MIN = 5_000;
+
+/** Connections that do nothing while others are served. */
+const IDLERS = 900;
+
+/** Requests of which the body does not come: more than the service answers at the same time. */
+const HALVES = IN_FLIGHT_MAX + 100;
+
+interface SlowClient {
+  readonly what: string;
+  readonly first: string;
+  /** Sent again and again. */
+  readonly drip?: string;
+  readonly closedMs: number;
+}
+
+const POST = `POST /api/notify HTTP/1.1\r\nHost: localhost\r\n${JSON_TYPE}\r\n`;
+const HALF = `${POST}Content-Length: 99\r\n\r\n{`;
+
+const CLIENTS: readonly SlowClient[] = [
+  { what: "says nothing", first: "", closedMs: HEADERS_MS_MAX },
+  { what: "half a line", first: "GET /api/hea", closedMs: HEADERS_MS_MAX },
+  { what: "headers without end", first: "GET /api/health HTTP/1.1\r\n", closedMs: HEADERS_MS_MAX },
+  { what: "a header a second", first: "GET /api/health HTTP/1.1\r\n", drip: "X-A: b\r\n", closedMs: HEADERS_MS_MAX },
+  { what: "a letter a second", first: "GET /api/health HTTP/1.1\r\nX-A: ", drip: "b", closedMs: HEADERS_MS_MAX },
+  { what: "a body that does not come", first: HALF, closedMs: BODY_MS_MAX },
+  { what: "a byte of a body a second", first: `${POST}Content-Length: 999\r\n\r\n`, drip: " ", closedMs: BODY_MS_MAX },
+  {
+    what: "a chunk a second",
+    first: `${POST}Transfer-Encoding: chunked\r\n\r\n`,
+    drip: "1\r\n \r\n",
+    closedMs: BODY_MS_MAX,
+  },
+  {
+    what: "a refused body that drips on",
+    first: `${POST}Content-Length: 99999\r\n\r\n`,
+    drip: " ",
+    closedMs: BODY_MS_MAX,
+  },
+  { what: "nothing after an answer", first: "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", closedMs: BODY_MS_MAX },
+];
+
+const DRIP_MS = 1_000;
+
+/** Ms until the service hung up. */
+async function endure(connection: Connection, { first, drip }: SlowClient): Promise<number> {
+  await connection.write(first);
+  const dripping = setInterval(() => void (drip === undefined ? undefined : connection.write(drip)), DRIP_MS);
+  try {
+    return await connection.closed();
+  } finally {
+    clearInterval(dripping);
+  }
+}
+
+const slow: Attack = {
+  name: `${CLIENTS.length} kinds of slow clients, with ${IDLERS} idle connections and ${HALVES} half bodies beside them`,
+  expected: `hung up in ${HEADERS_MS_MAX / 1000} s, or ${BODY_MS_MAX / 1000} s with a body; all others served`,
+  async run({ open, url, service }) {
+    const idlers = await Promise.all(Array.from({ length: IDLERS + HALVES }, () => open()));
+    for (const idler of idlers.slice(IDLERS)) await idler.write(HALF);
+    const wrong: string[] = [];
+    let isOver = false;
+    const ends = Promise.all(
+      CLIENTS.map(async (client) => {
+        using connection = await open();
+        const ms = await endure(connection, client);
+        if (ms > client.closedMs || ms < PATIENCE_MS_MIN) wrong.push(`${client.what}: ${ms.toFixed()} ms`);
+        return Math.round(ms / 1000);
+      }),
+    ).finally(() => {
+      isOver = true;
+    });
+    const served: number[] = [];
+    let slowestMs = 0;
+    while (!isOver) {
+      const startedAt = performance.now();
+      served.push((await service.get("/api/health")).status);
+      slowestMs = Math.max(slowestMs, performance.now() - startedAt);
+    }
+    const seconds = await ends;
+    // The service hangs up on all of these too, or this waits in vain.
+    await Promise.all(idlers.map((idler) => idler.closed()));
+    wrong.push(...served.filter((status) => status !== 200).map(String));
+    // The service is as it was.
+    using after = await open();
+    await after.write(requestBytes(url, { path: "/api/health" }));
+    if ((await after.answered(1))[0]?.status !== 200) wrong.push("not served afterwards");
+    const seen = `seconds ${tally(seconds)}; others ${tally(served)}, slowest ${slowestMs.toFixed()} ms`;
+    return { tried: CLIENTS.length + idlers.length, seen, wrong };
+  },
+};
+
+testAttacks([slow], () => target, 120_000);

@@ -1,0 +1,138 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { contacts, findContact } from "../../projections/contacts.ts";
+import { loadKeyFile } from "../../src/account/key-file.ts";
+import { parseKey } from "../../src/account/key.ts";
+import { openVault } from "../../src/account/vault.ts";
+import { VaultKeyMismatch } from "../../src/account/vault-error.ts";
+import { loadConfig } from "../../src/config.ts";
+import { logFiles } from "../../src/log-files.ts";
+import { openKey, openLastingKey, openLog } from "../../src/parts.ts";
+import { openWorld, type World } from "../process/service.ts";
+import { has } from "./tools.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** Everything that a rotation leaves on the disk goes through these. */
+const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";
+
+/** Of the writes between two syncs each third: what is not synced is one state to a crash, whatever of it was written. */
+const EVERY = 3;
+
+const KEYS = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex"));
+
+/** What is sealed with the master key, as it reads now. */
+interface Readable {
+  readonly name: string | undefined;
+  readonly token: string | undefined;
+  readonly marks: string;
+}
+
+test.skipIf(!has("strace"))(
+  "a rotation of the master key is killed at each call that changes a file: the key in force opens everything",
+  async () => {
+    const told = { kills: 0, unreadable: 0, unfinished: 0 };
+    await using world = await openWorld();
+    const before = await prepare(world);
+    for (let nth = 1; await isKilled(world, nth, {}); nth += EVERY) {
+      told.kills++;
+      if (isUnfinished(world, {})) told.unfinished++;
+      const after = await readable(world, {}).catch(String);
+      if (JSON.stringify(after) !== JSON.stringify(before)) told.unreadable++;
+    }
+    report("in its file", told);
+    expect([told.kills > 20, told.unfinished > 0, told.unreadable]).toEqual([true, true, 0]);
+  },
+  400_000,
+);
+
+test.skipIf(!has("strace"))(
+  "the same with keys from the environment: the former one opens everything, and the new one as soon as it opens anything",
+  async () => {
+    const told = { kills: 0, unreadable: 0, unfinished: 0 };
+    const [REACHLOG_KEY = "", REACHLOG_KEY_NEXT = ""] = KEYS;
+    for (let nth = 1, isOver = false; !isOver; nth += EVERY) {
+      await using world = await openWorld();
+      world.env["REACHLOG_KEY"] = REACHLOG_KEY;
+      const before = JSON.stringify(await prepare(world));
+      isOver = !(await isKilled(world, nth, { REACHLOG_KEY_NEXT }));
+      if (isOver) break;
+      told.kills++;
+      if (isUnfinished(world, {})) told.unfinished++;
+      const withFormer = await readable(world, {}).catch(String);
+      const withNew = await readable(world, { REACHLOG_KEY: REACHLOG_KEY_NEXT }).catch((fault: unknown) => fault);
+      if (JSON.stringify(withFormer) !== before) told.unreadable++;
+      if (!(withNew instanceof VaultKeyMismatch) && JSON.stringify(withNew) !== before) told.unreadable++;
+    }
+    report("in the environment", told);
+    expect([told.kills > 20, told.unfinished > 0, told.unreadable]).toEqual([true, true, 0]);
+  },
+  400_000,
+);
+
+function report(
+  where: string,
+  { kills, unreadable, unfinished }: { kills: number; unreadable: number; unfinished: number },
+): void {
+  console.log(
+    `kill -9 in a rotation of the key ${where}: ${kills} kills, ${unfinished} half done, unreadable ${unreadable}`,
+  );
+}
+
+const configOf = (world: World, more: Record<string, string>) => loadConfig({ ...world.env, ...more }, () => "");
+
+/** Somebody in the log, and a token in the vault. */
+async function prepare(world: World): Promise<Readable> {
+  const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
+  expect((await world.command("recipients", "import", file)).code).toBe(0);
+  const config = configOf(world, {});
+  using vault = openVault(logFiles(config.log.file).vault, openKey(config));
+  vault.put("tokens", "canary", 0);
+  return readable(world, {});
+}
+
+/** Reads everything as the next command would, which finishes what was begun. */
+async function readable(world: World, more: Record<string, string>): Promise<Readable> {
+  const config = configOf(world, more);
+  await using store = await openLog(config);
+  const folded = contacts.initial();
+  for await (const event of store.read({})) contacts.evolve(folded, event);
+  using vault = openVault(logFiles(config.log.file).vault, openKey(config));
+  return {
+    name: findContact(folded, { username: "ada" })?.name,
+    token: vault.get("tokens")?.value,
+    marks: Buffer.from(openLastingKey(config, "suppression")).toString("hex"),
+  };
+}
+
+/** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
+function isUnfinished(world: World, more: Record<string, string>): boolean {
+  const config = configOf(world, more);
+  const { key, vault: file } = logFiles(config.log.file);
+  const given = config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
+  using vault = openVault(file, given);
+  return vault.rotation() !== undefined;
+}
+
+/** Rotates, with a kill at the nth call; false when it came to its end before. */
+async function isKilled(world: World, nth: number, more: Record<string, string>): Promise<boolean> {
+  const injection = [
+    "-f",
+    "-qq",
+    "-o",
+    "/dev/null",
+    "-e",
+    `trace=${CALLS}`,
+    "-e",
+    `inject=${CALLS}:signal=KILL:when=${nth}`,
+  ];
+  const child = Bun.spawn(["strace", ...injection, process.execPath, MAIN, "key", "rotate"], {
+    cwd: world.directory,
+    env: { ...world.env, ...more },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const [told, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  if (child.signalCode === null && code !== 0 && code !== 137)
+    throw new Error(`key rotate ended with ${code}: ${told}`);
+  return code !== 0;
+}

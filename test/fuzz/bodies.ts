@@ -1,0 +1,115 @@
+import * as fc from "fast-check";
+import { misfits } from "./conform.ts";
+import type { Operation, Schema } from "./document.ts";
+
+/** A body, and what the document says of it. */
+export interface Body {
+  readonly bytes: Uint8Array;
+  /** `fit`: must not be refused for itself. `unfit`: must be. `unknown`: any documented answer will do. */
+  readonly verdict: "fit" | "unfit" | "unknown";
+}
+
+type Value = Readonly<Record<string, unknown>>;
+
+/** Text that no pattern of an open kind refuses. */
+const PROBE = "Probe ä";
+
+function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = [] }: Schema): fc.Arbitrary<string> {
+  const known = examples as string[];
+  if (format === "http-url")
+    return fc.oneof(fc.constantFrom(...known), fc.webUrl({ withQueryParameters: true, withFragments: true }));
+  if (format === "ip-address") return fc.oneof(fc.constantFrom(...known), fc.ipV4(), fc.ipV6());
+  if (pattern !== undefined && !new RegExp(pattern).test(PROBE)) return fc.constantFrom(...known);
+  const any = fc.oneof(
+    fc.string({ unit: "grapheme", minLength, maxLength }),
+    fc.string({ unit: "binary", minLength, maxLength }),
+    // Right at the limit.
+    fc.constantFrom("a".repeat(maxLength), "ä".repeat(maxLength), "\u{1F44B}".repeat(maxLength >> 1)),
+  );
+  return any.filter((text) => {
+    const fits = text.length >= minLength && text.length <= maxLength && !text.includes("\0");
+    return fits && (pattern === undefined || new RegExp(pattern).test(text));
+  });
+}
+
+function valid(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.type === "boolean") return fc.boolean();
+  if (schema.type === "string") return textOf(schema);
+  if (schema.type !== "object") throw new Error(`no bodies of the type ${schema.type}`);
+  const { properties = {}, required = [] } = schema;
+  const members = Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, valid(inner)]));
+  return fc.record(members, { requiredKeys: [...required] });
+}
+
+const anyName = fc.oneof(
+  fc.constantFrom("__proto__", "constructor", "toString", "dryRun", "dry_rum", "Text", "message ", "id", ""),
+  fc.string({ maxLength: 20 }),
+);
+
+/** A good body with one thing about it changed. */
+function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
+  const names = Object.keys(schema.properties ?? {});
+  const name = names.length === 0 ? anyName : fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...names) }, anyName);
+  const anyValue = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.string({ unit: "binary", maxLength: 50 }),
+    fc.constantFrom("", " ", "a".repeat(5_000)),
+  );
+  const change = fc.record({ name, value: fc.option(anyValue, { nil: undefined, freq: 4 }) });
+  return fc.tuple(valid(schema), change).map(([good, { name: changed, value }]) => {
+    const members = Object.entries(good as Value).filter(([each]) => each !== changed);
+    return Object.fromEntries(value === undefined ? members : [...members, [changed, value]]);
+  });
+}
+
+const utf8 = new TextEncoder();
+
+/** Text that is not JSON any more, or that no reader can be sure of. */
+const breaks: readonly ((json: string) => Uint8Array)[] = [
+  (json) => utf8.encode(json.slice(0, -1)),
+  (json) => utf8.encode(`${json}${json}`),
+  (json) => utf8.encode(json.replace("{", '{"a":1,"a":2,')),
+  (json) => utf8.encode(json.replaceAll('"', "'")),
+  (json) => utf8.encode(`{"nul\\u0000":${json}}`),
+  (json) => utf8.encode(`{"half":"\\ud800","of":${json}}`),
+  (json) => Buffer.concat([utf8.encode(json.slice(0, 1)), Uint8Array.of(0xff), utf8.encode(json.slice(1))]),
+  (json) => Buffer.from(json, "utf16le"),
+  () => utf8.encode("[".repeat(30_000)),
+];
+
+function judged(schema: Schema, value: unknown): Body {
+  const text = JSON.stringify(value);
+  const isUnfit = misfits(schema, JSON.parse(text)).length > 0;
+  return { bytes: utf8.encode(text), verdict: isUnfit ? "unfit" : "unknown" };
+}
+
+const form = (value: unknown): Body => ({
+  bytes: utf8.encode(new URLSearchParams(value as Record<string, string>).toString()),
+  verdict: "unknown",
+});
+
+/** Bodies for an operation: good ones, nearly good ones, and anything. */
+export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
+  const anything = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.json({ maxDepth: 5 }).map((text) => utf8.encode(text)),
+  );
+  const noise = anything.map((bytes): Body => ({ bytes, verdict: "unknown" }));
+  if (body === undefined) return fc.option(noise, { nil: undefined, freq: 1 });
+  const { schema, type } = body;
+  if (type !== "application/json") return fc.oneof(valid(schema).map(form), noise, fc.constant(undefined));
+  const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(
+    // An empty object broken in two may be whole again.
+    ([value, spoil]): Body => ({ bytes: spoil(JSON.stringify({ filler: 1, ...(value as Value) })), verdict: "unfit" }),
+  );
+  return fc.oneof(
+    {
+      weight: 4,
+      arbitrary: valid(schema).map((value): Body => ({ bytes: utf8.encode(JSON.stringify(value)), verdict: "fit" })),
+    },
+    { weight: 5, arbitrary: nearlyValid(schema).map((value) => judged(schema, value)) },
+    { weight: 2, arbitrary: broken },
+    { weight: 1, arbitrary: noise },
+    { weight: 1, arbitrary: fc.constant(undefined) },
+  );
+}

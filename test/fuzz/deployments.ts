@@ -1,0 +1,33 @@
+import type { Fault } from "../../src/sandbox/faults.ts";
+
+/** A service as it is set up, and the networks around it as they are. */
+export interface Deployment {
+  readonly name: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly faults: readonly Fault[];
+}
+
+export const WHOLE: Deployment = { name: "everything configured", settings: {}, faults: [] };
+
+export const BARE: Deployment = {
+  name: "nothing but a token configured, and wanted everywhere",
+  settings: {
+    AUTH_POLICY: "strict",
+    X_CLIENT_ID: "",
+    CHAT_WEBHOOK_URL: "",
+    TELEGRAM_BOT_TOKEN: "",
+    MESSAGE_TEMPLATE: "",
+  },
+  faults: [],
+};
+
+export const TROUBLED: Deployment = {
+  name: "networks that fail, each in its way",
+  settings: { MESSAGE_TEMPLATE: "" },
+  faults: [
+    { network: "x", kind: "502_html" },
+    { network: "slack", kind: "500" },
+    { network: "telegram", kind: "invalid_json" },
+    { network: "meta", kind: "reset_before" },
+  ],
+};

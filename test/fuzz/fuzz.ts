@@ -1,0 +1,118 @@
+import * as fc from "fast-check";
+import { residentMiB } from "../http/wire/memory.ts";
+import { authorize, openWorld, type Running, type World } from "../process/service.ts";
+import type { Deployment } from "./deployments.ts";
+import { operationsOf, type Operation } from "./document.ts";
+import { requestsTo, type FuzzRequest } from "./requests.ts";
+import { faultsOf } from "./verdict.ts";
+import { openWire, type Wire } from "./wire.ts";
+
+/** Requests under way at the same time. */
+const TOGETHER = 64;
+
+export interface FuzzOptions {
+  readonly requests: number;
+  /** The same seed makes the same requests. */
+  readonly seed: number;
+  readonly deployment: Deployment;
+}
+
+export interface FuzzReport {
+  readonly requests: number;
+  /** Answers by status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** Operations, and of the documented answers those that were seen: `POST /api/notify 200`. */
+  readonly operations: number;
+  readonly seen: ReadonlySet<string>;
+  /** Largest memory of the service while it was asked, and before. */
+  readonly peakMiB: number;
+  readonly startMiB: number;
+  /** How the service was at the end. */
+  readonly health: readonly number[];
+  readonly verify: { readonly code: number; readonly out: string };
+}
+
+/**
+ * Asks a real service, wired to the sandbox, whatever its own OpenAPI document allows and much that it does not. Throws
+ * fast-check's report, with seed and smallest request, at the first answer that the document does not hold.
+ */
+export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise<FuzzReport> {
+  await using world = await openWorld();
+  const service = await world.serve(deployment.settings);
+  // What the networks allow a second would make most of the test a wait.
+  world.sandbox.slack.limit = 1e9;
+  world.sandbox.telegram.limit = 1e9;
+  if (deployment.settings["X_CLIENT_ID"] !== "") await authorize(service, world.sandbox);
+  for (const fault of deployment.faults) world.sandbox.faults.add(fault);
+  const operations = operationsOf(await (await service.get("/openapi.json")).text());
+  using wire = openWire(service.url);
+  const counts = createCounts(service);
+  const batch = fc.array(requestsTo(operations), { minLength: TOGETHER, maxLength: TOGETHER, size: "max" });
+  const property = fc.asyncProperty(batch, async (together) => {
+    const faults = await Promise.all(together.map((request) => tryOne(request, wire, operations, counts)));
+    counts.weigh();
+    const found = faults.flat();
+    if (found.length > 0) throw new Error(found.join("\n"));
+  });
+  const numRuns = Math.ceil(requests / TOGETHER);
+  const { failed, errorInstance } = await fc.check(property, { numRuns, seed, endOnFailure: true });
+  // Its own report would print every request of the batch, with all that the document says of it.
+  if (failed) throw new Error(`seed ${seed}: ${String(errorInstance)}`);
+  return { ...counts.report(), operations: operations.length, ...(await endOf(world, service)) };
+}
+
+async function tryOne(
+  request: FuzzRequest,
+  wire: Wire,
+  operations: readonly Operation[],
+  counts: Counts,
+): Promise<string[]> {
+  const answer = await wire.send(request);
+  if (answer === undefined) return [`${told(request)}: hung up`];
+  counts.count(request, answer.status);
+  return faultsOf(request, answer, operations).map(
+    (fault) => `${told(request)}: ${fault}\n  ${answer.status} ${answer.body}`,
+  );
+}
+
+/** A request in one line, enough to send it again by hand. */
+function told({ operation, method, path, headers, body, host, caller, type }: FuzzRequest): string {
+  const bytes =
+    body === undefined
+      ? ""
+      : ` ${body.verdict} ${JSON.stringify(Buffer.from(body.bytes).toString("latin1").slice(0, 500))}`;
+  return `${method ?? operation.method} ${path} (${JSON.stringify({ host, caller, type, headers })})${bytes}`;
+}
+
+interface Counts {
+  count(request: FuzzRequest, status: number): void;
+  weigh(): void;
+  report(): Pick<FuzzReport, "requests" | "statuses" | "seen" | "peakMiB" | "startMiB">;
+}
+
+function createCounts(service: Running): Counts {
+  const statuses = new Map<number, number>();
+  const seen = new Set<string>();
+  const startMiB = residentMiB(service);
+  let peakMiB = startMiB;
+  let requests = 0;
+  return {
+    count({ operation, method }, status) {
+      requests += 1;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (method === undefined && operation.answers.has(status))
+        seen.add(`${operation.method} ${operation.path} ${status}`);
+    },
+    weigh() {
+      peakMiB = Math.max(peakMiB, residentMiB(service));
+    },
+    report: () => ({ requests, statuses, seen, peakMiB, startMiB }),
+  };
+}
+
+async function endOf(world: World, service: Running): Promise<Pick<FuzzReport, "health" | "verify">> {
+  const health = [await service.get("/api/health"), await service.get("/social/health")].map(({ status }) => status);
+  service.process.kill("SIGTERM");
+  await service.process.exited;
+  return { health, verify: await world.command("audit", "verify") };
+}

@@ -1,0 +1,74 @@
+import type { WireAnswer } from "../http/wire/answers.ts";
+import { misfits } from "./conform.ts";
+import type { DocumentedAnswer, Operation, Schema } from "./document.ts";
+import type { FuzzRequest } from "./requests.ts";
+
+/** Hosts that are somebody else's; the other ones that are tried name this machine. */
+const FOREIGN = /^(evil\.example|x|127\.0\.0\.1:1:2)$/;
+
+/** Faults of networks, of load and of the log; a 500 is documented too, and always a defect. */
+const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/** What a problem looks like where no operation documents it. */
+const ANY_PROBLEM: Schema = {
+  type: "object",
+  properties: {
+    type: { type: "string", pattern: "^urn:reachlog:problem:[a-z-]+$" },
+    title: { type: "string", minLength: 1 },
+    status: { type: "integer" },
+    detail: { type: "string", minLength: 1 },
+    instance: { type: "string", minLength: 1 },
+  },
+  required: ["type", "title", "status", "detail", "instance"],
+};
+
+const PROBLEM_TYPE = "application/problem+json";
+
+/** What is wrong with an answer, by the document alone. */
+export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: readonly Operation[]): string[] {
+  const { status } = answer;
+  if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
+  const path = new URL(`http://127.0.0.1${request.path}`).pathname;
+  const method = request.method ?? request.operation.method;
+  const here = operations.filter((each) => each.path === path);
+  if (request.host !== undefined && FOREIGN.test(request.host)) return undocumented(answer, 421, method);
+  if (here.length === 0) return undocumented(answer, 404, method);
+  const operation = here.find((each) => each.method === method || (method === "HEAD" && each.method === "GET"));
+  if (operation === undefined) return undocumented(answer, 405, method);
+  const documented = operation.answers.get(status);
+  if (documented === undefined) return [`the status ${status} is not documented`];
+  return [...againstDocument(documented, answer, method), ...againstBody(request, operation, answer)];
+}
+
+function undocumented(answer: WireAnswer, status: number, method: string): string[] {
+  if (answer.status !== status) return [`${answer.status} in place of ${status}`];
+  if (status === 405 && answer.headers.get("allow") === undefined) return ["no Allow"];
+  return againstDocument(
+    { headers: ["x-request-id"], content: new Map([[PROBLEM_TYPE, ANY_PROBLEM]]) },
+    answer,
+    method,
+  );
+}
+
+function againstDocument({ headers, content }: DocumentedAnswer, answer: WireAnswer, method: string): string[] {
+  const missing = headers.filter((name) => !answer.headers.has(name)).map((name) => `no header ${name}`);
+  const type = answer.headers.get("content-type")?.[0]?.split(";")[0];
+  if (content.size === 0) return answer.body === "" ? missing : [...missing, "a body that is not documented"];
+  const schema = type === undefined ? undefined : content.get(type);
+  if (schema === undefined) return [...missing, `${answer.status} of the type ${type}`];
+  if (method === "HEAD") return missing;
+  const value: unknown = type?.endsWith("json") === true ? JSON.parse(answer.body) : answer.body;
+  return [...missing, ...misfits(schema, value)];
+}
+
+/** Refusals of what was sent; any other status is one of the service's state. */
+const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+/** The document says which bodies are good: these must be taken, all others refused. */
+function againstBody(request: FuzzRequest, operation: Operation, answer: WireAnswer): string[] {
+  const { body, headers, type } = request;
+  if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];
+  if (body.verdict === "unfit") return answer.status < 300 ? [`${answer.status} for what does not fit`] : [];
+  const isPlain = type === undefined && !headers.some((line) => /^(idempotency-key|content-encoding):/i.test(line));
+  return isPlain && REFUSED.has(answer.status) ? [`${answer.status} for what fits`] : [];
+}

@@ -1,0 +1,13 @@
+import { afterAll } from "bun:test";
+import { testAttacks } from "./attacks/attack.ts";
+import { bodies } from "./attacks/bodies.ts";
+import { callers } from "./attacks/callers.ts";
+import { framing } from "./attacks/framing.ts";
+import { leaks } from "./attacks/leaks.ts";
+import { routing } from "./attacks/routing.ts";
+import { openTarget } from "./attacks/target.ts";
+
+const target = await openTarget();
+afterAll(() => target[Symbol.asyncDispose]());
+
+testAttacks([...framing, ...routing, ...bodies, ...callers, ...leaks], () => target);

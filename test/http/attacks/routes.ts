@@ -1,0 +1,14 @@
+import { ROUTES } from "../../../src/http/routes.ts";
+import { GOOD } from "../app-world.ts";
+
+/** Every path with its method, as the service knows them. */
+export const PATHS = [...ROUTES].map(([path, { method, protection }]) => ({ path, method, protection }));
+
+export const POSTS = Object.keys(GOOD) as (keyof typeof GOOD)[];
+
+/** Paths that a stranger may ask when the policy is strict. */
+export const OPEN = PATHS.filter(({ protection }) => protection === "open").map(({ path }) => path);
+
+export function goodBody(path: keyof typeof GOOD): string {
+  return JSON.stringify(GOOD[path]);
+}

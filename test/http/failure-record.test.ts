@@ -1,0 +1,125 @@
+import { expect, test } from "bun:test";
+import type { Recorded } from "../../events/catalog.ts";
+import { recordFailures } from "../../src/http/failure-record.ts";
+import { createRateLimit } from "../../src/http/rate-limit.ts";
+import { createJournal, type Journal } from "../../src/journal.ts";
+import { openCommandWorld } from "../commands/command-world.ts";
+
+const START = Date.parse("2026-03-01T08:00:00.000Z");
+
+/** A limit on a real, sealed log. `pass` lets the time pass after which failures are told. */
+async function openRecord(replaced: Partial<Journal> = {}) {
+  const world = await openCommandWorld();
+  const logged: string[] = [];
+  const at = (...said: unknown[]): void => void logged.push(JSON.stringify(said));
+  const clock = { now: START };
+  let tell = Promise.withResolvers<void>();
+  const journal = { ...createJournal(world.store, () => crypto.randomUUID()), ...replaced };
+  const record = recordFailures({
+    limit: createRateLimit(10, () => clock.now),
+    journal,
+    clock: () => clock.now,
+    async sleep(_ms, signal) {
+      signal.addEventListener("abort", () => tell.resolve());
+      await tell.promise;
+      tell = Promise.withResolvers();
+    },
+    log: { debug: at, info: at, warn: at, error: at },
+  });
+  const types = ["AuthenticationsFailed"];
+  return {
+    world,
+    record,
+    clock,
+    logged,
+    async pass(): Promise<void> {
+      const { position } = await world.store.head();
+      tell.resolve();
+      const until = new AbortController();
+      for await (const _ of world.store.subscribe({ from: position + 1, types, signal: until.signal })) until.abort();
+    },
+    events: async () => (await Array.fromAsync(world.store.read({ types }))) as Recorded<"AuthenticationsFailed">[],
+    async [Symbol.asyncDispose]() {
+      await record[Symbol.asyncDispose]();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("what an address tried within a minute is one event, with what was turned away afterwards", async () => {
+  await using opened = await openRecord();
+  const { record, clock } = opened;
+  for (let guess = 0; guess < 13; guess++) {
+    if (record.check("192.0.2.1") === undefined) record.take("192.0.2.1");
+    clock.now += 1_000;
+  }
+  await opened.pass();
+  expect((await opened.events()).map(({ data, meta }) => [data, meta.caller])).toEqual([
+    [
+      {
+        address: "192.0.2.1",
+        addresses: 1,
+        failed: 10,
+        turned_away: 3,
+        since: "2026-03-01T08:00:00.000Z",
+        until: "2026-03-01T08:00:12.000Z",
+      },
+      "reachlog",
+    ],
+  ]);
+});
+
+test("a right token is neither counted nor recorded", async () => {
+  await using opened = await openRecord();
+  for (let request = 0; request < 50; request++) expect(opened.record.check("192.0.2.1")).toBeUndefined();
+  await opened.record[Symbol.asyncDispose]();
+  expect(await opened.events()).toEqual([]);
+});
+
+test("each minute of an attack is told by itself", async () => {
+  await using opened = await openRecord();
+  for (let minute = 0; minute < 3; minute++) {
+    opened.record.take("192.0.2.1");
+    await opened.pass();
+    opened.clock.now += 60_000;
+  }
+  expect((await opened.events()).map(({ data }) => data.since)).toEqual([
+    "2026-03-01T08:00:00.000Z",
+    "2026-03-01T08:01:00.000Z",
+    "2026-03-01T08:02:00.000Z",
+  ]);
+});
+
+test("whoever has many addresses cannot fill the log: a minute is nine events at most, and nothing is lost in the sum", async () => {
+  await using opened = await openRecord();
+  for (let address = 0; address < 20_000; address++) opened.record.take(`10.0.${address >> 8}.${address & 255}`);
+  await opened.pass();
+  const events = await opened.events();
+  expect(events).toHaveLength(9);
+  expect(events.filter(({ data }) => data.address === undefined)).toHaveLength(1);
+  expect(events.reduce((sum, { data }) => sum + data.failed, 0)).toBe(20_000);
+});
+
+test("the address is sealed in the log, and opens for who may read it", async () => {
+  await using opened = await openRecord();
+  opened.record.take("203.0.113.77");
+  await opened.pass();
+  const stored = await Array.fromAsync(opened.world.store.readStored({ types: ["AuthenticationsFailed"] }));
+  expect(JSON.stringify(stored)).not.toContain("203.0.113.77");
+  expect((await opened.events())[0]?.data.address).toBe("203.0.113.77");
+});
+
+test("what failed last is told when the service stops", async () => {
+  await using opened = await openRecord();
+  opened.record.take("192.0.2.1");
+  await opened.record[Symbol.asyncDispose]();
+  expect(await opened.events()).toHaveLength(1);
+});
+
+test("a log that takes nothing fails no caller, and the operator's log tells of it without addresses", async () => {
+  await using opened = await openRecord({ append: () => Promise.reject(new Error("disk full")) });
+  opened.record.take("203.0.113.77");
+  await opened.record[Symbol.asyncDispose]();
+  expect(opened.logged).toEqual([expect.stringContaining('"failed":1'), expect.stringContaining("disk full")]);
+  expect(opened.logged.join()).not.toContain("203.0.113.77");
+});

@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { tellAllowance, tellAround } from "../../src/http/limit-headers.ts";
+import { ask, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
+
+const callFrom = (world: World, address: string): void => {
+  const server = { pendingRequests: 1, requestIP: () => ({ address }), timeout() {} };
+  Object.assign(world.app, { server });
+};
+
+const limitsOf = ({ headers }: Response) => [headers.get("ratelimit-policy"), headers.get("ratelimit")];
+
+test("a stranger is told what is left with each answer, refusals too", async () => {
+  await using world = await openWorld({ rateLimitPerMinute: 2 });
+  callFrom(world, "203.0.113.9");
+  const policy = '"anonymous";q=2;w=60';
+  const answers = [await ask(world.app, "/social/health"), await ask(world.app, "/social/me")];
+  expect(answers.map(limitsOf)).toEqual([
+    [policy, '"anonymous";r=1;t=60'],
+    [policy, '"anonymous";r=0;t=60'],
+  ]);
+  world.now += 15_000;
+  const refused = await ask(world.app, "/social/health");
+  expect([limitsOf(refused), refused.headers.get("retry-after")]).toEqual([[policy, '"anonymous";r=0;t=45'], "45"]);
+  expect(await told(refused)).toBe("429 too-many-requests");
+});
+
+test("who has a token, or is on this machine, has no such limit", async () => {
+  await using world = await openWorld();
+  callFrom(world, "203.0.113.9");
+  expect(limitsOf(await ask(world.app, "/social/health", { token: TOKEN }))).toEqual([null, null]);
+  callFrom(world, "127.0.0.1");
+  expect(limitsOf(await ask(world.app, "/social/health"))).toEqual([null, null]);
+});
+
+test("a run tells the day's quota beside the limit of the address", async () => {
+  await using world = await openWorld();
+  await world.authorize();
+  callFrom(world, "203.0.113.9");
+  const answer = await post(world.app, "/social/run", {});
+  expect(limitsOf(answer)).toEqual([
+    '"anonymous";q=600;w=60, "dm-day";q=100;w=86400',
+    '"anonymous";r=599;t=60, "dm-day";r=37;t=57600',
+  ]);
+});
+
+test("what was told of a limit before is told anew, and of others stays", async () => {
+  const headers: Record<string, string> = {};
+  const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
+  tellAllowance(headers, "a", quota);
+  await tellAround(
+    headers,
+    "b",
+    () => quota,
+    async () => {
+      quota.left -= 4;
+    },
+  );
+  tellAllowance(headers, "a", quota);
+  expect(headers["ratelimit"]).toBe('"b";r=5;t=60, "a";r=5;t=60');
+});
+
+test("a refusal tells what was left before it", async () => {
+  const headers: Record<string, string> = {};
+  const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
+  const refused = tellAround(
+    headers,
+    "b",
+    () => quota,
+    () => Promise.reject(new Error("no")),
+  );
+  await refused.catch(() => {});
+  expect(headers["ratelimit"]).toBe('"b";r=9;t=60');
+});

@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { problems, type Problem } from "../../src/http/problem.ts";
+import { ROUTES } from "../../src/http/routes.ts";
+import { operationsOf } from "../fuzz/document.ts";
+import { ask, openWorld, type Given } from "./app-world.ts";
+
+async function documentOf(given: Given = {}): Promise<string> {
+  await using world = await openWorld(given);
+  return (await ask(world.app, "/openapi.json")).text();
+}
+
+test("every path is documented, with its method, and nothing else is", async () => {
+  const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
+  expect(documented.sort()).toEqual([...ROUTES].map(([path, { method }]) => `${method} ${path}`).sort());
+});
+
+test("every problem that there is stands somewhere, under its own status", async () => {
+  const told = new Set<string>();
+  for (const { answers } of operationsOf(await documentOf())) {
+    for (const [status, { content }] of answers) {
+      for (const type of content.get("application/problem+json")?.properties?.["type"]?.enum ?? [])
+        told.add(`${status} ${String(type)}`);
+    }
+  }
+  const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
+  // These two are of paths and methods that are not there to be documented.
+  const nowhere = ["not-found", "method-not-allowed"];
+  const wanted = made.filter(({ slug }) => !nowhere.includes(slug));
+  expect([...told].sort()).toEqual(wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort());
+});
+
+test.each([
+  [{ authPolicy: "spec" }, ["/api/tracking/test", "/api/messaging"]],
+  [
+    { authPolicy: "strict", openRoutes: ["/social/me", "/social/run", "/social/stats"] },
+    ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"],
+  ],
+] as const)("with %j a token is wanted where the service wants one", async (given, guarded) => {
+  const { paths } = JSON.parse(await documentOf(given)) as {
+    paths: Record<string, Record<string, { security: object[] }>>;
+  };
+  const wanting = Object.entries(paths).filter(([, methods]) =>
+    Object.values(methods).every(({ security }) => security.every((scheme) => "token" in scheme)),
+  );
+  expect(wanting.map(([path]) => path)).toEqual([...guarded]);
+});
+
+test("it is open, also where nearly all else wants a token", async () => {
+  await using world = await openWorld({ authPolicy: "strict" });
+  expect((await ask(world.app, "/openapi.json")).status).toBe(200);
+});

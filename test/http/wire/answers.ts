@@ -1,0 +1,60 @@
+/** An answer as it came over the wire. */
+export interface WireAnswer {
+  readonly status: number;
+  /** Names in lower case; of a repeated header, all values. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: string;
+}
+
+export interface AnswerReader {
+  readonly answers: readonly WireAnswer[];
+  /** Takes the bytes that came next. */
+  take(bytes: Uint8Array): void;
+  /** The next answer is one to HEAD: it has a length and no body. */
+  expectNoBody(): void;
+}
+
+/** Reads answers as the service writes them, one behind the other: each with a length. Interim ones (1xx) are skipped. */
+export function createReader(): AnswerReader {
+  const answers: WireAnswer[] = [];
+  const bodiless = new Set<number>();
+  let seen: Buffer = Buffer.alloc(0);
+
+  /** The first whole answer of what was seen, taken off it. */
+  const next = (): WireAnswer | undefined => {
+    const headEnds = seen.indexOf("\r\n\r\n");
+    if (headEnds === -1) return undefined;
+    const { status, headers } = headOf(seen.toString("latin1", 0, headEnds));
+    const isBodiless = bodiless.has(answers.length) || status < 200 || status === 204 || status === 304;
+    const length = isBodiless ? 0 : Number(headers.get("content-length")?.[0] ?? 0);
+    const end = headEnds + 4 + length;
+    if (seen.length < end) return undefined;
+    const body = seen.toString("utf8", headEnds + 4, end);
+    seen = seen.subarray(end);
+    return { status, headers, body };
+  };
+
+  return {
+    answers,
+    take(bytes) {
+      seen = Buffer.concat([seen, bytes]);
+      for (let answer = next(); answer !== undefined; answer = next()) {
+        if (answer.status >= 200) answers.push(answer);
+      }
+    },
+    expectNoBody: () => void bodiless.add(answers.length),
+  };
+}
+
+function headOf(head: string): Pick<WireAnswer, "status" | "headers"> {
+  const [first = "", ...lines] = head.split("\r\n");
+  const status = /^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1];
+  if (status === undefined) throw new Error(`no status line: ${first}`);
+  const headers = new Map<string, string[]>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).toLowerCase();
+    headers.set(name, [...(headers.get(name) ?? []), line.slice(colon + 1).trim()]);
+  }
+  return { status: Number(status), headers };
+}

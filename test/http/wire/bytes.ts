@@ -1,0 +1,20 @@
+export interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  /** Lines between the request line and the empty one, in this order. `Host` comes first unless it is among them. */
+  readonly headers?: readonly string[];
+  /** Sent with its length, unless the headers tell a length or an encoding. */
+  readonly body?: string | Uint8Array;
+}
+
+/** A request as it goes over the wire; nothing in it is checked or escaped. Headers are latin1. */
+export function requestBytes(url: string, { method = "GET", path = "/", headers = [], body }: Sent): Buffer {
+  const host = headers.some((line) => /^host\s*:/i.test(line)) ? [] : [`Host: ${new URL(url).host}`];
+  const framed = headers.some((line) => /^(content-length|transfer-encoding)\s*:/i.test(line));
+  const content = Buffer.from(body ?? "");
+  const length = body === undefined || framed ? [] : [`Content-Length: ${content.length}`];
+  const head = [`${method} ${path} HTTP/1.1`, ...host, ...headers, ...length, "", ""].join("\r\n");
+  return Buffer.concat([Buffer.from(head, "latin1"), content]);
+}
+
+export const JSON_TYPE = "Content-Type: application/json";
