@@ -1,13 +1,17 @@
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
-import type { TObject } from "@sinclair/typebox";
+import { Type, type TObject } from "@sinclair/typebox";
 import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
+import * as access from "./access.ts";
 import * as account from "./account.ts";
 import * as delivery from "./delivery.ts";
 import type { EventMeta, EventOf, EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
 import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
+import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
+import { boxOf, openData, ownerOf, SEALED, sealData, type Opened } from "./sealed-data.ts";
+import type { HiddenOf, PersonalSpec, Sealer } from "./sealing.ts";
 import * as tracking from "./tracking.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
@@ -49,6 +53,11 @@ export const eventSpecs = [
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
   loss.LogLossAccepted,
+  access.AuthenticationsFailed,
+  access.KeyRotated,
+  personal.PersonForgotten,
+  personal.PersonalDataExpired,
+  personal.PersonalKeysLost,
 ] as const;
 
 type Spec = (typeof eventSpecs)[number];
@@ -61,8 +70,14 @@ export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 /** An event as the log holds it: with position, stream, version, time and hash. */
 export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
 
-/** What a projection sees of an event. */
-export type Folded<T extends EventType = EventType> = FoldedOf<Extract<Event, { type: T }>>;
+/** What a projection sees of an event: sealed members that no fold needs are left closed. */
+export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
+export type FoldedDataOf<T extends EventType> = Folded<T>["data"];
+
+type FoldedEvent = FoldedBy<Spec>;
+type FoldedBy<One> = One extends EventSpec
+  ? Omit<FoldedOf<EventOf<One>>, "data"> & { readonly data: Omit<EventOf<One>["data"], HiddenOf<One>> }
+  : never;
 
 /** An event that does not fit its schema, or whose type or version this code does not know. */
 export class InvalidEvent extends Error {
@@ -74,72 +89,146 @@ export function makeEvent<T extends EventType>(
   type: T,
   id: string,
   data: DataOf<T>,
-  meta: Omit<EventMeta, "schema">,
+  meta: Omit<EventMeta, "schema" | "erased">,
 ): Extract<Event, { type: T }> {
   const spec = byType.get(type);
   if (spec === undefined) throw new InvalidEvent(`unknown event type ${type}`);
   return { id, type, data, meta: { ...meta, schema: spec.version } } as unknown as Extract<Event, { type: T }>;
 }
 
-/** A spec with its compiled check. */
-interface Checked extends EventSpec {
+/** A spec with its compiled checks. */
+interface Checked extends EventSpec, PersonalSpec {
   readonly check: TypeCheck<TObject>;
+  /** Of data whose seal stays closed. */
+  readonly checkClosed: TypeCheck<TObject>;
   /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
   readonly metaEnd: string;
 }
 
-/** Builds the codec of a set of specs: it checks on write, upcasts and checks on read. */
-export function createCodec<E extends NewEvent>(known: ReadonlyMap<string, Checked>): Codec<E> {
+/** What a codec can do beside: show stored events opened, as they were written. */
+export interface SealingCodec<E extends NewEvent> extends Codec<E> {
+  open(stored: Stored<NewEvent>): Opened;
+}
+
+/**
+ * Builds the codec of a set of specs: it checks and seals on write, opens, upcasts and checks on read. Without a sealer
+ * everything is written openly, and what is sealed reads as erased.
+ */
+export function createCodec<E extends NewEvent>(
+  known: ReadonlyMap<string, Checked>,
+  sealer: () => Sealer | undefined = () => undefined,
+): SealingCodec<E> {
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
     return spec;
   };
-  const dataOf = (spec: Checked, data: unknown, version: number, position: number): unknown => {
+  const lift = (spec: Checked, data: unknown, version: number, position: number): unknown => {
     const lifted = version === spec.version ? data : upcast(spec, data, version, position);
     ensure(spec, lifted, position);
     return lifted;
   };
+  const open = (spec: Checked | undefined, stored: Sealed): Opened => {
+    const box = spec?.personal === undefined ? undefined : boxOf(stored.data);
+    if (spec?.personal === undefined || box === undefined) return { data: stored.data, erased: false };
+    return openData(spec.personal, stored, box, sealer());
+  };
+  /** Everybody who comes to such an event, live or later, reads what came before it without the keys. */
+  const heed = (type: string): void => {
+    if (DELETING.has(type)) sealer()?.refresh();
+  };
   return {
+    prepare(events) {
+      const keys = sealer();
+      if (keys === undefined) return;
+      keys.prepare(
+        events.flatMap(({ type, data }) => {
+          const { personal: sealed } = specOf(type);
+          return sealed === undefined ? [] : [ownerOf(sealed, data)];
+        }),
+      );
+    },
     encode(event) {
       const spec = specOf(event.type);
       if (schemaOf(event.type, event.meta) !== spec.version)
         throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
       ensure(spec, event.data);
-      return event;
+      const keys = spec.personal === undefined ? undefined : sealer();
+      if (spec.personal === undefined || keys === undefined) return event;
+      const { id, type, meta } = event;
+      return { id, type, data: sealData(spec.personal, event, keys), meta };
     },
     decode(stored) {
       const spec = specOf(stored.type, stored.position);
       const version = schemaOf(stored.type, stored.meta, stored.position);
-      const data = dataOf(spec, stored.data, version, stored.position);
-      if (version === spec.version) return stored as unknown as Stored<E>;
-      const meta = { ...(stored.meta as EventMeta), schema: spec.version };
+      heed(stored.type);
+      const { data: opened, erased } = open(spec, stored);
+      const data = lift(spec, opened, version, stored.position);
+      if (version === spec.version && data === stored.data) return stored as unknown as Stored<E>;
+      const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
       return { ...stored, data, meta } as unknown as Stored<E>;
     },
     decodeData({ type, data, meta, position }) {
       const spec = specOf(type, position);
       const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
-      return dataOf(spec, data, version, position);
+      heed(type);
+      if (spec.personal === undefined || boxOf(data) === undefined) return lift(spec, data, version, position);
+      if (spec.personal.inFolds || version !== spec.version) {
+        return lift(spec, open(spec, { id: undefined, type, data }).data, version, position);
+      }
+      ensureClosed(spec, data, position);
+      return data;
     },
+    open: (stored) => open(known.get(stored.type), stored),
   };
 }
 
+/** What is needed of an event to open it. */
+interface Sealed {
+  /** Undefined in a fold. */
+  readonly id: string | undefined;
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** With these events keys are deleted. */
+const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
+
 /** Compiles the checks of `list` and proves that each older version has a way to the current one. */
-export function compileSpecs(list: readonly EventSpec[]): ReadonlyMap<string, Checked> {
+export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): ReadonlyMap<string, Checked> {
   return new Map(
     list.map((spec) => {
       for (let version = 1; version < spec.version; version++) {
         if (spec.upcasts[version] === undefined) throw new Error(`${spec.type} has no upcast from version ${version}`);
       }
       const metaEnd = `"schema":${spec.version}}`;
-      return [spec.type, { ...spec, check: TypeCompiler.Compile(spec.data), metaEnd }] as const;
+      const checks = { check: TypeCompiler.Compile(spec.data), checkClosed: TypeCompiler.Compile(closedOf(spec)) };
+      return [spec.type, { ...spec, ...checks, metaEnd }] as const;
     }),
   );
 }
 
+/** The schema of data whose personal members are in a box. */
+function closedOf({ data, personal: sealed }: EventSpec & PersonalSpec): TObject {
+  if (sealed === undefined) return data;
+  const shown = Object.entries(data.properties).filter(([member]) => !sealed.members.includes(member));
+  return Type.Object({ ...Object.fromEntries(shown), [SEALED]: Type.String() }, { additionalProperties: false });
+}
+
 const byType = compileSpecs(eventSpecs);
 
-export const codec: Codec<Event> = createCodec<Event>(byType);
+/** Of the catalog's events, without keys: for tests and benches. */
+export const codec: SealingCodec<Event> = createCodec<Event>(byType);
+
+/** The catalog's codec with keys, which need not be there before the first event is read or written. */
+export function sealingCodec(sealer: () => Sealer | undefined): SealingCodec<Event> {
+  return createCodec<Event>(byType, sealer);
+}
+
+/** The types of which something is sealed. */
+export const SEALED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: sealed }) =>
+  sealed === undefined ? [] : [type as EventType],
+);
 
 /** Of an event that was read; one that is about to be written has no position. */
 function where(position: number | undefined): string {
@@ -166,10 +255,17 @@ function upcast(spec: EventSpec, data: unknown, from: number, position: number):
 }
 
 function ensure(spec: Checked, data: unknown, position?: number): void {
-  if (spec.check.Check(data)) return;
-  const fault = spec.check.Errors(data).First();
+  if (!spec.check.Check(data)) refuse(spec, spec.check, data, position);
+}
+
+function ensureClosed(spec: Checked, data: unknown, position: number): void {
+  if (!spec.checkClosed.Check(data)) refuse(spec, spec.checkClosed, data, position);
+}
+
+function refuse({ type }: Checked, check: TypeCheck<TObject>, data: unknown, position?: number): never {
+  const fault = check.Errors(data).First();
   // The value itself is left out: it may be personal.
   throw new InvalidEvent(
-    `${spec.type} ${where(position)}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`,
+    `${type} ${where(position)}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`,
   );
 }

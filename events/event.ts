@@ -9,6 +9,8 @@ export interface EventMeta {
   readonly traceparent?: string;
   /** Name of the API token, `anonymous`, or `reachlog` for what the service does by itself. */
   readonly caller?: string;
+  /** Never stored: told of an event that was read after the key of its personal data was deleted. */
+  readonly erased?: true;
 }
 
 /** Lifts data of one schema version to the next one. */

@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
+import { ERASED, withPersonal } from "./sealing.ts";
 
 /** The first answer to a request with an `Idempotency-Key`, given again to every repeat. */
-export const RequestAnswered = defineEvent(
+const requestAnswered = defineEvent(
   "RequestAnswered",
   Type.Object(
     {
@@ -15,3 +16,10 @@ export const RequestAnswered = defineEvent(
     { additionalProperties: false },
   ),
 );
+
+export const RequestAnswered = withPersonal(requestAnswered, {
+  owner: () => ({ kind: "answer" }),
+  members: ["body"],
+  inFolds: false,
+  erased: () => ({ body: ERASED }),
+});

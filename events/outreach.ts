@@ -1,5 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
+import { ERASED, erasedPerson, withPersonal, type Owner } from "./sealing.ts";
 
 const closed = { additionalProperties: false };
 
@@ -13,6 +14,16 @@ export type Recipient = Static<typeof recipient>;
 /** A person the network knows. */
 export const knownRecipient = Type.Object({ id: Type.String(), username: Type.String() }, closed);
 export type KnownRecipient = Static<typeof knownRecipient>;
+
+/** Personal data of the person that an event is about. */
+const ofRecipient = {
+  owner: ({ recipient: { id, username } }: { recipient: Recipient }): Owner => ({ kind: "person", id, username }),
+  inFolds: true,
+} as const;
+
+function erasedRecipient(mark: string) {
+  return { recipient: { id: erasedPerson(mark), username: erasedPerson(mark) } };
+}
 
 export const basis = Type.Union([Type.Literal("dm_first"), Type.Literal("opt_in"), Type.Literal("none")]);
 export type Basis = Static<typeof basis>;
@@ -29,41 +40,58 @@ export const skipReason = Type.Union([
 ]);
 export type SkipReason = Static<typeof skipReason>;
 
-export const RecipientAdded = defineEvent(
-  "RecipientAdded",
-  Type.Object(
-    {
-      recipient,
-      name: Type.Optional(Type.String()),
-      basis,
-      fields: Type.Record(Type.String(), Type.String()),
-      source: Type.Literal("list"),
-    },
-    closed,
+export const RecipientAdded = withPersonal(
+  defineEvent(
+    "RecipientAdded",
+    Type.Object(
+      {
+        recipient,
+        name: Type.Optional(Type.String()),
+        basis,
+        fields: Type.Record(Type.String(), Type.String()),
+        source: Type.Literal("list"),
+      },
+      closed,
+    ),
   ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "name", "fields"],
+    erased: (mark) => ({ ...erasedRecipient(mark), fields: {} }),
+  },
 );
 
 /**
  * Nobody writes to this person any more. `marks`: keyed hashes of id and handle, which outlast the person's other data.
  * `message_id`: the reply that asked for it.
  */
-export const RecipientSuppressed = defineEvent(
-  "RecipientSuppressed",
-  Type.Object(
-    {
-      recipient,
-      reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]),
-      marks: Type.Optional(Type.Array(Type.String())),
-      message_id: Type.Optional(Type.String()),
-    },
-    closed,
+export const RecipientSuppressed = withPersonal(
+  defineEvent(
+    "RecipientSuppressed",
+    Type.Object(
+      {
+        recipient,
+        reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]),
+        marks: Type.Optional(Type.Array(Type.String())),
+        message_id: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
   ),
+  { ...ofRecipient, members: ["recipient", "message_id"], erased: erasedRecipient },
 );
 
 /** A person wrote to us: told for their first message, and for their first one after ours. Its text is not kept. */
-export const DirectMessageReceived = defineEvent(
-  "DirectMessageReceived",
-  Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+export const DirectMessageReceived = withPersonal(
+  defineEvent(
+    "DirectMessageReceived",
+    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+  ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "message_id"],
+    erased: (mark) => ({ ...erasedRecipient(mark), message_id: ERASED }),
+  },
 );
 
 /**
@@ -95,23 +123,35 @@ export type PagedSource = Static<typeof pagedSource>;
  * page begins; absent: this was the last one. `newest`: told of the first page of a pass, its newest entry: once the pass
  * has come to its end, a later one reads only down to that.
  */
-export const SourceRead = defineEvent(
-  "SourceRead",
-  Type.Object(
-    {
-      run_id: Type.String(),
-      source: pagedSource,
-      scope: Type.String(),
-      next: Type.Optional(Type.String()),
-      newest: Type.Optional(Type.String()),
-      people: Type.Integer(),
-    },
-    closed,
+export const SourceRead = withPersonal(
+  defineEvent(
+    "SourceRead",
+    Type.Object(
+      {
+        run_id: Type.String(),
+        source: pagedSource,
+        scope: Type.String(),
+        next: Type.Optional(Type.String()),
+        newest: Type.Optional(Type.String()),
+        people: Type.Integer(),
+      },
+      closed,
+    ),
   ),
+  {
+    // The newest entry of a source is a person, or a post of theirs.
+    owner: ({ newest }: { newest?: string }): Owner => ({ kind: "person", id: newest }),
+    members: ["newest"],
+    inFolds: true,
+    erased: (mark) => ({ newest: erasedPerson(mark) }),
+  },
 );
 
 /** An operator allows one more attempt after a failure. */
-export const RecipientRetryAllowed = defineEvent("RecipientRetryAllowed", Type.Object({ recipient }, closed));
+export const RecipientRetryAllowed = withPersonal(
+  defineEvent("RecipientRetryAllowed", Type.Object({ recipient }, closed)),
+  { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
+);
 
 export const RunStarted = defineEvent(
   "RunStarted",
@@ -139,42 +179,57 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
  * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
  * `template` the beginning of the SHA-256 of all variants, which tells a variant A from that of another template.
  */
-export const DirectMessageAttempted = defineEvent(
-  "DirectMessageAttempted",
-  Type.Object(
-    {
-      attempt_id: Type.String(),
-      run_id: Type.String(),
-      recipient: knownRecipient,
-      text: Type.String(),
-      variant: Type.String(),
-      template: Type.Optional(Type.String()),
-      /** Whose message it is: only that account can find it in a conversation. */
-      account_id: Type.Optional(Type.String()),
-      day: Type.String(),
-    },
-    closed,
+export const DirectMessageAttempted = withPersonal(
+  defineEvent(
+    "DirectMessageAttempted",
+    Type.Object(
+      {
+        attempt_id: Type.String(),
+        run_id: Type.String(),
+        recipient: knownRecipient,
+        text: Type.String(),
+        variant: Type.String(),
+        template: Type.Optional(Type.String()),
+        /** The links of the text, which outlast it: clicks are compared with them. Absent in older events. */
+        links: Type.Optional(Type.Array(Type.String())),
+        /** Whose message it is: only that account can find it in a conversation. */
+        account_id: Type.Optional(Type.String()),
+        day: Type.String(),
+      },
+      closed,
+    ),
   ),
+  { ...ofRecipient, members: ["recipient", "text"], erased: (mark) => ({ ...erasedRecipient(mark), text: ERASED }) },
 );
 
 const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };
 
 /** `settled_by`: the network's answer to the send, or a later look at the conversation. */
-export const DirectMessageSent = defineEvent(
-  "DirectMessageSent",
-  Type.Object(
-    {
-      ...outcome,
-      message_id: Type.String(),
-      settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup")]),
-    },
-    closed,
+export const DirectMessageSent = withPersonal(
+  defineEvent(
+    "DirectMessageSent",
+    Type.Object(
+      {
+        ...outcome,
+        message_id: Type.String(),
+        settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup")]),
+      },
+      closed,
+    ),
   ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "message_id"],
+    erased: (mark) => ({ ...erasedRecipient(mark), message_id: ERASED }),
+  },
 );
 
-export const DirectMessageSkipped = defineEvent(
-  "DirectMessageSkipped",
-  Type.Object({ run_id: Type.String(), recipient, reason: skipReason, detail: Type.Optional(Type.String()) }, closed),
+export const DirectMessageSkipped = withPersonal(
+  defineEvent(
+    "DirectMessageSkipped",
+    Type.Object({ run_id: Type.String(), recipient, reason: skipReason, detail: Type.Optional(Type.String()) }, closed),
+  ),
+  { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
 );
 
 /**
@@ -182,38 +237,49 @@ export const DirectMessageSkipped = defineEvent(
  * `frees_quota`: it was certainly not sent, so the day's place is given back.
  * `retry`: the person may be tried again in a later run.
  */
-export const DirectMessageFailed = defineEvent(
-  "DirectMessageFailed",
-  Type.Object(
-    {
-      ...outcome,
-      reason: Type.Union([
-        Type.Literal("recipient_closed"),
-        Type.Literal("rejected"),
-        Type.Literal("not_delivered"),
-        Type.Literal("unreachable"),
-        Type.Literal("rate_limited"),
-        Type.Literal("withdrawn"),
-        Type.Literal("suppressed"),
-        Type.Literal("unauthorized"),
-        Type.Literal("credits_depleted"),
-        Type.Literal("usage_capped"),
-        Type.Literal("sender_restricted"),
-        Type.Literal("missing_scope"),
-      ]),
-      detail: Type.String(),
-      frees_quota: Type.Boolean(),
-      retry: Type.Boolean(),
-    },
-    closed,
+export const DirectMessageFailed = withPersonal(
+  defineEvent(
+    "DirectMessageFailed",
+    Type.Object(
+      {
+        ...outcome,
+        reason: Type.Union([
+          Type.Literal("recipient_closed"),
+          Type.Literal("rejected"),
+          Type.Literal("not_delivered"),
+          Type.Literal("unreachable"),
+          Type.Literal("rate_limited"),
+          Type.Literal("withdrawn"),
+          Type.Literal("suppressed"),
+          Type.Literal("unauthorized"),
+          Type.Literal("credits_depleted"),
+          Type.Literal("usage_capped"),
+          Type.Literal("sender_restricted"),
+          Type.Literal("missing_scope"),
+        ]),
+        detail: Type.String(),
+        frees_quota: Type.Boolean(),
+        retry: Type.Boolean(),
+      },
+      closed,
+    ),
   ),
+  {
+    ...ofRecipient,
+    members: ["recipient", "detail"],
+    erased: (mark) => ({ ...erasedRecipient(mark), detail: ERASED }),
+  },
 );
 export type FailureReason = Static<typeof DirectMessageFailed.data>["reason"];
 
 /** The network may or may not have taken the message; a later look at the conversation decides. */
-export const DirectMessageInDoubt = defineEvent(
-  "DirectMessageInDoubt",
-  Type.Object({ ...outcome, detail: Type.String() }, closed),
+export const DirectMessageInDoubt = withPersonal(
+  defineEvent("DirectMessageInDoubt", Type.Object({ ...outcome, detail: Type.String() }, closed)),
+  {
+    ...ofRecipient,
+    members: ["recipient", "detail"],
+    erased: (mark) => ({ ...erasedRecipient(mark), detail: ERASED }),
+  },
 );
 
 const counts = {

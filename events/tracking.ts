@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { channelName } from "./channel.ts";
 import { defineEvent } from "./event.ts";
+import { ERASED, withPersonal } from "./sealing.ts";
 
 /** `channels`: those configured when the click was accepted; exactly these are owed a dispatch. */
-export const LinkClicked = defineEvent(
+const linkClicked = defineEvent(
   "LinkClicked",
   Type.Object(
     {
@@ -19,3 +20,17 @@ export const LinkClicked = defineEvent(
     { additionalProperties: false },
   ),
 );
+
+export const LinkClicked = withPersonal(linkClicked, {
+  owner: ({ ip }: { ip?: string }) => ({ kind: "click", ip }),
+  members: ["ip", "user_agent"],
+  shortened: { original_url: withoutVisitor },
+  inFolds: false,
+  erased: () => ({ ip: ERASED, user_agent: ERASED }),
+});
+
+/** The address without what may tell of who visits it: credentials, query and fragment. */
+function withoutVisitor(url: string): string {
+  const address = url.split(/[?#]/, 1)[0] ?? "";
+  return address.includes("@") ? address.replace(/^([a-z]+:\/\/)[^/]*@/i, "$1") : address;
+}

@@ -1,5 +1,6 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Basis, Recipient, SkipReason } from "../events/outreach.ts";
+import { markOfErased } from "../events/sealing.ts";
 import type { Projection } from "./projection.ts";
 
 /** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */
@@ -47,7 +48,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 4,
+  version: 5,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -58,6 +59,7 @@ export const contacts: Projection<Contacts> = {
     "DirectMessageSkipped",
     "DirectMessageFailed",
     "DirectMessageInDoubt",
+    "PersonForgotten",
   ],
   initial: () => ({
     people: new Map(),
@@ -91,6 +93,8 @@ function evolveContact(state: Contacts, event: Folded): void {
       return add(state, event.data);
     case "RecipientSuppressed":
       return suppress(state, event.data);
+    case "PersonForgotten":
+      return mark(state, event.data.marks);
     case "RecipientRetryAllowed":
       return allowRetry(meant(state, event.data.recipient));
     case "DirectMessageReceived":
@@ -112,8 +116,12 @@ function evolveContact(state: Contacts, event: Folded): void {
 }
 
 function suppress(state: Contacts, { recipient, marks = [] }: DataOf<"RecipientSuppressed">): void {
-  for (const mark of marks) state.marks.set(mark, 1);
+  mark(state, marks);
   meant(state, recipient).suppressed = true;
+}
+
+function mark(state: Contacts, marks: readonly string[]): void {
+  for (const one of marks) state.marks.set(one, 1);
 }
 
 /** What a new row may mend, or gives a reason to ask the network about once more. */
@@ -202,7 +210,7 @@ function meant(state: Contacts, who: Recipient): Contact {
 
 /** Of somebody who was erased nothing is left to be found by. */
 function isNobody({ id, username }: Recipient): boolean {
-  return id === undefined && username === undefined;
+  return id === undefined ? username === undefined : markOfErased(id) !== undefined;
 }
 
 function newContact(): Contact {

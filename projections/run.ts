@@ -38,7 +38,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 4,
+  version: 5,
   types: [
     "RunStarted",
     "RunPaused",
@@ -57,6 +57,7 @@ export const run: Projection<Run> = {
     "DirectMessageReceived",
     "InboxRead",
     "SourceRead",
+    "PersonForgotten",
   ],
   initial: () => ({ current: null, open: new Map(), version: 0 }),
   evolve(state, event) {

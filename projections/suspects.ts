@@ -96,9 +96,9 @@ function evolveSuspects(state: Suspects, event: Folded): void {
   }
 }
 
-function attempt(state: Suspects, { attempt_id, text }: DataOf<"DirectMessageAttempted">, now: number): void {
+function attempt(state: Suspects, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
   forget(state, now);
-  const links = linksIn(text);
+  const { links = linksIn(text) } = data;
   if (links.length === 0) return;
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
   state.sends.set(attempt_id, { at: [now], open: true, left });

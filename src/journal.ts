@@ -4,7 +4,7 @@ import type { EventMeta } from "../events/event.ts";
 import type { MakeId } from "./clock.ts";
 
 /** Who and what caused an event; becomes its `meta`. */
-export type Cause = Omit<EventMeta, "schema">;
+export type Cause = Omit<EventMeta, "schema" | "erased">;
 
 /** Everything the service does by itself. */
 export const OWN_CAUSE: Cause = { caller: "reachlog" };
@@ -30,6 +30,7 @@ export const STREAMS = {
   outreach: "outreach",
   requests: "requests",
   projections: "projections",
+  access: "access",
   log: "log",
   delivery: (channel: string) => `delivery-${channel}`,
   link: (domain: string, shortCode: string) => `link-${domain}/${shortCode}`,

@@ -3,6 +3,8 @@ export interface LogFiles {
   readonly log: string;
   readonly key: string;
   readonly vault: string;
+  /** The keys of personal data. */
+  readonly keys: string;
   /** What the service last signed of the log's head. */
   readonly checkpoint: string;
   /** The Ed25519 key that signs it. */
@@ -15,6 +17,7 @@ export function logFiles(log: string): LogFiles {
     log,
     key: `${base}.key`,
     vault: `${base}.vault.sqlite`,
+    keys: `${base}.keys.sqlite`,
     checkpoint: `${base}.checkpoint`,
     signingKey: `${base}.signing.pem`,
   };

@@ -1,3 +1,5 @@
+import { unsteered } from "./unsteered.ts";
+
 /** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
@@ -17,8 +19,9 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
     (name: LogLevel) =>
     (message: string, fields: LogFields = {}): void => {
       if (LEVELS.indexOf(name) < threshold) return;
-      // JSON escapes line breaks and control characters, so a value cannot forge a line.
-      write(`${JSON.stringify({ time: new Date(clock()).toISOString(), level: name, message, ...fields })}\n`);
+      const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
+      // No value can forge a line, or be one for whoever reads the log.
+      write(`${unsteered(JSON.stringify(record))}\n`);
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

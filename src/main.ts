@@ -9,9 +9,10 @@ import {
   TargetTaken,
 } from "eventstore-lite";
 import { KeyError } from "./account/key.ts";
-import { VaultKeyMismatch } from "./account/vault.ts";
+import { VaultDamaged, VaultKeyMismatch } from "./account/vault-error.ts";
 import { LogContradicted } from "./checkpoint/checkpoints.ts";
 import { InvalidEvent } from "../events/catalog.ts";
+import { MovedBox } from "../events/sealed-data.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
 import { FileFault } from "./commands/audit/file-fault.ts";
@@ -22,7 +23,9 @@ import { contacts } from "./commands/contacts.ts";
 import { deliveries } from "./commands/deliveries.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
+import { forget } from "./commands/forget.ts";
 import { NoLog } from "./commands/log-session.ts";
+import { key } from "./commands/key.ts";
 import { outreach } from "./commands/outreach.ts";
 import { quota } from "./commands/quota.ts";
 import { recipients } from "./commands/recipients.ts";
@@ -30,9 +33,14 @@ import { replay } from "./commands/replay.ts";
 import { sandbox } from "./commands/sandbox.ts";
 import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
-import { writeAll } from "./commands/write.ts";
+import { token } from "./commands/token.ts";
+import { writeAll, writeText } from "./commands/write.ts";
 import { ConfigError } from "./config/faults.ts";
+import { catchTheRest } from "./last-resort.ts";
 import { SocialError } from "./networks/network.ts";
+import { DamagedBox } from "./personal/box.ts";
+import { KeysFileMismatch } from "./personal/keys-file.ts";
+import { KeysLost } from "./personal/sealed-log.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { ProjectionAhead } from "./projector/restore.ts";
 import { TemplateFault } from "./service.ts";
@@ -52,8 +60,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   replay,
   audit,
   backup,
+  forget,
   deliveries,
   account,
+  token,
+  key,
 };
 
 /** Runs one command line. Answers the exit code. */
@@ -96,7 +107,7 @@ reachlog COMMAND --help tells more. Settings come from the environment and .env;
 `;
 }
 
-/** Faults that the operator can mend are told in a sentence; any other keeps its stack. */
+/** Faults that the operator can mend are told in a sentence; any other is thrown on, and told with its stack. */
 function explain(fault: unknown, name: string, terminal: Terminal): number {
   if (fault instanceof UsageError) {
     terminal.err(`${fault.message}\nsee reachlog ${name} --help\n`);
@@ -110,8 +121,11 @@ function explain(fault: unknown, name: string, terminal: Terminal): number {
 
 function codeOf(fault: unknown): number | undefined {
   if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
-  if (fault instanceof KeyError || fault instanceof VaultKeyMismatch) return EXIT.config;
+  if (fault instanceof KeyError || fault instanceof VaultKeyMismatch || fault instanceof VaultDamaged)
+    return EXIT.config;
   if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
+  if (fault instanceof KeysFileMismatch || fault instanceof KeysLost) return EXIT.config;
+  if (fault instanceof DamagedBox || fault instanceof MovedBox) return EXIT.config;
   if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
     return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
@@ -141,14 +155,20 @@ for (const [signal, exitCode] of Object.entries(SIGNALS)) {
   });
 }
 
+const tellFault = catchTheRest((line) => writeAll(STDERR, line));
+
 const code = await main(process.argv.slice(2), {
   env: process.env,
-  out: (text) => writeAll(STDOUT, text),
-  err: (text) => writeAll(STDERR, text),
+  out: (text) => writeText(STDOUT, text),
+  err: (text) => writeText(STDERR, text),
+  draw: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
   get signal() {
     isWatched = true;
     return interrupted.signal;
   },
+}).catch((fault: unknown) => {
+  tellFault(fault);
+  return EXIT.fault;
 });
 process.exit(code);

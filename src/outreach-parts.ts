@@ -1,3 +1,4 @@
+import { lastingKey } from "./account/lasting.ts";
 import { createTokens, type Tokens } from "./account/tokens.ts";
 import { openVault } from "./account/vault.ts";
 import type { OAuth } from "./account/oauth.ts";
@@ -73,7 +74,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
       template: outreach.template ?? parseTemplate("-"),
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
-      marks: createMarks(key),
+      marks: createMarks(lastingKey(vault, key, "suppression")),
     },
     prices: X_PRICES,
     isOptOut: createStopWords(outreach.stopWords),

@@ -1,10 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event } from "../events/catalog.ts";
-import { loadKeyFile, parseKey } from "./account/key.ts";
+import { readLastingKey, type Lasting } from "./account/lasting.ts";
+import { openMasterKey, type MasterKeyOptions } from "./account/master-key.ts";
 import { createOAuth, type OAuth } from "./account/oauth.ts";
-import type { Clock } from "./clock.ts";
+import { makeId, systemClock, type Clock } from "./clock.ts";
 import type { Config } from "./config.ts";
 import type { ChatConfig } from "./config/chat.ts";
 import type { MessagingConfig } from "./config/messaging.ts";
@@ -21,18 +20,41 @@ import { createTeamsChannel } from "./networks/teams.ts";
 import { createTelegramChannel } from "./networks/telegram.ts";
 import { createWhatsappChannel } from "./networks/whatsapp.ts";
 import { createX } from "./networks/x.ts";
+import { openSealedLog, type SealedLog, type SealedLogOptions } from "./personal/sealed-log.ts";
 
-/** Opens the configured log; `owner`: as the one service of it, described to others by that text. */
-export function openLog(config: Config, owner?: string): Promise<EventStore<Event>> {
+export interface OpenLogOptions extends Pick<SealedLogOptions, "owner" | "acceptLostKeys"> {
+  /** Time as the machine has it, where nothing else is given. */
+  readonly clock?: Clock;
+}
+
+/** Opens the configured log and the keys of its personal data. */
+export function openLog(config: Config, options: OpenLogOptions = {}): Promise<SealedLog> {
   const { file } = config.log;
   mkdirSync(dirname(file), { recursive: true });
-  return openSqliteStore<Event>({ file, codec, ...(owner === undefined ? {} : { owner: { holder: owner } }) });
+  const keysFile = keysFileOf(config);
+  // Before any file is made: beside files that it sealed, a lost master key is not made anew.
+  openKey(config);
+  return openSealedLog({ file, keysFile, master: () => openKey(config), clock: systemClock, makeId, ...options });
+}
+
+/** Where the keys of personal data are: beside the log, or wherever their own backups are short-lived. */
+export function keysFileOf({ log }: Config): string {
+  return log.keysFile ?? logFiles(log.file).keys;
 }
 
 /** The master key: as configured, or that of the key file beside the log, made at the first start. */
 export function openKey(config: Config): Uint8Array {
-  const { key } = logFiles(config.log.file);
-  return config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
+  return openMasterKey(masterKeyOf(config));
+}
+
+/** Where the master key is, and what is sealed with it. */
+export function masterKeyOf(config: Config): MasterKeyOptions {
+  return { files: logFiles(config.log.file), keysFile: keysFileOf(config), configured: config.key };
+}
+
+/** A key that stays the same when the master key is exchanged. */
+export function openLastingKey(config: Config, purpose: Lasting): Uint8Array {
+  return readLastingKey(logFiles(config.log.file).vault, openKey(config), purpose);
 }
 
 /** The one way out, open to the configured networks only. */

@@ -2,6 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../projections/all.ts";
 import type { Logger } from "./log.ts";
+import { refold } from "./projector/refold.ts";
 import { restore, type Restored } from "./projector/restore.ts";
 import { takeOver } from "./projector/take-over.ts";
 import { createWaiters } from "./projector/waiters.ts";
@@ -26,13 +27,22 @@ export interface Projector extends AsyncDisposable {
 
 /**
  * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
- * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`.
+ * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`. `erase` deletes the
+ * keys of whoever is forgotten; what the states know of them goes with these.
  */
-export async function startProjector(store: EventStore<Event>, log?: Logger): Promise<Projector> {
-  return follow(store, await restore(store), log);
+export async function startProjector(store: EventStore<Event>, log?: Logger, erase?: Erase): Promise<Projector> {
+  return follow(store, await restore(store), log, erase);
 }
 
-function follow(store: EventStore<Event>, restored: Restored, log: Logger | undefined): Projector {
+/** Makes everything that the event names unreadable. */
+export type Erase = (event: Recorded<"PersonForgotten">) => void;
+
+function follow(
+  store: EventStore<Event>,
+  restored: Restored,
+  log: Logger | undefined,
+  erase: Erase | undefined,
+): Projector {
   const { states, keeper } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
@@ -52,13 +62,25 @@ function follow(store: EventStore<Event>, restored: Restored, log: Logger | unde
     if (position >= keeper.dueAt) keeper.turn(position);
   };
 
-  const loop = async (): Promise<void> => {
-    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) {
-      for (const event of batch) {
-        if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
+  const foldAll = async (batch: readonly Recorded[]): Promise<void> => {
+    for (const event of batch) {
+      if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
+      if (event.type !== "PersonForgotten" || erase === undefined) {
         fold(event);
+        continue;
       }
+      erase(event);
+      const names = await refold(store, states, event.position - 1);
+      fold(event);
+      await keeper.save(names, position);
+      // Those behind it in the batch were opened while the keys were there.
+      const to = batch.at(-1)?.position ?? position;
+      return foldAll(await Array.fromAsync(store.read({ from: position + 1, to })));
     }
+  };
+
+  const loop = async (): Promise<void> => {
+    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
   };
 
   const running = loop();

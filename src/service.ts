@@ -1,17 +1,24 @@
 import { usedOn } from "../projections/quota.ts";
+import { keepLastingKeys, lastingKey } from "./account/lasting.ts";
+import { createUsedStates } from "./account/used-states.ts";
+import { refuseLostVault } from "./account/lost-vault.ts";
+import { openVault, type Vault } from "./account/vault.ts";
 import { openCheckpoints } from "./checkpoint/checkpoints.ts";
 import { makeId, systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
 import { isLoopback } from "./config/urls.ts";
 import { createAnnounce } from "./delivery/announce.ts";
+import { createBacklog } from "./delivery/backlog.ts";
 import { createCredentialMark } from "./delivery/credential-mark.ts";
 import { createDelivery, type Delivery } from "./delivery/delivery.ts";
+import { systemTimer } from "./delivery/timer.ts";
 import { startDispatcher } from "./delivery/dispatcher.ts";
+import { openAccess, type Access } from "./http/access.ts";
 import { createApp, type AppDeps } from "./http/app.ts";
 import { createAuthCookie } from "./http/auth-cookie.ts";
-import { createAuthentication } from "./http/auth.ts";
 import { createIdempotency } from "./http/idempotency.ts";
 import { hostsOf, listen, withPort } from "./http/listen.ts";
+import { createLoad, type Load } from "./http/load.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import { createSessions } from "./http/session.ts";
 import { createJournal, type Journal } from "./journal.ts";
@@ -23,6 +30,8 @@ import { nextDayAt } from "./outreach/day.ts";
 import { createRunner } from "./outreach/runner.ts";
 import { openOutreach, type OutreachDeps } from "./outreach-parts.ts";
 import { openChannels, openKey, openLog, outbound } from "./parts.ts";
+import { erasing } from "./personal/heed.ts";
+import { startRetention } from "./personal/retention.ts";
 import { startProjector, type Projector } from "./projector.ts";
 import { VERSION } from "./version.ts";
 
@@ -36,12 +45,6 @@ export class TemplateFault extends Error {
   }
 }
 
-/** Where no chat is configured that says another. */
-const DIGEST_AFTER_S = 30;
-
-/** Failed authentications a minute from one address. */
-const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
-
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
   /** Where it listens. */
@@ -54,6 +57,10 @@ export interface Service extends AsyncDisposable {
 export interface ServiceOptions {
   /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
   readonly acceptLoss?: boolean;
+  /** Goes on without the keys that personal data was sealed with, and records that. */
+  readonly acceptLostKeys?: boolean;
+  /** Goes on without the keys of personal data, or without the vault, where they are lost. */
+  readonly acceptLostKeys?: boolean;
 }
 
 /**
@@ -63,36 +70,53 @@ export interface ServiceOptions {
 export async function startService(
   given: Config,
   log: Logger,
-  { acceptLoss = false }: ServiceOptions = {},
+  { acceptLoss = false, acceptLostKeys = false }: ServiceOptions = {},
 ): Promise<Service> {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
-  const store = stack.use(await openLog(config, `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`));
+  const store = stack.use(
+    await openLog(config, { owner: `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`, acceptLostKeys }),
+  );
   const failure = watchFailure(store.failed);
   const journal = createJournal(store, makeId);
   const files = logFiles(config.log.file);
   stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
-  const projector = stack.use(await startProjector(store, log));
-  const base: Base = { config, key: openKey(config), journal, projector, log };
+  if (!acceptLostKeys) await refuseLostVault(journal, files.vault);
+  const key = openKey(config);
+  const vault = stack.use(openVault(files.vault, key));
+  keepLastingKeys(vault, key);
+  const projector = stack.use(await startProjector(store, log, erasing(store.keyring)));
+  stack.use(
+    await startRetention({
+      journal,
+      keyring: store.keyring,
+      days: config.retentionDays,
+      clock: systemClock,
+      timer: systemTimer,
+      log,
+    }),
+  );
+  const base: Base = { config, key, vault, journal, projector, log };
   checkTemplate(base);
 
   const safeFetch = outbound(config);
   const channels = openChannels(config, safeFetch);
-  const announce = createAnnounce(
-    journal,
-    channels.map(({ name }) => name),
-    log,
-  );
-  const common = { journal, projector, clock: systemClock, random: Math.random, makeId, log, announce };
-  const mark = createCredentialMark(base.key);
-  const digestAfterMs = (config.chat?.digestAfterSeconds ?? DIGEST_AFTER_S) * 1000;
+  const announce = createAnnounce({ journal, projector, configured: channels.map(({ name }) => name), log });
+  const backlog = createBacklog(store);
+  const common = { journal, projector, backlog, clock: systemClock, random: Math.random, makeId, log, announce };
+  const mark = createCredentialMark(lastingKey(vault, key, "credentials"));
+  const digestAfterMs = config.digestAfterSeconds * 1000;
+  const load = createLoad();
+  const requests = (): number => load.came;
   const dispatchers = channels.map((channel) =>
-    stack.use(startDispatcher({ ...common, channel, mark, digestAfterMs })),
+    stack.use(startDispatcher({ ...common, channel, mark, digestAfterMs, requests })),
   );
   const delivery = createDelivery(journal, projector, dispatchers);
   const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
-  const app = createApp(wireHttp(base, delivery, outreach, () => failure() === undefined));
-  stack.use(listen(app, config.http));
+  const access = openAccess({ http: config.http, journal, log }, stack);
+  const isWritable = (): boolean => failure() === undefined;
+  const app = createApp(wireHttp({ ...base, access, delivery, outreach, load, isWritable }));
+  stack.use(listen(app, config.http, load));
   if (outreach !== undefined) {
     // Stopped before the server: whoever waits for a run is answered when it ends.
     stack.use(outreach.runner);
@@ -125,6 +149,7 @@ function watchFailure(failed: Promise<unknown>): () => unknown {
 interface Base {
   readonly config: Config;
   readonly key: Uint8Array;
+  readonly vault: Vault;
   readonly journal: Journal;
   readonly projector: Projector;
   readonly log: Logger;
@@ -148,16 +173,19 @@ function checkTemplate({ config, projector }: Base): void {
   if (missing.length > 0) throw new TemplateFault(missing);
 }
 
-function wireHttp(
-  base: Base,
-  delivery: Delivery,
-  outreach: ReturnType<typeof startOutreach>,
-  isWritable: () => boolean,
-): AppDeps {
-  const { config, key, journal, projector, log } = base;
+/** What the app is made from. */
+interface Served extends Base {
+  readonly access: Access;
+  readonly delivery: Delivery;
+  readonly outreach: ReturnType<typeof startOutreach>;
+  readonly load: Load;
+  readonly isWritable: () => boolean;
+}
+
+function wireHttp(served: Served): AppDeps {
+  const { config, key, vault, journal, projector, log, delivery, outreach, load, isWritable } = served;
   const { http } = config;
-  const authentication = createAuthentication(http);
-  const failureLimit = createRateLimit(FAILED_AUTHENTICATIONS_PER_MINUTE, systemClock);
+  const { authentication, failureLimit } = served.access;
   const secure = http.publicUrl.startsWith("https:");
   const day = { projector, clock: systemClock, timezone: config.outreach.timezone };
   const limits = {
@@ -172,6 +200,7 @@ function wireHttp(
       isLocal: isLoopback(http.host),
       anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
       failureLimit,
+      load,
       makeId,
     },
     social: {
@@ -182,7 +211,13 @@ function wireHttp(
       clock: systemClock,
     },
     authorization:
-      outreach === undefined ? undefined : { ...outreach, cookie: createAuthCookie(key, secure, systemClock) },
+      outreach === undefined
+        ? undefined
+        : {
+            ...outreach,
+            cookie: createAuthCookie(key, secure, systemClock),
+            claimState: createUsedStates(vault, systemClock),
+          },
     api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
     console: {
       journal,

@@ -1,6 +1,6 @@
 import { configOf, EXIT, parse, UsageError, type Command } from "./command.ts";
 import { logFiles } from "../log-files.ts";
-import { openExistingLog } from "./log-session.ts";
+import { openStoredLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
 export const backup: Command = {
@@ -32,7 +32,7 @@ deleted.
     const [file, ...more] = positionals;
     if (file === undefined || more.length > 0) throw new UsageError("backup wants one FILE");
     const config = configOf(terminal);
-    await using store = await openExistingLog(config);
+    await using store = await openStoredLog(config);
     const progress = startProgress(terminal, "verifying", (await store.head()).position);
     const { head, bytes } = await store.backup(file, { onProgress: progress.update });
     progress.end();

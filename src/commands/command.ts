@@ -20,6 +20,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   out(text: string): void;
   err(text: string): void;
+  /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
+  draw?(text: string): void;
   /** Whether stderr is a terminal: only then progress is drawn. */
   readonly interactive: boolean;
   /** Aborts on SIGINT and SIGTERM. */

@@ -100,8 +100,8 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   if (session.projector.state("account").user === null) return "no account is authorized yet";
   const log = createLogger("warn", terminal.err, systemClock);
   const safeFetch = outbound(config);
-  const channels = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce(session.journal, channels, log);
+  const configured = openChannels(config, safeFetch).map(({ name }) => name);
+  const announce = createAnnounce({ ...session, configured, log });
   const opened = openOutreach({ config, key: openKey(config), ...session, log, safeFetch, announce }, stack);
   if (opened === undefined) throw new Error("X is not configured");
   const { username } = await opened.tokens.use((token) => opened.network.me(token));

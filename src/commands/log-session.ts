@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
-import type { EventStore } from "eventstore-lite";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { makeId } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { createJournal, type Cause, type Journal } from "../journal.ts";
 import { openLog } from "../parts.ts";
+import { erasing } from "../personal/heed.ts";
+import type { SealedLog } from "../personal/sealed-log.ts";
 import { startProjector, type Projector } from "../projector.ts";
 
 /** What a command causes is told from what callers and the service cause. */
@@ -19,17 +21,28 @@ export class NoLog extends Error {
 }
 
 /** Opens the existing log beside a running service. */
-export async function openExistingLog(config: Config): Promise<EventStore<Event>> {
-  if (!existsSync(config.log.file)) throw new NoLog(config.log.file);
+export async function openExistingLog(config: Config): Promise<SealedLog> {
+  refuseNoLog(config);
   return openLog(config);
+}
+
+/** The same for those who only prove or copy what is stored: they need no keys, and see nothing personal. */
+export async function openStoredLog(config: Config): Promise<EventStore<Event>> {
+  refuseNoLog(config);
+  return openSqliteStore<Event>({ file: config.log.file });
+}
+
+/** For those who would make files beside a log that is not there. */
+export function refuseNoLog({ log }: Config): void {
+  if (!existsSync(log.file)) throw new NoLog(log.file);
 }
 
 /** A log with its journal and projections, for commands that decide something. */
 export async function openSession(
   stack: AsyncDisposableStack,
-  store: EventStore<Event>,
+  store: SealedLog,
 ): Promise<{ readonly journal: Journal; readonly projector: Projector }> {
   stack.use(store);
-  const projector = stack.use(await startProjector(store));
+  const projector = stack.use(await startProjector(store, undefined, erasing(store.keyring)));
   return { journal: createJournal(store, makeId), projector };
 }

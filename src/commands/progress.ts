@@ -13,7 +13,12 @@ const WIDTH = 30;
 const REDRAW_MS = 100;
 
 /** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */
-export function startProgress({ interactive, err }: Terminal, what: string, total: number, from = 0): Progress {
+export function startProgress(
+  { interactive, err, draw = err }: Terminal,
+  what: string,
+  total: number,
+  from = 0,
+): Progress {
   if (!interactive) return { update() {}, end() {} };
   const startedAt = performance.now();
   let drawnAt = 0;
@@ -22,10 +27,10 @@ export function startProgress({ interactive, err }: Terminal, what: string, tota
       const now = performance.now();
       if (now - drawnAt < REDRAW_MS && done < total) return;
       drawnAt = now;
-      err(`\r${line(what, done, total, (now - startedAt) / 1000, from)}`);
+      draw(`\r${line(what, done, total, (now - startedAt) / 1000, from)}`);
     },
     end() {
-      err("\r\x1b[K");
+      draw("\r\x1b[K");
     },
   };
 }

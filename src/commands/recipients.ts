@@ -5,7 +5,7 @@ import { findContact, type Contact } from "../../projections/contacts.ts";
 import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { parseRecipients, type RecipientsFile, type RecipientsFormat } from "../outreach/recipients-file.ts";
 import { createMarks } from "../outreach/marks.ts";
-import { openKey, openLog } from "../parts.ts";
+import { openLastingKey, openLog } from "../parts.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
@@ -96,7 +96,7 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
   }
   const fact: Fact =
     action === "suppress"
-      ? suppression(contact, who, createMarks(openKey(config)))
+      ? suppression(contact, who, createMarks(openLastingKey(config, "suppression")))
       : { type: "RecipientRetryAllowed", data: { recipient: who } };
   await journal.append(STREAMS.outreach, [fact], COMMAND_CAUSE);
   terminal.out(

@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 
 export const serve: Command = {
   summary: "run the service",
-  help: `reachlog serve [--accept-loss]
+  help: `reachlog serve [--accept-loss] [--accept-lost-keys]
 
 Runs the service with the configuration of the environment (and .env). Every
 setting is listed in .env.example; all faults are told at once.
@@ -19,16 +19,26 @@ not start (78) when the log does not hold what the checkpoint knew: its end was
 lost, or its history altered. With --accept-loss it goes on with what is left,
 and appends an event that says so.
 
+Nor does it start (78) without the key file of the log's personal data, or without
+the vault after the master key was exchanged. With --accept-lost-keys it goes on
+with new ones: what the lost ones sealed reads as erased.
+
 Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
 (start again), 75 another service owns the log or there is no room (try later),
 78 the configuration is wrong, or the log is not what its checkpoint knew.
 `,
   async run(args, terminal) {
-    const { values } = parse(args, { "accept-loss": { type: "boolean", default: false } });
+    const { values } = parse(args, {
+      "accept-loss": { type: "boolean", default: false },
+      "accept-lost-keys": { type: "boolean", default: false },
+    });
     const config = configOf(terminal);
     const log = createLogger(config.logLevel, terminal.err, Date.now);
     for (const warning of config.warnings) log.warn(warning);
-    const service = await startService(config, log, { acceptLoss: values["accept-loss"] });
+    const service = await startService(config, log, {
+      acceptLoss: values["accept-loss"],
+      acceptLostKeys: values["accept-lost-keys"],
+    });
     return untilStopped(service, config, terminal);
   },
 };

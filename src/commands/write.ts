@@ -1,10 +1,16 @@
 import { writeSync } from "node:fs";
+import { unsteered } from "../unsteered.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
 
 /** Pause before a full pipe is tried again. */
 const FULL_PIPE_WAIT_MS = 5;
+
+/** Writes text of which parts may be others' words: nothing in it can steer a terminal. */
+export function writeText(descriptor: number, text: string): void {
+  writeAll(descriptor, unsteered(text));
+}
 
 /**
  * Writes all of `text`, waiting for a slow reader: an exit right after it loses nothing, and an export of any length

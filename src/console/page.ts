@@ -4,6 +4,8 @@ import type { Account } from "../../projections/account.ts";
 import type { Clicks } from "../../projections/clicks.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
+import type { Suspects } from "../../projections/suspects.ts";
+import { unsteered } from "../unsteered.ts";
 
 /** What the console shows: projections, and the newest events. */
 export interface ConsoleView {
@@ -13,6 +15,7 @@ export interface ConsoleView {
   readonly quota: { readonly limit: number; readonly used: number };
   readonly inDoubt: number;
   readonly clicks: Clicks;
+  readonly suspects: Suspects;
   readonly deliveries: Deliveries;
   readonly position: number;
   /** Newest first. */
@@ -34,10 +37,10 @@ export function consolePage(view: ConsoleView): string {
 <h2>Outreach</h2>
 ${table(["sent", "skipped", "failed", "in doubt"], [[view.stats.sent, view.stats.skipped, view.stats.failed, view.inDoubt]])}
 <h2>Deliveries</h2>
-${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters"], deliveryRows(view.deliveries))}
+${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters", "stopped"], deliveryRows(view.deliveries))}
 <h2>Clicks</h2>
-<p>${view.clicks.total} by people, ${view.clicks.bots} by bots</p>
-${table(["link", "people", "bots", "last"], linkRows(view.clicks))}
+<p>${view.clicks.total} by people (of these ${view.suspects.all.suspected} likely by X itself), ${view.clicks.bots} by bots</p>
+${table(["link", "people", "likely X", "bots", "last"], linkRows(view.clicks, view.suspects))}
 <h2>Newest events</h2>
 ${table(["position", "time", "type", "stream", "caller"], view.events.map(eventRow))}`,
   );
@@ -57,11 +60,11 @@ export function signInPage(failed: boolean): string {
 /** Links shown: those clicked last. */
 const LINKS_SHOWN = 20;
 
-function linkRows({ links }: Clicks): Cell[][] {
+function linkRows({ links }: Clicks, suspects: Suspects): Cell[][] {
   return [...links]
     .slice(-LINKS_SHOWN)
     .toReversed()
-    .map(([link, { clicks, bots, last }]) => [link, clicks, bots, last]);
+    .map(([link, { clicks, bots, last }]) => [link, clicks, suspects.links.get(link)?.suspected ?? 0, bots, last]);
 }
 
 function deliveryRows(deliveries: Deliveries): Cell[][] {
@@ -72,6 +75,7 @@ function deliveryRows(deliveries: Deliveries): Cell[][] {
     channel.skipped,
     channel.in_doubt,
     channel.dead,
+    channel.stopped === null ? "" : `since ${channel.stopped.since}: ${channel.stopped.detail}`,
   ]);
 }
 
@@ -106,6 +110,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
+/** As it was written: nothing of it is markup, or turns the direction of what stands beside it. */
 function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return unsteered(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,4 +1,5 @@
 import type { PauseReason } from "../../events/outreach.ts";
+import { markOfErased } from "../../events/sealing.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { OWN_CAUSE } from "../journal.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
@@ -121,6 +122,8 @@ async function look(
     context.log.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
     return "unreadable";
   };
+  // Neither whom to ask about is known any more, nor which text to look for.
+  if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");
   const read = (limit: number): Promise<readonly SentDm[]> =>

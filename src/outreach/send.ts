@@ -1,5 +1,6 @@
 import { VersionConflict } from "eventstore-lite";
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
+import { linksIn } from "../../projections/sent-links.ts";
 import { STREAMS, type Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, today, type RunContext } from "./context.ts";
@@ -75,6 +76,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
             data: {
               ...attempt,
               text: verdict.text,
+              links: [...linksIn(verdict.text)],
               variant: verdict.variant,
               template: context.rules.template.id,
               ...(context.accountId === undefined ? {} : { account_id: context.accountId }),

@@ -25,6 +25,8 @@ export interface Keeper {
   turn(position: number): void;
   /** Saves every projection that came a long way since its last snapshot. */
   saveLong(positions: Positions): Promise<void>;
+  /** Saves these at once; they stand at `position`. */
+  save(names: readonly ProjectionName[], position: number): Promise<void>;
   /** Saves all, for the next start to begin right there. */
   saveAll(position: number): Promise<void>;
 }
@@ -64,6 +66,10 @@ export function createKeeper(store: EventStore<Event>, states: FoldedStates, pos
       for (const [name, position] of reached) {
         if (position - savedOf(name).position >= SNAPSHOT_EVERY_POSITIONS) await save(name, position);
       }
+    },
+    async save(names, position) {
+      await Promise.all(writing.values());
+      for (const name of names) await save(name, position);
     },
     async saveAll(position) {
       await Promise.all(writing.values());

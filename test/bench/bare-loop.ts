@@ -32,6 +32,7 @@ async function readClicks(): Promise<readonly Click[]> {
   const found: Click[] = [];
   for await (const event of store.read({ types: ["LinkClicked"] })) {
     const dispatch = await dispatchOf(store, event);
+    if (dispatch === undefined) throw new Error(`event ${event.position} was erased`);
     if (dispatch.kind === "click") found.push(dispatch);
   }
   return found;

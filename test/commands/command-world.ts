@@ -1,29 +1,31 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
+import { loadConfig } from "../../src/config.ts";
 import type { Command } from "../../src/commands/command.ts";
 import { createJournal, type Cause, type Fact } from "../../src/journal.ts";
+import { openLog } from "../../src/parts.ts";
+import type { SealedLog } from "../../src/personal/sealed-log.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 
 /** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
 export interface CommandWorld extends AsyncDisposable {
-  readonly store: EventStore<Event>;
+  readonly store: SealedLog;
   readonly env: Record<string, string>;
   append(stream: string, facts: readonly Fact[], cause?: Cause): Promise<void>;
   run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
 }
 
-/** `startMs`: when the log begins, if not in November 2025. */
-export async function openCommandWorld(startMs = START): Promise<CommandWorld> {
+/** `startMs`: when the log begins, if not in November 2025; `more`: settings of the log and the commands. */
+export async function openCommandWorld(startMs = START, more: Record<string, string> = {}): Promise<CommandWorld> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-commands-"));
   const file = join(directory, "log.sqlite");
   let next = 1;
-  const store = await openSqliteStore<Event>({ file, codec, clock: () => startMs + next * 60_000 });
+  const env = { DATABASE_URL: `sqlite:${file}`, ...more };
+  const config = loadConfig(env, () => "");
+  const store = await openLog(config, { clock: () => startMs + next * 60_000 });
   const journal = createJournal(store, () => idAt(next));
-  const env = { DATABASE_URL: `sqlite:${file}` };
   return {
     store,
     env,

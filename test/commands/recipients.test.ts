@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
+import { deriveKey } from "../../src/account/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type Fact } from "../../src/journal.ts";
 import { createMarks } from "../../src/outreach/marks.ts";
@@ -8,15 +9,14 @@ import { openCommandWorld, type CommandWorld } from "./command-world.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
-const marks = createMarks(KEY);
+const marks = createMarks(deriveKey(KEY, "suppression"));
 
 const ANN = { id: "101", username: "ann" };
 const RENAMED = { id: "101", username: "ann_b" };
 
 let world: CommandWorld;
 beforeEach(async () => {
-  world = await openCommandWorld();
-  world.env["REACHLOG_KEY"] = Buffer.from(KEY).toString("base64");
+  world = await openCommandWorld(undefined, { REACHLOG_KEY: Buffer.from(KEY).toString("base64") });
 });
 afterEach(() => world[Symbol.asyncDispose]());
 

@@ -268,6 +268,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "a request with an idempotency key was answered with status 202",
     ],
   ],
+  AuthenticationsFailed: [
+    [
+      { address: "192.0.2.1", addresses: 1, failed: 1, turned_away: 0, since: "s", until: "u" },
+      "192.0.2.1 tried 1 wrong token",
+    ],
+    [
+      { addresses: 12, failed: 40, turned_away: 3, since: "s", until: "u" },
+      "12 addresses tried 40 wrong tokens; turned away 3 times",
+    ],
+  ],
+  KeyRotated: [[{ from: "0011", to: "2233" }, "the master key 0011 was replaced by 2233"]],
   LogLossAccepted: [
     [
       { reason: "lost_tail", expected_position: 12, found_position: 9, found_hash: "h" },
@@ -311,6 +322,20 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { user_id: "9001", reason: "invalid_grant", dead: true },
       'the access token of account 9001 could not be renewed: "invalid_grant"; the grant is dead, and a person has to ' +
         "authorize again",
+    ],
+  ],
+  PersonForgotten: [
+    [{ marks: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and nobody writes to them"],
+    [{ marks: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and nobody writes to them"],
+  ],
+  PersonalDataExpired: [
+    [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 was erased, as it had expired"],
+    [{ before: "2026-11-01", days: 2 }, "the personal data of 2 days before 2026-11-01 was erased, as it had expired"],
+  ],
+  PersonalKeysLost: [
+    [
+      { lost: "0badcafe", replaced_by: "1badcafe" },
+      "the key file 0badcafe was accepted as lost: what it sealed reads as erased; 1badcafe takes its place",
     ],
   ],
   AccountUnlinked: [

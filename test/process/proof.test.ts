@@ -124,7 +124,7 @@ test(
     await using world = await openStopped(20);
     const head = join(world.directory, "head");
     await world.command("audit", "head", "--out", head);
-    tamper(logOf(world), `UPDATE events SET data = replace(data, 'person_6', 'nobody') WHERE position = 7`);
+    tamper(logOf(world), `UPDATE events SET data = replace(data, 'opt_in', 'dm_first') WHERE position = 7`);
     chainAnew(logOf(world));
 
     const [chain, beside, kept] = await faults(world, "audit", "verify", "--head", head);
@@ -166,7 +166,7 @@ test(
     killed.process.kill("SIGKILL");
     await killed.process.exited;
     await world.command("recipients", "import", world.file("last.csv", "username,basis\nlast,opt_in\n"));
-    tamper(logOf(world), `UPDATE events SET data = replace(data, 'last', 'lost') WHERE position = 6`);
+    tamper(logOf(world), `UPDATE events SET data = replace(data, 'opt_in', 'dm_first') WHERE position = 6`);
     const refused = await world.command("serve");
     expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("broken at position 6")]);
   },

@@ -59,6 +59,18 @@ function accountPart(log: TestLog): readonly Step[] {
     (dice) => log.add("TokenRefreshFailed", { user_id: user.id, reason: "refused", dead: dice.once(2) }),
     () => log.add("AccountUnlinked", { user_id: user.id, revoked: true }),
     () => log.add("LogLossAccepted", { reason: "lost_tail", found_position: log.events.length, found_hash: "h" }),
+    () =>
+      log.add("AuthenticationsFailed", {
+        addresses: 1,
+        failed: 2,
+        turned_away: 0,
+        since: expires_at,
+        until: expires_at,
+      }),
+    () => log.add("PersonForgotten", { marks: ["mark"], keys: ["p00"] }),
+    () => log.add("PersonalDataExpired", { before: "2026-11-01", days: 1 }),
+    () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
+    () => log.add("KeyRotated", { from: "0011", to: "2233" }),
     () => log.add("ProjectionRebuilt", { projection: "stats", version: 1, position: log.events.length }),
     () => log.add("RequestAnswered", { digest: "d", status: 202, headers: { "content-type": "x" }, body: "{}" }),
   ];

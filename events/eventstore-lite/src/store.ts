@@ -190,6 +190,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
 
 /** Checks and converts events on their way in and out, so that the store itself stays free of the domain. */
 export interface Codec<E extends NewEvent> {
+  /** Told the events of an append before each is encoded: what has to be durable first is so once for all of them. */
+  prepare?(events: readonly E[]): void;
   /** Throws on an event that breaks its schema. */
   encode(event: E): NewEvent;
   /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */

@@ -1,36 +1,65 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { SealedLog } from "../../personal/sealed-log.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
-import { openExistingLog } from "../log-session.ts";
+import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";
+import { openExistingLog, openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
-import { writeAll } from "../write.ts";
+import { writeText } from "../write.ts";
 import type { AuditAction } from "./action.ts";
 
 export const exportAction: AuditAction = {
-  usage: "export [--format jsonl|csv|cloudevents] [--out FILE]",
-  help: `export   writes all events as they are stored, one a line; for csv, cells that
-         a spreadsheet would run as formulas begin with an apostrophe
+  usage: "export [--format jsonl|csv|cloudevents] [--out FILE] [--sealed]",
+  help: `export   writes all events, one a line; for csv, cells that a spreadsheet would
+         run as formulas begin with an apostrophe. Personal data is written openly
+         (erased where its key is gone), beside the data as it is stored, which the
+         hashes cover. With --sealed only the latter: it needs no keys, and whoever
+         has none can read nothing personal in it
 `,
   async run(args, terminal) {
-    const { values } = parse(args, { format: { type: "string", default: "jsonl" }, out: { type: "string" } });
+    const { values } = parse(args, {
+      format: { type: "string", default: "jsonl" },
+      out: { type: "string" },
+      sealed: { type: "boolean", default: false },
+    });
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    await using store = await openExistingLog(configOf(terminal));
-    if (values.out === undefined) await exportLog(store, terminal, values.format, terminal.out);
-    else await exportToFile(store, terminal, values.format, values.out);
+    await using source = await openSource(terminal, values.sealed);
+    if (values.out === undefined) await exportLog(source, terminal, values.format, terminal.out);
+    else await exportToFile(source, terminal, values.format, values.out);
     return EXIT.ok;
   },
 };
 
+/** A log and how its events are shown. */
+interface Source extends AsyncDisposable {
+  readonly store: EventStore;
+  readonly show: (event: StoredEvent) => ShownEvent;
+}
+
+async function openSource(terminal: Terminal, sealed: boolean): Promise<Source> {
+  const config = configOf(terminal);
+  if (sealed) {
+    const store = await openStoredLog(config);
+    return { store, show: (event) => event, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  }
+  const store = await openExistingLog(config);
+  return { store, show: (event) => shown(store, event), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+}
+
+function shown(store: SealedLog, event: StoredEvent): ShownEvent {
+  const { data } = store.open(event);
+  return data === event.data ? event : { ...event, data, stored: event.data };
+}
+
 /** Characters written at once: more are not faster, and a slow reader holds back the next read. */
 const WRITE_CHARS = 64 * 1024;
 
-/** The log is full of personal data: the file is its owner's alone. An existing one is not overwritten. */
-async function exportToFile(store: EventStore<Event>, terminal: Terminal, format: Format, file: string): Promise<void> {
+/** The export is full of personal data: the file is its owner's alone. An existing one is not overwritten. */
+async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<void> {
   const descriptor = openSync(file, "wx", 0o600);
   try {
-    await exportLog(store, terminal, format, (text) => writeAll(descriptor, text));
+    await exportLog(source, terminal, format, (text) => writeText(descriptor, text));
   } catch (fault) {
     // Half an export would pass for a whole one.
     rmSync(file, { force: true });
@@ -41,7 +70,7 @@ async function exportToFile(store: EventStore<Event>, terminal: Terminal, format
 }
 
 async function exportLog(
-  store: EventStore<Event>,
+  { store, show }: Source,
   terminal: Terminal,
   format: Format,
   write: (text: string) => void,
@@ -51,7 +80,7 @@ async function exportLog(
   const progress = startProgress(terminal, "exporting", position);
   let buffer = head;
   for await (const event of store.readStored({ to: position })) {
-    buffer += line(event);
+    buffer += line(show(event));
     if (buffer.length < WRITE_CHARS) continue;
     write(buffer);
     buffer = "";

@@ -5,7 +5,7 @@ import { signHead } from "../../checkpoint/sign-head.ts";
 import { systemClock } from "../../clock.ts";
 import { logFiles } from "../../log-files.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
-import { openExistingLog } from "../log-session.ts";
+import { openStoredLog } from "../log-session.ts";
 import type { AuditAction } from "./action.ts";
 
 export const head: AuditAction = {
@@ -22,7 +22,7 @@ export const head: AuditAction = {
     const { values, positionals } = parse(args, options);
     if (positionals.length > 0) throw new UsageError("head takes no argument; --out names a file");
     const config = configOf(terminal);
-    await using store = await openExistingLog(config);
+    await using store = await openStoredLog(config);
     const files = logFiles(config.log.file);
     const key = loadSigningKey(files.signingKey);
     if (values["public-key"]) {

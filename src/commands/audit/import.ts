@@ -15,7 +15,8 @@ export const importAction: AuditAction = {
          and hashes. Every event is checked, and nothing is imported unless all
          of them fit. Compare the head that it tells with that of the log
          exported: a file that was cut off between two lines is whole in itself.
-         The vault and its key are not in an export: bring them along.
+         The vault, the keys of personal data and the master key are not in an
+         export: bring them along. Without the keys nothing personal can be read.
          Idempotency keys are not in it either: see the README.
 `,
   async run(args, terminal) {

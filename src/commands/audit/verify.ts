@@ -1,7 +1,7 @@
 import type { Verification } from "eventstore-lite";
 import { logFiles } from "../../log-files.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
-import { openExistingLog } from "../log-session.ts";
+import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import type { AuditAction } from "./action.ts";
 import { compare, publicKeyOf, readKnownHeads, type Compared } from "./known-heads.ts";
@@ -25,7 +25,7 @@ export const verify: AuditAction = {
     const config = configOf(terminal);
     const files = logFiles(config.log.file);
     const known = await readKnownHeads(files, values.head, publicKeyOf(values["public-key"]));
-    await using store = await openExistingLog(config);
+    await using store = await openStoredLog(config);
     const { position } = await store.head();
     const progress = startProgress(terminal, "verifying", position);
     const verification = await store.verify({ onProgress: progress.update });

@@ -1,4 +1,5 @@
 import type { DataOf, EventType, Folded } from "../../../events/catalog.ts";
+import { ACCESS_WORDS } from "./words/access.ts";
 import { ACCOUNT_WORDS } from "./words/account.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS } from "./words/outreach.ts";
@@ -11,11 +12,18 @@ const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   ...RUN_WORDS,
   ...DELIVERY_WORDS,
   ...ACCOUNT_WORDS,
+  ...ACCESS_WORDS,
   RequestAnswered: ({ status }) => `a request with an idempotency key was answered with status ${status}`,
   LogLossAccepted: ({ reason, expected_position, found_position }) => {
     const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
     return `a loss of the log was accepted, ${plain(reason)}: it ended at position ${found_position}${known}`;
   },
+  PersonForgotten: ({ keys }) =>
+    `a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
+  PersonalDataExpired: ({ before, days }) =>
+    `the personal data of ${days} ${days === 1 ? "day" : "days"} before ${before} was erased, as it had expired`,
+  PersonalKeysLost: ({ lost, replaced_by }) =>
+    `the key file ${lost} was accepted as lost: what it sealed reads as erased; ${replaced_by} takes its place`,
   ProjectionRebuilt: ({ projection, version, position, differences }) => {
     const found =
       differences === undefined

@@ -1,4 +1,4 @@
-import { readJsonLines, type ExportFormat, type StoredEvent } from "./format.ts";
+import { readJsonLines, type ExportFormat, type ShownEvent, type StoredEvent } from "./format.ts";
 
 const SPEC_VERSION = "1.0";
 const SOURCE = "reachlog";
@@ -12,7 +12,7 @@ const INTEGER_MAX = 2 ** 31 - 1;
 
 /**
  * CloudEvents 1.0 in its JSON format. What it has no attribute for is in extension attributes, whose names are of
- * lower-case letters and digits only; `meta` is JSON text, since attributes have no structure.
+ * lower-case letters and digits only; `meta` and `stored` are JSON text, since attributes have no structure.
  */
 export const cloudevents: ExportFormat = {
   head: "",
@@ -20,7 +20,7 @@ export const cloudevents: ExportFormat = {
   createReader: () => readJsonLines(fromCloudEvent),
 };
 
-function toCloudEvent({ position, id, stream, version, type, time, data, meta, hash }: StoredEvent) {
+function toCloudEvent({ position, id, stream, version, type, time, data, meta, hash, stored }: ShownEvent) {
   return {
     specversion: SPEC_VERSION,
     id,
@@ -32,8 +32,9 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
     sequence: String(position),
     streamversion: version,
     ...told(meta),
-    meta: JSON.stringify(meta).replace(NOT_IN_ATTRIBUTES, escaped),
+    meta: jsonText(meta),
     hash,
+    ...(stored === undefined ? {} : { stored: jsonText(stored) }),
     data,
   };
 }
@@ -49,7 +50,7 @@ function told(meta: unknown) {
 }
 
 function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
-  const { specversion, id, source, type, subject, time, sequence, streamversion, meta, hash, data } = line;
+  const { specversion, id, source, type, subject, time, sequence, streamversion, meta, hash, data, stored } = line;
   if (specversion !== SPEC_VERSION || source !== SOURCE) throw new Error("not a CloudEvent 1.0 of reachlog");
   if (typeof type !== "string" || !type.startsWith(TYPE_PREFIX)) throw new Error("its type is not one of reachlog");
   if (typeof sequence !== "string" || !/^[1-9]\d*$/.test(sequence)) throw new Error("its sequence is not a position");
@@ -61,10 +62,14 @@ function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
     version: streamversion,
     type: type.slice(TYPE_PREFIX.length),
     time,
-    data,
+    data: typeof stored === "string" ? JSON.parse(stored) : data,
     meta: JSON.parse(meta),
     hash,
   } as StoredEvent;
+}
+
+function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(NOT_IN_ATTRIBUTES, escaped);
 }
 
 /** As JSON writes it, unit by unit. */

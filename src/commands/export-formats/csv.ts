@@ -1,51 +1,68 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent } from "./format.ts";
 
-const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash"] as const;
+const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
 const HEADER = COLUMNS.join(",");
+/** Of exports from before anything was sealed. */
+const OLD_HEADER = COLUMNS.slice(0, -1).join(",");
 
 /** Cells that a spreadsheet would run as formulas, and those that look as if they were guarded already. */
-const TO_BE_GUARDED = /^[=+\-@\t\r']/;
+const TO_BE_GUARDED = /^[=+\-@\t\r'\uff1d\uff0b\uff0d\uff20]/;
 /** A spreadsheet takes what follows for text. */
 const GUARD = "'";
 
-/** RFC 4180, data and meta as JSON. No field of an event holds a line break, so that a record is a line. */
+/** RFC 4180; data, meta and stored as JSON, the last one empty where nothing is sealed. No field of an event holds a line break, so that a record is a line. */
 export const csv: ExportFormat = {
   head: `${HEADER}\r\n`,
-  line: ({ position, id, stream, version, type, time, data, meta, hash }) => {
-    const cells = [id, stream, String(version), type, time, JSON.stringify(data), JSON.stringify(meta), hash];
+  line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) => {
+    const texts = [jsonOf(data), jsonOf(meta), hash, stored === undefined ? "" : jsonOf(stored)];
+    const cells = [id, stream, String(version), type, time, ...texts];
     return `${cell(String(position))},${cells.map(cell).join(",")}\r\n`;
   },
   createReader() {
-    let isHeaderRead = false;
+    let columns = 0;
     return (lines) => {
-      if (isHeaderRead) return readRecords(lines);
-      const [header, ...records] = lines;
-      isHeaderRead = true;
+      if (columns > 0) return readRecords(lines, columns);
+      const [first, ...records] = lines;
       // Written without quotes, and with them by others.
-      if (header?.replaceAll('"', "") !== HEADER) throw new LineFault(0, `the first line is not ${HEADER}`);
-      return [undefined, ...atNextLine(() => readRecords(records))];
+      const header = first?.replaceAll('"', "");
+      if (header !== HEADER && header !== OLD_HEADER) throw new LineFault(0, `the first line is not ${HEADER}`);
+      columns = header.split(",").length;
+      return [undefined, ...atNextLine(() => readRecords(records, columns))];
     };
   },
 };
+
+/** Where a semicolon divides cells, as in many languages, it begins one within a text too. */
+const NEXT_CELL_TO_BE_GUARDED = /(;\s*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+
+/** JSON in which no further cell is a formula; it says the same. */
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value).replace(
+    NEXT_CELL_TO_BE_GUARDED,
+    (_, divider: string, sign: string) => `${divider}\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
 
 function cell(text: string): string {
   return `"${(TO_BE_GUARDED.test(text) ? GUARD + text : text).replaceAll('"', '""')}"`;
 }
 
 /** All lines at once; the parser takes a hundred times longer for one by one, which only a fault is worth. */
-const readRecords: ReadLines = (lines) => {
+function readRecords(lines: readonly string[], columns: number): ReturnType<ReadLines> {
   const records = parseRecords(lines.join("\n"));
-  if (records?.length === lines.length) return records.map((cells, index) => attempt(index, () => toEvent(cells)));
+  if (records?.length === lines.length) {
+    return records.map((cells, index) => attempt(index, () => toEvent(cells, columns)));
+  }
   return lines.map((line, index) =>
     attempt(index, () => {
       const [cells, more] = parseRecords(line) ?? [];
       if (cells === undefined || more !== undefined)
         throw new Error("not CSV: a quote is never closed, or the file was cut off here");
-      return toEvent(cells);
+      return toEvent(cells, columns);
     }),
   );
-};
+}
 
 /** Undefined for text that is no CSV. An empty line is a record of one empty cell. */
 function parseRecords(text: string): readonly (readonly string[])[] | undefined {
@@ -58,14 +75,12 @@ function parseRecords(text: string): readonly (readonly string[])[] | undefined 
   }
 }
 
-function toEvent(cells: readonly string[]): StoredEvent | undefined {
+function toEvent(cells: readonly string[], columns: number): StoredEvent | undefined {
   if (cells.length === 1 && cells[0] === "") return undefined;
-  if (cells.length !== COLUMNS.length) {
-    throw new Error(
-      `it has ${cells.length} columns instead of ${COLUMNS.length}: damaged, or the file was cut off here`,
-    );
+  if (cells.length !== columns) {
+    throw new Error(`it has ${cells.length} columns instead of ${columns}: damaged, or the file was cut off here`);
   }
-  const [position, id, stream, version, type, time, data, meta, hash] = cells.map(unguarded) as [
+  const [position, id, stream, version, type, time, data, meta, hash, stored = ""] = cells.map(unguarded) as [
     string,
     string,
     string,
@@ -75,6 +90,7 @@ function toEvent(cells: readonly string[]): StoredEvent | undefined {
     string,
     string,
     string,
+    string?,
   ];
   return {
     position: Number(position),
@@ -83,7 +99,7 @@ function toEvent(cells: readonly string[]): StoredEvent | undefined {
     version: Number(version),
     type,
     time,
-    data: JSON.parse(data),
+    data: JSON.parse(stored === "" ? data : stored),
     meta: JSON.parse(meta),
     hash,
   };

@@ -3,6 +3,14 @@ import type { NewEvent, Recorded } from "eventstore-lite";
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
 
+/** An event as it is shown: opened. `stored`: its data as the log holds it, where something of it is sealed. */
+export type ShownEvent = StoredEvent & { readonly stored?: unknown };
+
+/** What was stored of a line that shows it opened: the hashes cover nothing else. */
+export function storedOf({ stored, ...event }: ShownEvent): StoredEvent {
+  return stored === undefined ? event : { ...event, data: stored };
+}
+
 /**
  * How a log is written to a file and read again: one event a line, and no field of an event is lost or changed. What a
  * line holds beside them is left alone.
@@ -11,7 +19,7 @@ export interface ExportFormat {
   /** What comes before the first event. */
   readonly head: string;
   /** One event, its line break included. */
-  line(event: StoredEvent): string;
+  line(event: ShownEvent): string;
   /** Makes the function that reads the lines of one file, batch by batch. */
   createReader(): ReadLines;
 }

@@ -1,9 +1,9 @@
-import { readJsonLines, type ExportFormat, type StoredEvent } from "./format.ts";
+import { readJsonLines, storedOf, type ExportFormat, type ShownEvent } from "./format.ts";
 
 /** JSON objects, their members in the documented order. */
 export const jsonl: ExportFormat = {
   head: "",
-  line: ({ position, id, stream, version, type, time, data, meta, hash }) =>
-    `${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n`,
-  createReader: () => readJsonLines((line) => line as unknown as StoredEvent),
+  line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) =>
+    `${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash, stored })}\n`,
+  createReader: () => readJsonLines((line) => storedOf(line as unknown as ShownEvent)),
 };

@@ -4,7 +4,7 @@ import { ConfigError } from "../../config/faults.ts";
 import { logFiles } from "../../log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
 import { createMarks } from "../../outreach/marks.ts";
-import { openKey } from "../../parts.ts";
+import { openLastingKey } from "../../parts.ts";
 import type { Projector } from "../../projector.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
@@ -60,7 +60,8 @@ function rulesOf(config: Config): OutreachRules {
   }
   // Without a key nobody was marked yet, and a preview is no reason to make one.
   const hasKey = config.key !== undefined || existsSync(logFiles(config.log.file).key);
-  return { template, requireConsent, dailyLimit, marks: hasKey ? createMarks(openKey(config)) : () => [] };
+  const marks = hasKey ? createMarks(openLastingKey(config, "suppression")) : () => [];
+  return { template, requireConsent, dailyLimit, marks };
 }
 
 function stateOf(projector: Projector): OutreachState {

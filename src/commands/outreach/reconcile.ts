@@ -74,8 +74,8 @@ async function settle(terminal: Terminal, config: Config, session: Session, stac
 function openRunner(config: Config, session: Session, log: Logger, stack: AsyncDisposableStack): Runner {
   const safeFetch = outbound(config);
   // An append, which the service delivers: a grant that this command finds dead is told by nobody else.
-  const channels = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce(session.journal, channels, log);
+  const configured = openChannels(config, safeFetch).map(({ name }) => name);
+  const announce = createAnnounce({ ...session, configured, log });
   const deps = { config, key: openKey(config), ...session, log, safeFetch, announce };
   const opened = openOutreach(deps, stack);
   if (opened === undefined) {

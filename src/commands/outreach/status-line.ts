@@ -17,20 +17,20 @@ const WRAP_OFF = "\u001b[?7l";
 const WRAP_ON = "\u001b[?7h";
 
 /** Draws on stderr, and only on a terminal. `line`: what it says now, safe to print. */
-export function startStatusLine({ interactive, err }: Terminal, line: () => string): StatusLine {
+export function startStatusLine({ interactive, err, draw = err }: Terminal, line: () => string): StatusLine {
   if (!interactive) return { above: (write) => write(), [Symbol.dispose]() {} };
-  const draw = (): void => err(`${CLEAR}${WRAP_OFF}${line()}${WRAP_ON}`);
-  draw();
-  const timer = setInterval(draw, REDRAW_MS);
+  const redraw = (): void => draw(`${CLEAR}${WRAP_OFF}${line()}${WRAP_ON}`);
+  redraw();
+  const timer = setInterval(redraw, REDRAW_MS);
   return {
     above(write) {
-      err(CLEAR);
+      draw(CLEAR);
       write();
-      draw();
+      redraw();
     },
     [Symbol.dispose]() {
       clearInterval(timer);
-      err(CLEAR);
+      draw(CLEAR);
     },
   };
 }

@@ -6,6 +6,7 @@ import { createStates, type FoldedStates } from "../../../projections/states.ts"
 import { makeId } from "../../clock.ts";
 import { createJournal, STREAMS, type Fact } from "../../journal.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
+import { lastForgotten } from "../../personal/sealed-snapshots.ts";
 import { rebuiltName } from "../../projector/rebuilt.ts";
 import { COMMAND_CAUSE } from "../log-session.ts";
 import { createComparison, type Comparison } from "./comparison.ts";
@@ -57,6 +58,8 @@ export async function rebuild(
       await keep(work);
       return undefined;
     }
+    // What was folded before somebody was forgotten knows them still.
+    if ((await lastForgotten(store)) > work.head) return rebuild(store, names, { ...options, restart: true });
     const head = await store.head();
     if (head.position - to <= GAP_POSITIONS_MAX) break;
     to = head.position;

@@ -37,6 +37,7 @@ export function prepareAppend<E extends NewEvent>(
   if (key !== undefined) checkName("the idempotency key", key);
   if (fence !== undefined) checkName("the fence's lease", fence.lease);
 
+  codec.prepare?.(events);
   const fields: string[] = [];
   const lease = fence?.lease ?? "";
   const count = events.length;

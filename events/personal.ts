@@ -1,0 +1,25 @@
+import { Type } from "@sinclair/typebox";
+import { defineEvent } from "./event.ts";
+
+const closed = { additionalProperties: false };
+
+/**
+ * A person is erased: whoever comes to this event deletes `keys` (of the key file, if they are there still), and with
+ * them all that they seal. `marks`: keyed hashes of all names the person was known by, so that nobody writes to them.
+ */
+export const PersonForgotten = defineEvent(
+  "PersonForgotten",
+  Type.Object({ marks: Type.Array(Type.String()), keys: Type.Array(Type.String()) }, closed),
+);
+
+/** The keys of all clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were deleted. */
+export const PersonalDataExpired = defineEvent(
+  "PersonalDataExpired",
+  Type.Object({ before: Type.String(), days: Type.Integer() }, closed),
+);
+
+/** An operator let the service go on without the key file `lost`: what it sealed cannot be read any more. */
+export const PersonalKeysLost = defineEvent(
+  "PersonalKeysLost",
+  Type.Object({ lost: Type.String(), replaced_by: Type.String() }, closed),
+);

@@ -1,0 +1,66 @@
+import type { EventSpec } from "./event.ts";
+
+/** Whose key seals the personal data of an event. */
+export type Owner =
+  | { readonly kind: "person"; readonly id?: string | undefined; readonly username?: string | undefined }
+  | { readonly kind: "click"; readonly ip: string | undefined }
+  /** What was told to our own people, and what callers were answered: nobody's in particular. */
+  | { readonly kind: "message" | "answer" };
+
+/** What of an event is personal. A member may be absent. */
+export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
+  owner(data: never): Owner;
+  /** These are sealed whole. */
+  readonly members: readonly Member[];
+  /** Of these a part stays readable. */
+  readonly shortened?: Readonly<Record<string, (value: string) => string>>;
+  /** Whether folds see the members; opening a seal costs as much as the rest of reading. */
+  readonly inFolds: InFolds;
+  /** What stands for the members once the key is gone; `mark` tells people apart. */
+  erased(mark: string): Readonly<Record<string, unknown>>;
+}
+
+export interface PersonalSpec {
+  readonly personal?: Personal;
+}
+
+/** Marks the personal members of an event. */
+export function withPersonal<
+  Spec extends EventSpec,
+  const Member extends keyof Spec["data"]["properties"] & string,
+  const InFolds extends boolean,
+>(spec: Spec, personal: Personal<Member, InFolds>): Spec & { readonly personal: Personal<Member, InFolds> } {
+  return { ...spec, personal };
+}
+
+/** Members that folds do not see. */
+export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
+
+/** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */
+export interface Sealer {
+  /** Called before the events of an append are sealed: makes the keys that they want, durably, at once for all. */
+  prepare(owners: readonly Owner[]): void;
+  /** Seals `text`, bound to `context`. */
+  seal(owner: Owner, text: string, context: string): string;
+  /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
+  open(box: string, context: string): string | undefined;
+  /** Stands for whoever the box was about. */
+  markOf(box: string): string;
+  /** Keys may have been deleted elsewhere: what is held of them is dropped. */
+  refresh(): void;
+}
+
+/** What is shown in the place of erased text. */
+export const ERASED = "erased";
+
+const ERASED_PERSON = `${ERASED}:`;
+
+/** The id and the name of a person who was erased. */
+export function erasedPerson(mark: string): string {
+  return ERASED_PERSON + mark;
+}
+
+/** The mark of an erased person; undefined for an id that is one. */
+export function markOfErased(id: string): string | undefined {
+  return id.startsWith(ERASED_PERSON) ? id.slice(ERASED_PERSON.length) : undefined;
+}

@@ -1,0 +1,99 @@
+import { isIP } from "node:net";
+import { createMarks } from "../outreach/marks.ts";
+import { STREAMS, type Fact, type Journal } from "../journal.ts";
+import { openLastingKey } from "../parts.ts";
+import { findClicks } from "../personal/find-clicks.ts";
+import { findSealed, type Found, type Person } from "../personal/find-person.ts";
+import { destroyKeys } from "../personal/heed.ts";
+import type { SealedLog } from "../personal/sealed-log.ts";
+import { historyOfPerson } from "./audit/show/person.ts";
+import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { recipientOf } from "./person.ts";
+import { startProgress } from "./progress.ts";
+import { printable } from "./table.ts";
+
+export const forget: Command = {
+  summary: "erase a person, or the clicks of an IP address",
+  help: `reachlog forget RECIPIENT|IP [--json]
+
+Deletes the keys that the personal data of one person (id, handle, @handle), or
+of the clicks of one IP address, is sealed with. The log and its hash chain stay
+whole; what was sealed shows as erased from then on, in every copy of the log
+that is read without an older copy of the keys. Nobody ever writes to that person
+again, and nothing more of them is recorded.
+
+Works beside a running service, which gives up what it knows of them. Interrupted,
+it is finished by the next command or start. What the log has from before personal
+data was sealed cannot be erased: it is counted, and the exit code is 1.
+
+Not reached: what networks, chats and backups of the key file hold. See the README.
+`,
+  async run(args, terminal) {
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
+    const [subject, ...more] = positionals;
+    if (subject === undefined || more.length > 0) throw new UsageError("forget wants one recipient or IP address");
+    const config = configOf(terminal);
+    const isAddress = isIP(subject) !== 0;
+    if (!isAddress) recipientOf(subject);
+    await using stack = new AsyncDisposableStack();
+    const log = await openExistingLog(config);
+    const { journal, projector } = await openSession(stack, log);
+    const person = isAddress ? undefined : await ofPerson(terminal, log, subject);
+    const found = isAddress ? await ofAddress(terminal, log, subject) : person;
+    if (found === undefined) {
+      terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
+      return EXIT.fault;
+    }
+    const marksOf = createMarks(openLastingKey(config, "suppression"));
+    const marks = (person?.names ?? []).flatMap((name) => marksOf(name));
+    const position = await erase(journal, log, [...new Set(marks)], [...found.keys]);
+    await projector.until(position);
+    return report(terminal, subject, found, values.json);
+  },
+};
+
+async function ofAddress(terminal: Terminal, log: SealedLog, address: string): Promise<Found | undefined> {
+  const progress = startProgress(terminal, "opening clicks", (await log.head()).position);
+  const found = await findClicks(log, address, progress.update);
+  progress.end();
+  return found.events === 0 ? undefined : found;
+}
+
+async function ofPerson(terminal: Terminal, log: SealedLog, subject: string): Promise<Person | undefined> {
+  const { position: to } = await log.head();
+  const progress = startProgress(terminal, "reading", to);
+  const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, subject);
+  progress.end();
+  return history === undefined ? undefined : findSealed(log, history.positions);
+}
+
+/** Refs told in one event, which may be at most 256 KiB long. */
+const KEYS_PER_EVENT = 4_000;
+
+/** The event comes first: whoever opens the log later finishes what it tells of. Answers its position. */
+async function erase(
+  journal: Journal,
+  log: SealedLog,
+  marks: readonly string[],
+  keys: readonly string[],
+): Promise<number> {
+  const facts: Fact[] = [];
+  for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT) {
+    const data = { marks: at === 0 ? [...marks] : [], keys: keys.slice(at, at + KEYS_PER_EVENT) };
+    facts.push({ type: "PersonForgotten", data });
+  }
+  const { last } = await journal.append(STREAMS.outreach, facts, COMMAND_CAUSE);
+  destroyKeys(log.keyring, { marks: [], keys: [...keys] });
+  log.keyring.replaceStateKey();
+  return last;
+}
+
+function report({ out, err }: Terminal, subject: string, { events, open, keys }: Found, json: boolean): number {
+  const erased = events - open;
+  if (json) out(`${JSON.stringify({ events: erased, keys: keys.size, left: open })}\n`);
+  else out(`${printable(subject)} is erased: ${erased} events can no longer be read, ${keys.size} keys deleted\n`);
+  if (open === 0) return EXIT.ok;
+  err(`${open} events are of before personal data was sealed, and hold it as ever\n`);
+  return EXIT.fault;
+}

@@ -1,0 +1,115 @@
+import { hash, randomBytes } from "node:crypto";
+import { keyAt, LEAF_DIGITS, punctured } from "./key-tree.ts";
+import { dayOf, dayRef } from "./day-keys.ts";
+import type { KeysFile } from "./keys-file.ts";
+
+/** A key and what names it in a box. */
+export interface NamedKey {
+  readonly ref: string;
+  readonly key: Uint8Array;
+}
+
+/** Keys of clicks: a tree for each day, and a leaf of it for each address. */
+export interface ClickKeys {
+  /** To seal with. */
+  of(ip: string | undefined, now: number): NamedKey;
+  /** The key of that ref; undefined: it is gone. */
+  at(ref: string): Uint8Array | undefined;
+  /** Makes sure that the key of that ref can never be derived again. False: it could not be before. */
+  puncture(ref: string): boolean;
+  refresh(): void;
+}
+
+/** Trees held at once: a reader comes from day to day. */
+const TREES_MAX = 4;
+
+/** Leaves held at once: most clicks of an hour come from addresses that clicked before. */
+const LEAVES_MAX = 8_192;
+
+/** Down to this depth the keys of a tree are held, so that a leaf is at most three steps away. */
+const HELD_DIGITS = 3;
+
+export function createClickKeys(file: KeysFile): ClickKeys {
+  const trees = new Map<string, Map<string, Uint8Array>>();
+  const leaves = new Map<string, Uint8Array>();
+  let today = { day: "", ref: "" };
+  let salt = newSalt();
+
+  const treeOf = (ref: string): Map<string, Uint8Array> => {
+    const held = trees.get(ref);
+    if (held !== undefined) return held;
+    if (trees.size >= TREES_MAX) trees.clear();
+    const tree = loadTree(file, ref);
+    trees.set(ref, tree);
+    return tree;
+  };
+
+  const at = (ref: string): Uint8Array | undefined => {
+    const held = leaves.get(ref);
+    if (held !== undefined) return held;
+    const [root = "", leaf = ""] = split(ref);
+    const tree = treeOf(root);
+    const above = leaf.slice(0, HELD_DIGITS);
+    const node = keyAt(tree, above);
+    if (node !== undefined) tree.set(above, node);
+    const key = keyAt(tree, leaf);
+    if (key === undefined) return undefined;
+    if (leaves.size >= LEAVES_MAX) leaves.clear();
+    leaves.set(ref, key);
+    return key;
+  };
+
+  return {
+    at,
+    of(ip, now) {
+      const day = dayOf(now);
+      // A tree without a node was deleted while it was held.
+      if (today.day !== day || treeOf(today.ref).size === 0) today = { day, ref: dayRef(file, "click", day) };
+      for (let attempt = 0; ; attempt++) {
+        const ref = `${today.ref}/${leafOf(salt, ip, attempt)}`;
+        const key = at(ref);
+        if (key !== undefined) return { ref, key };
+      }
+    },
+    puncture(ref) {
+      const [root = "", leaf = ""] = split(ref);
+      return file.change(() => {
+        const cut = punctured(loadTree(file, root), leaf);
+        if (cut === undefined) return false;
+        file.remove(nodeRef(root, cut.cut));
+        for (const [place, key] of cut.kept) file.put(nodeRef(root, place), key);
+        return true;
+      });
+    },
+    refresh() {
+      trees.clear();
+      leaves.clear();
+      today = { day: "", ref: "" };
+      salt = newSalt();
+    },
+  };
+}
+
+/**
+ * Which leaf an address has is decided with a salt that no file holds: nobody can try out later which address a leaf
+ * belonged to. After a restart an address has another leaf; who is erased is found by opening their clicks.
+ */
+function newSalt(): string {
+  return randomBytes(32).toString("base64");
+}
+
+function leafOf(salt: string, ip: string | undefined, attempt: number): string {
+  return hash("sha256", `${salt} ${attempt} ${ip ?? ""}`).slice(0, LEAF_DIGITS);
+}
+
+function loadTree(file: KeysFile, root: string): Map<string, Uint8Array> {
+  return new Map(file.under(root).map(([ref, key]) => [split(ref)[1] ?? "", key]));
+}
+
+function split(ref: string): readonly string[] {
+  return ref.split("/", 2);
+}
+
+function nodeRef(root: string, place: string): string {
+  return place === "" ? root : `${root}/${place}`;
+}

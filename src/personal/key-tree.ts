@@ -1,0 +1,47 @@
+import { createHmac } from "node:crypto";
+
+/** A leaf is named by so many hex digits: two addresses of a day share one of 16 million only by a rare chance. */
+export const LEAF_DIGITS = 6;
+
+const DIGITS = [..."0123456789abcdef"];
+
+/**
+ * Some keys of a tree by their place in it: the root's is "", its children's are "0" to "f". Whoever has a node's key can
+ * derive all below it, and nothing else (Goldreich, Goldwasser and Micali, 1986).
+ */
+export type Nodes = ReadonlyMap<string, Uint8Array>;
+
+/** The key at `place`; undefined when no node above it is left. */
+export function keyAt(nodes: Nodes, place: string): Uint8Array | undefined {
+  for (let digits = place.length; digits >= 0; digits--) {
+    const key = nodes.get(place.slice(0, digits));
+    if (key !== undefined) return derive(key, place.slice(digits));
+  }
+  return undefined;
+}
+
+/** What to keep instead of the node at `cut` so that `leaf` below it cannot be derived any more, but all else can. */
+export function punctured(nodes: Nodes, leaf: string): { readonly cut: string; readonly kept: Nodes } | undefined {
+  for (let digits = 0; digits <= leaf.length; digits++) {
+    const cut = leaf.slice(0, digits);
+    const key = nodes.get(cut);
+    if (key !== undefined) return { cut, kept: new Map(siblingsOf(key, cut, leaf)) };
+  }
+  return undefined;
+}
+
+/** On each level below `cut` the children beside the way to the leaf. */
+function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[string, Uint8Array]> {
+  let parent = key;
+  for (let digits = cut.length; digits < leaf.length; digits++) {
+    const way = leaf.slice(0, digits);
+    for (const digit of DIGITS) if (digit !== leaf.charAt(digits)) yield [way + digit, derive(parent, digit)];
+    parent = derive(parent, leaf.charAt(digits));
+  }
+}
+
+function derive(from: Uint8Array, digits: string): Uint8Array {
+  let key = from;
+  for (const digit of digits) key = createHmac("sha256", key).update(digit).digest();
+  return key;
+}

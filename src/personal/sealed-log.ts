@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { makeEvent, SEALED_TYPES, sealingCodec, type Event, type SealingCodec } from "../../events/catalog.ts";
+import { boxOf } from "../../events/sealed-data.ts";
+import type { Clock, MakeId } from "../clock.ts";
+import { OWN_CAUSE, STREAMS } from "../journal.ts";
+import { heedErasures } from "./heed.ts";
+import { openKeyring, type Keyring } from "./keyring.ts";
+import { sealSnapshots } from "./sealed-snapshots.ts";
+
+/** A log whose personal data is sealed. */
+export interface SealedLog extends EventStore<Event> {
+  readonly keyring: Keyring;
+  /** Shows a stored event as it was written, or as erased. */
+  readonly open: SealingCodec<Event>["open"];
+}
+
+/** The log holds what was sealed with keys that are not in the key file. */
+export class KeysLost extends Error {
+  override readonly name = "KeysLost";
+  constructor(file: string, isThere: boolean) {
+    super(
+      `${file} ${isThere ? "does not belong to this log" : "is gone"}: without its key file nobody can read the personal ` +
+        "data in the log, nor erase any of it. Put the file back; or, to go on without that data, run " +
+        "reachlog serve --accept-lost-keys",
+    );
+  }
+}
+
+export interface SealedLogOptions {
+  readonly file: string;
+  readonly keysFile: string;
+  /** The master key in force. */
+  readonly master: () => Uint8Array;
+  readonly clock: Clock;
+  readonly makeId: MakeId;
+  /** Opens the log as the one service of it, described to others by that text. */
+  readonly owner?: string | undefined;
+  /** Goes on with new keys although the log was sealed with others, and records that. */
+  readonly acceptLostKeys?: boolean;
+}
+
+/** Opens the log and its keys. Throws {@link KeysLost}, KeysFileMismatch, and what the store throws. */
+export async function openSealedLog(options: SealedLogOptions): Promise<SealedLog> {
+  const { file, owner, keysFile, master, clock } = options;
+  await using opening = new AsyncDisposableStack();
+  const late: { keyring?: Keyring } = {};
+  const codec = sealingCodec(() => late.keyring);
+  const ownership = owner === undefined ? {} : { owner: { holder: owner } };
+  const store = opening.use(await openSqliteStore<Event>({ file, codec, clock, ...ownership }));
+  const lost = await newestKeys(store);
+  // Made only where nothing is missing: an empty one would look as if everybody had been erased.
+  const isThere = existsSync(keysFile);
+  if (lost !== undefined && !isThere && options.acceptLostKeys !== true) throw new KeysLost(keysFile, false);
+  const keyring = opening.use(openKeyring(keysFile, master, clock));
+  late.keyring = keyring;
+  if (lost !== undefined && lost !== keyring.file.id) {
+    if (options.acceptLostKeys !== true) throw new KeysLost(keysFile, isThere);
+    const data = { lost, replaced_by: keyring.file.id };
+    await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, OWN_CAUSE)]);
+  }
+  await heedErasures(store, keyring);
+  const resources = opening.move();
+  return {
+    ...store,
+    snapshots: sealSnapshots(store, keyring),
+    keyring,
+    open: codec.open,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+/** Events looked through for the newest seal: a click without anything personal has none. */
+const LOOKED_AT_MAX = 1_000;
+
+/** The id of the key file that sealed the newest event; undefined: nothing was sealed yet. */
+async function newestKeys(store: EventStore<Event>): Promise<string | undefined> {
+  const types = [...SEALED_TYPES, "PersonalKeysLost"];
+  for await (const { type, data } of store.readStored({ types, backwards: true, limit: LOOKED_AT_MAX })) {
+    if (type === "PersonalKeysLost") return (data as { replaced_by: string }).replaced_by;
+    const box = boxOf(data);
+    if (box !== undefined) return box.split(":", 1)[0];
+  }
+  return undefined;
+}

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createStates } from "../../projections/states.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { replay } from "../../src/commands/replay.ts";
+import { foldRange } from "../../src/fold.ts";
+import { STREAMS, type Fact } from "../../src/journal.ts";
+import { erasing } from "../../src/personal/heed.ts";
+import { startProjector } from "../../src/projector.ts";
+import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
+
+const ANN = { id: "1001", username: "ann_builds" };
+const BEA = { id: "1002", username: "bea_codes" };
+
+const imported = (username: string, name: string): Fact => ({
+  type: "RecipientAdded",
+  data: { recipient: { username }, name, basis: "opt_in", fields: { company: `${name} & Sons` }, source: "list" },
+});
+
+const messaged = (attempt_id: string, recipient: typeof ANN, text: string): readonly Fact[] => {
+  const attempt = { attempt_id, run_id: "r1", recipient };
+  return [
+    { type: "DirectMessageAttempted", data: { ...attempt, text, variant: "A", day: "2025-11-20" } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: `m-${attempt_id}`, settled_by: "answer" } },
+  ];
+};
+
+const clicked = (ip: string, user_agent: string): Fact => ({
+  type: "LinkClicked",
+  data: {
+    event: "click",
+    domain: "go.example",
+    short_code: "x",
+    original_url: `https://shop.example/tea?for=${user_agent}`,
+    ip,
+    user_agent,
+    bot: false,
+    channels: [],
+  },
+});
+
+let world: CommandWorld;
+beforeEach(async () => {
+  world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [
+    imported("ann_builds", "Ann Bell"),
+    imported("bea_codes", "Bea Cole"),
+    ...messaged("a1", ANN, "Hi Ann Bell, here it is"),
+    ...messaged("a2", BEA, "Hi Bea Cole, here it is"),
+    {
+      type: "DirectMessageReceived",
+      data: { recipient: ANN, message_id: "m9", received_at: "2025-11-20T11:00:00.000Z" },
+    },
+  ]);
+  await world.append(STREAMS.link("go.example", "x"), [
+    clicked("203.0.113.7", "ann/1"),
+    clicked("203.0.113.8", "bea/1"),
+  ]);
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+/** As whoever has come to the end of the log reads it. */
+async function shown(): Promise<string> {
+  await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
+  const events = await Array.fromAsync(world.store.read());
+  return events.map((event) => JSON.stringify(event)).join("\n");
+}
+
+describe("forget RECIPIENT", () => {
+  test("nothing that the log shows tells of them any more, and all of the others", async () => {
+    expect(await shown()).toMatch(/Ann Bell/);
+    expect(await world.run(forget, "@Ann_Builds")).toMatchObject({ code: 0, out: expect.stringContaining("4 events") });
+    const text = await shown();
+    expect(text).not.toMatch(/ann_builds|1001|Ann Bell|m-a1|m9/i);
+    expect(text).toContain('"erased":true');
+    for (const other of ["bea_codes", "1002", "Bea Cole & Sons", "Hi Bea Cole, here it is", "ann/1"]) {
+      expect(text).toContain(other);
+    }
+    expect(await world.store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("an event of theirs that comes later keeps nothing of them", async () => {
+    await world.run(forget, "1001");
+    await shown();
+    // As whoever had a message of theirs in hand meanwhile would tell it.
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
+    expect(await shown()).not.toMatch(/ann_builds|1001|Ann/);
+  });
+
+  test("suppresses them by all names, and replay finds no difference afterwards", async () => {
+    await world.run(forget, "ann_builds");
+    const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
+    expect(last).toMatchObject({ type: "PersonForgotten", data: { marks: [expect.any(String), expect.any(String)] } });
+    expect(await world.run(replay)).toMatchObject({ code: 0, err: "" });
+    expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
+    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 1 });
+  });
+
+  test("who follows the log has the states of a rebuild, and no trace of them", async () => {
+    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    expect(projector.state("contacts").people.size).toBe(2);
+    await world.run(forget, "ann_builds");
+    // In one batch with what follows.
+    await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
+    await projector.until((await world.store.head()).position);
+    const rebuilt = createStates(PROJECTION_NAMES);
+    await foldRange(world.store, rebuilt, { from: 1, to: projector.position });
+    for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(rebuilt.get(name) as never);
+    expect(Bun.inspect(rebuilt.all(), { depth: 9 })).not.toMatch(/ann_builds|1001|Ann/);
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+});
+
+test("who only writes notices within a moment that keys were deleted", async () => {
+  const { keyring } = world.store;
+  const key = (): string => keyring.refOf(keyring.seal({ kind: "click", ip: "203.0.113.7" }, "x", "y"));
+  const before = key();
+  await world.run(forget, "203.0.113.7");
+  const deadline = performance.now() + 4_000;
+  while (key() === before && performance.now() < deadline);
+  expect(key()).not.toBe(before);
+});
+
+describe("forget IP", () => {
+  test("erases the clicks of that address and of no other", async () => {
+    expect(await world.run(forget, "::ffff:203.0.113.7")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("1 events"),
+    });
+    const text = await shown();
+    expect(text).not.toMatch(/203\.0\.113\.7|ann\/1/);
+    expect(text).toContain("203.0.113.8");
+    expect(text).toContain("https://shop.example/tea?for=bea/1");
+    expect(text).toContain('"original_url":"https://shop.example/tea"');
+    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 1 });
+  });
+
+  test("an address that clicks again is recorded again, and can be erased again", async () => {
+    await world.run(forget, "203.0.113.7");
+    await shown();
+    await world.append(STREAMS.link("go.example", "x"), [clicked("203.0.113.7", "ann/2")]);
+    expect(await shown()).toContain("ann/2");
+    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 0 });
+    expect(await shown()).not.toContain("ann/2");
+  });
+});
+
+test("events from before sealing are counted, and told to be there as ever", async () => {
+  const { openSqliteStore } = await import("eventstore-lite");
+  const { codec } = await import("../../events/catalog.ts");
+  const { createJournal } = await import("../../src/journal.ts");
+  const file = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
+  {
+    await using plain = await openSqliteStore({ file, codec });
+    await createJournal(plain, () => crypto.randomUUID()).append(STREAMS.outreach, [imported("ann_builds", "Old")], {});
+  }
+  const { code, err } = await world.run(forget, "ann_builds");
+  expect([code, err]).toEqual([1, "1 events are of before personal data was sealed, and hold it as ever\n"]);
+});

@@ -1,0 +1,204 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { authorize, BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
+
+const TIMEOUT_MS = 120_000;
+
+const IP = "203.0.113.77";
+const AGENT = "Mozilla/5.0 (AdaPhone)";
+const QUERY = "visitor=ada-4711";
+
+/** Everything of a person that the service is told in these tests. */
+const TRACES = ["ada_builds", "Ada Lovelace", "Analytical Engines", IP, "AdaPhone", "ada-4711"];
+
+function click(ip: string, more: object = {}): object {
+  const link = { domain: "go.example", short_code: "welcome", original_url: `https://shop.example/tea?${QUERY}` };
+  return { event: "click", ...link, ip, user_agent: AGENT, ...more };
+}
+
+/** A service that has written to Ada and Grace, and was clicked on by both. */
+async function openContacted(): Promise<{ world: World; service: Running; traces: readonly string[] }> {
+  const world = await openWorld();
+  world.env["MESSAGE_TEMPLATE"] = "Hi {{name}} of {{company}}: https://go.example/welcome";
+  const rows = ["ada_builds,Ada Lovelace,Analytical Engines", "grace_codes,Grace Hopper,Compilers"];
+  const file = ["username,name,company,basis", ...rows.map((row) => `${row},opt_in`)].join("\n");
+  await world.command("recipients", "import", world.file("people.csv", file));
+  rmSync(join(world.directory, "people.csv"));
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  expect(await run.json()).toMatchObject({ status: "finished", sent: 2 });
+  expect((await service.post("/api/tracking/event", click(IP))).status).toBe(202);
+  expect((await service.post("/api/tracking/event", click("198.51.100.9", { user_agent: "Grace/1", original_url: "https://shop.example/tea" }))).status).toBe(
+    202,
+  );
+  await settled(service);
+  const { id } = [...world.sandbox.x.people.values()].find(({ username }) => username === "ada_builds") ?? { id: "" };
+  expect(id).not.toBe("");
+  return { world, service, traces: [...TRACES, id] };
+}
+
+async function settled(service: Running): Promise<void> {
+  const pending = async (): Promise<number[]> => {
+    const { channels } = (await (await service.get("/api/health")).json()) as {
+      channels: Record<string, { pending: number }>;
+    };
+    return Object.values(channels).map((channel) => channel.pending);
+  };
+  await until(pending, (counts) => counts.every((count) => count === 0));
+}
+
+async function stop({ process }: Running): Promise<void> {
+  process.kill("SIGTERM");
+  await process.exited;
+}
+
+/** Each trace that any of these texts holds, and where. */
+function found(traces: readonly string[], texts: Readonly<Record<string, string>>): string[] {
+  return Object.entries(texts).flatMap(([where, text]) =>
+    traces.filter((trace) => text.toLowerCase().includes(trace.toLowerCase())).map((trace) => `${trace} in ${where}`),
+  );
+}
+
+/** Every byte of every file in the service's folder. */
+function bytesOf({ directory }: World): Record<string, string> {
+  const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "latin1")]));
+}
+
+/** Everything that can be asked for. */
+async function answersOf(world: World, service: Running): Promise<Record<string, string>> {
+  const texts: Record<string, string> = { log: service.log() };
+  for (const path of ["/", "/social/health", "/social/stats", "/api/health"]) {
+    texts[path] = await (await service.get(path, { headers: BEARER })).text();
+  }
+  const commands = [
+    "audit export",
+    "audit export --format csv",
+    "audit export --format cloudevents",
+    "audit export --sealed",
+  ];
+  for (const line of [
+    ...commands,
+    "contacts --json",
+    "stats --json",
+    "clicks",
+    "outreach preview",
+    "deliveries list",
+  ]) {
+    const { out, err } = await world.command(...line.split(" "));
+    texts[line] = out + err;
+  }
+  return texts;
+}
+
+test(
+  "after forget no byte of log, snapshots, exports, pages or logs tells of the person, and replay finds no difference",
+  async () => {
+    const { world, service, traces } = await openContacted();
+    await using _ = world;
+    // What is looked for afterwards was there, if only for who has the keys.
+    const before = await answersOf(world, service);
+    expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
+    expect(found(traces, { sealed: before["audit export --sealed"] ?? "", ...bytesOf(world) })).toEqual([]);
+
+    expect(await world.command("forget", "@Ada_Builds")).toMatchObject({ code: 0, err: "" });
+    expect(await world.command("forget", IP)).toMatchObject({ code: 0, err: "" });
+    const gone = async (): Promise<string[]> => found(traces, { contacts: (await world.command("contacts")).out });
+    await until(gone, (left) => left.length === 0);
+
+    const after = { ...(await answersOf(world, service)), ...bytesOf(world) };
+    expect(found(traces, after)).toEqual([]);
+    expect(after["audit export"]).toContain("grace_codes");
+    expect(after["audit export"]).toContain('"ip":"erased"');
+    expect(await world.command("replay")).toMatchObject({ code: 0 });
+    expect(await world.command("replay")).toMatchObject({
+      code: 0,
+      out: expect.not.stringMatching(/[1-9]\d* differences/),
+    });
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    await stop(service);
+
+    const again = await world.serve();
+    expect(found(traces, { ...(await answersOf(world, again)), ...bytesOf(world) })).toEqual([]);
+    // The suppression outlasts everything else: a new import of the same person is never written to.
+    await world.command(
+      "recipients",
+      "import",
+      world.file("p.csv", "username,name,basis,company\nada_builds,Ada,opt_in,A\n"),
+    );
+    rmSync(join(world.directory, "p.csv"));
+    const run = await again.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+    expect(await run.json()).toMatchObject({ status: "finished", sent: 0 });
+    expect(found(traces, { ...(await answersOf(world, again)), ...bytesOf(world) })).toEqual([]);
+    await stop(again);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an older backup of the log does not bring a forgotten person back, nor does an older key file beside a newer log",
+  async () => {
+    const { world, service, traces } = await openContacted();
+    await using _ = world;
+    const kept = join(world.directory, "kept");
+    mkdirSync(kept);
+    expect(await world.command("backup", join(kept, "log.sqlite"))).toMatchObject({ code: 0 });
+    copyFileSync(join(world.directory, "reachlog.keys.sqlite"), join(kept, "keys.sqlite"));
+    await world.command("forget", "ada_builds");
+    await world.command("forget", IP);
+    await stop(service);
+
+    // The older key file: what the log tells of erasures is heeded before anything is shown.
+    const keys = join(world.directory, "reachlog.keys.sqlite");
+    copyFileSync(join(kept, "keys.sqlite"), keys);
+    expect(found(traces, { export: (await world.command("audit", "export")).out })).toEqual([]);
+
+    // The older log.
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
+    copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
+    const restored = await world.serve();
+    const events = await exported(world);
+    expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
+    expect(found(traces, { ...(await answersOf(world, restored)), ...bytesOf(world) })).toEqual([]);
+    expect(JSON.stringify(events)).toContain("grace_codes");
+    await stop(restored);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a service without its key file does not start, and says so; with --accept-lost-keys it goes on and reads all as erased",
+  async () => {
+    const { world, service, traces } = await openContacted();
+    await using _ = world;
+    await stop(service);
+    const keys = join(world.directory, "reachlog.keys.sqlite");
+    const bytes = readFileSync(keys);
+    rmSync(keys);
+    const refused = await world.command("serve");
+    expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-lost-keys")]);
+    expect(readdirSync(world.directory)).not.toContain("reachlog.keys.sqlite");
+    expect(await world.command("contacts")).toMatchObject({ code: 78, out: "" });
+    // Whoever only proves or copies needs no keys.
+    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(await world.command("audit", "export", "--sealed")).toMatchObject({ code: 0 });
+
+    world.file("reachlog.keys.sqlite", bytes);
+    expect((await world.command("contacts")).out).toContain("ada_builds");
+    const wrong = world.start(["contacts"], { REACHLOG_KEY: "00".repeat(32) });
+    expect(await wrong.exited).toBe(78);
+    expect(readFileSync(keys).equals(bytes)).toBe(true);
+
+    rmSync(keys);
+    const process = world.start(["serve", "--accept-lost-keys"]);
+    const { untilListening } = await import("./service.ts");
+    const bare = await untilListening(process);
+    expect(found(traces, await answersOf(world, bare))).toEqual([]);
+    expect((await exported(world)).at(-1)).toMatchObject({ type: "PersonalKeysLost" });
+    await stop(bare);
+    await stop(await world.serve());
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { writeHostileLog } from "./hostile/log.ts";
+import { badLines, FORGED, HOSTILE } from "./hostile/texts.ts";
+import { BEARER, openWorld, TOKEN, type Running, type World } from "./service.ts";
+
+/** Each command is a process. */
+const TIMEOUT_MS = 120_000;
+
+const LINES = [
+  "contacts",
+  "contacts --json",
+  "contacts 1003",
+  "recipients list",
+  "recipients suppress 1003",
+  "outreach preview",
+  "outreach preview 1004 --json",
+  "account show",
+  "account show --json",
+  "clicks",
+  "clicks --json",
+  "stats --by variant",
+  "stats --by variant --json",
+  "audit show 1003 --all",
+  "audit show 1003 --all --json",
+  "audit show go.example/7 --all",
+  "audit export",
+  "audit export --format csv",
+  "audit export --format cloudevents",
+  "audit verify",
+  "deliveries list",
+  "deliveries list --json",
+  "deliveries lag",
+  "replay",
+  "replay --json",
+  "doctor",
+  "forget 1005",
+];
+
+describe("texts of others", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await openWorld();
+    await writeHostileLog(world);
+  }, TIMEOUT_MS);
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  test.each(LINES)(
+    "steer no terminal and forge no line: %s",
+    async (line) => {
+      const { out, err } = await world.command(...line.split(" "));
+      expect(out + err).not.toBe("");
+      expect(badLines(out + err)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test("are shown, as far as the commands show them at all", async () => {
+    const { out } = await world.command("audit", "show", "1003", "--all");
+    expect(out).toContain("red");
+    expect((await world.command("audit", "export")).out).toContain(FORGED);
+  });
+
+  test.each(Object.entries(HOSTILE))(
+    "that %s do nothing as arguments",
+    async (_aim, text) => {
+      for (const args of [[text], ["contacts", text], ["audit", "show", text], ["stats", `--${text}`]]) {
+        const { err, out } = await world.command(...args);
+        expect(badLines(out + err)).toEqual([]);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test("followed as they come steer no terminal either", async () => {
+    for (const args of [
+      ["audit", "tail", "--from", "1"],
+      ["audit", "tail", "--from", "1", "--json"],
+    ]) {
+      const tail = world.start(args);
+      const { last } = JSON.parse((await world.command("audit", "head")).out.trim() || "{}") as { last?: number };
+      expect(last).toBeUndefined();
+      let out = "";
+      for await (const chunk of tail.stdout.pipeThrough(new TextDecoderStream())) {
+        out += chunk;
+        // The last fact of the log that was written.
+        if (out.split("ChannelStopped").length > Object.keys(HOSTILE).length) break;
+      }
+      tail.kill("SIGKILL");
+      await tail.exited;
+      expect(badLines(out)).toEqual([]);
+    }
+  });
+
+  describe("exported as CSV", () => {
+    /** As spreadsheets of either convention cut a file into cells. */
+    test.each([",", ";", "\t"])("begin no formula where cells are divided by %j", async (delimiter) => {
+      const { out } = await world.command("audit", "export", "--format", "csv");
+      const lenient = { delimiter, relax_quotes: true, relax_column_count: true, record_delimiter: "\r\n" };
+      const cells = (parse(out, lenient) as string[][]).flat();
+      expect(cells.length).toBeGreaterThan(Object.keys(HOSTILE).length);
+      expect(cells.filter((cell) => /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell))).toEqual([]);
+    });
+
+    test("are the same when they are imported again", async () => {
+      for (const format of ["jsonl", "csv", "cloudevents"]) {
+        const file = join(world.directory, `export.${format}`);
+        await world.command("audit", "export", "--format", format, "--out", file);
+        expect(badLines(readFileSync(file, "utf8"))).toEqual([]);
+        const target = { DATABASE_URL: `sqlite:${join(world.directory, `imported-${format}.sqlite`)}` };
+        const imported = world.start(["audit", "import", file, "--format", format], target);
+        expect([await new Response(imported.stderr).text(), await imported.exited]).toEqual(["", 0]);
+      }
+    });
+  });
+
+  describe("in the service", () => {
+    let service: Running;
+    beforeAll(async () => {
+      service = await world.serve();
+    });
+
+    test("are text on the console, and no markup", async () => {
+      const form = new URLSearchParams({ token: TOKEN });
+      const signedIn = await service.get("/session", { method: "POST", body: form });
+      const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+      const answer = await service.get("/", { headers: { cookie } });
+      const page = await answer.text();
+      expect(answer.status).toBe(200);
+      expect(page).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+      const ours = "html|head|meta|title|style|body|main|h1|h2|p|b|a|table|thead|tbody|tr|th|td";
+      const tags = [...page.matchAll(/<[^>]*>/g)].map(([tag]) => tag);
+      const plain = new RegExp(`^<(?:!doctype html|/?(?:${ours})|meta [^<>]*|html lang="en"|a href="/social/auth")>$`);
+      expect(tags.filter((tag) => !plain.test(tag))).toEqual([]);
+      expect(badLines(page)).toEqual([]);
+    });
+
+    test.each(Object.entries(HOSTILE))(
+      "that %s are taken or refused, and one line of the log each",
+      async (_, text) => {
+        const header = encodeURIComponent(text);
+        const headers = { ...BEARER, "x-request-id": header, "user-agent": header, traceparent: header };
+        const click = { event: text, domain: text, short_code: text, original_url: "https://shop.example/" };
+        const answers = [
+          await service.post("/api/tracking/event", { ...click, user_agent: text, [text]: 1 }, headers),
+          await service.post("/api/tracking/event", { ...click, user_agent: text }, headers),
+          await service.post("/api/notify", { message: text, service: text }, headers),
+          await service.post("/api/messaging", { text }, headers),
+          await service.get(`/${encodeURIComponent(text)}`, { headers }),
+        ];
+        for (const answer of answers) {
+          expect(answer.status).toBeOneOf([200, 202, 400, 404, 422, 502]);
+          expect(badLines(await answer.text())).toEqual([]);
+        }
+      },
+    );
+
+    test("leave the log one JSON object a line", async () => {
+      service.process.kill("SIGTERM");
+      await service.process.exited;
+      const lines = service.log().trimEnd().split("\n");
+      expect(lines.length).toBeGreaterThan(1);
+      for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: expect.any(String) });
+      expect(badLines(service.log())).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,81 @@
+import { makeId } from "../../../src/clock.ts";
+import { loadConfig } from "../../../src/config.ts";
+import { createJournal, STREAMS, type Fact } from "../../../src/journal.ts";
+import { openLog } from "../../../src/parts.ts";
+import type { World } from "../service.ts";
+import { HOSTILE } from "./texts.ts";
+
+const DAY = "2026-11-20";
+const TIME = `${DAY}T10:00:00.000Z`;
+
+/** Writes a log in which every text of others is hostile, past all checks of requests and files. */
+export async function writeHostileLog(world: World): Promise<void> {
+  await using store = await openLog(loadConfig(world.env, () => ""));
+  const journal = createJournal(store, makeId);
+  for (const [nth, text] of Object.values(HOSTILE).entries()) {
+    const cause = { caller: text, request_id: text, traceparent: text };
+    await journal.append(STREAMS.outreach, outreachFacts(nth, text), cause);
+    await journal.append(STREAMS.account, accountFacts(text), cause);
+    await journal.append(STREAMS.link("go.example", String(nth)), clickFacts(text), cause);
+    const { last } = await journal.append(STREAMS.requests, requestFacts(text), cause);
+    await journal.append(STREAMS.delivery("chat"), deliveryFacts(last, text), cause);
+  }
+}
+
+function outreachFacts(nth: number, text: string): Fact[] {
+  const known = { id: String(1_000 + nth), username: text };
+  const attempt = { attempt_id: makeId(), run_id: text, recipient: known };
+  return [
+    { type: "RecipientAdded", data: recipient(known, text) },
+    { type: "RecipientAdded", data: recipient({ username: text }, text) },
+    { type: "RunStarted", data: { run_id: text, dry_run: false } },
+    { type: "DirectMessageAttempted", data: { ...attempt, text, variant: text, day: DAY, account_id: "1" } },
+    { type: "DirectMessageInDoubt", data: { ...attempt, detail: text } },
+    { type: "DirectMessageSkipped", data: { run_id: text, recipient: known, reason: "no_consent", detail: text } },
+    {
+      type: "RunFinished",
+      data: { run_id: text, reason: "completed", sent: 0, skipped: 1, failed: 0, in_doubt: 1 },
+    },
+  ];
+}
+
+function recipient(who: { id?: string; username: string }, text: string) {
+  return { recipient: who, name: text, basis: "opt_in", fields: { [text]: text }, source: "list" } as const;
+}
+
+function accountFacts(text: string): Fact[] {
+  return [
+    {
+      type: "AccountAuthorized",
+      data: { user: { id: "1", username: text, name: text }, scopes: [text], expires_at: TIME },
+    },
+    { type: "TokenRefreshFailed", data: { user_id: "1", reason: text, dead: false } },
+  ];
+}
+
+function clickFacts(text: string): Fact[] {
+  const click = { event: text, domain: text, short_code: text, original_url: text, ip: text, user_agent: text };
+  return [{ type: "LinkClicked", data: { ...click, bot: false, channels: [] } }];
+}
+
+function requestFacts(text: string): Fact[] {
+  return [
+    { type: "MessageRequested", data: { text } },
+    { type: "NotificationRequested", data: { message: text, service: text, level: "error" } },
+  ];
+}
+
+function deliveryFacts(owed: number, text: string): Fact[] {
+  const dispatch = {
+    event_id: makeId(),
+    owed,
+    channel: "chat",
+    lane: "direct",
+    attempt: 1,
+    settled_below: owed,
+  } as const;
+  return [
+    { type: "ChannelDispatchAbandoned", data: { ...dispatch, detail: text, refused: true, digest: text } },
+    { type: "ChannelStopped", data: { channel: "chat", network: text, detail: text, credential: text } },
+  ];
+}

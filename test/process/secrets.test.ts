@@ -1,0 +1,211 @@
+import { expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { logFiles } from "../../src/log-files.ts";
+import { until, type Running } from "./service.ts";
+import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
+import {
+  canary,
+  huntedFileKeys,
+  huntedKeys,
+  huntedToken,
+  huntGrants,
+  secureSandbox,
+  settingsFor,
+  wrongSettings,
+  type Canaries,
+} from "./secrets/canaries.ts";
+import { misformed, runEveryCommand } from "./secrets/commands.ts";
+import { findSecrets, hunted } from "./secrets/hunt.ts";
+import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
+
+/** Some dozen processes, one after the other. */
+const TIMEOUT_MS = 120_000;
+
+const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtime.ts");
+
+const PEOPLE = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nclosed_carl,Carl,opt_in\n";
+
+/** A world in which every secret is one of this run alone. */
+async function openSecretWorld(more: Record<string, string> = {}) {
+  const world = await openWatchedWorld({ x: { dmLimit: 1_000 } });
+  const canaries: Canaries = [];
+  const [token, hashed] = [canary(), canary()];
+  canaries.push(...huntedToken("a caller's token", token), hunted("a caller's hashed token", hashed));
+  secureSandbox(world.sandbox, canaries);
+  huntGrants(world.sandbox, canaries);
+  const sha256 = new Bun.CryptoHasher("sha256").update(hashed).digest("hex");
+  const tokens = { API_TOKENS: `tester:${token},other:sha256:${sha256}`, LOG_LEVEL: "debug" };
+  Object.assign(world.env, settingsFor(world.sandbox), tokens, more);
+  return { world, canaries, token };
+}
+
+/** So much must have been looked at, or the test looks in the wrong place. */
+const BYTES_MIN = 500_000;
+
+function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
+  expect(world.written.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeGreaterThan(BYTES_MIN);
+  expect(findSecrets(canaries, world.written)).toEqual([]);
+}
+
+/** The commands that make new secrets: a token is told once, a key never. */
+async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
+  const { world, canaries } = callers;
+  const masterKey = randomBytes(32);
+  canaries.push(...huntedKeys("the next master key", masterKey));
+  const next = masterKey.toString("base64");
+  Object.assign(world.env, { REACHLOG_KEY_NEXT: next, API_TOKENS_FILE: world.file("tokens", "") });
+  const made = world.start(["token", "new", "third", "--add", "--json"]);
+  const { token } = (await new Response(made.stdout).json()) as { token: string };
+  canaries.push(hunted("a token that was made", token));
+  expect(await world.command("key", "rotate")).toMatchObject({ code: 0 });
+  Object.assign(world.env, { REACHLOG_KEY: next, REACHLOG_KEY_NEXT: "" });
+  const service = await world.serve();
+  await askInAllWays({ ...callers, masterKey, token }, service);
+  await world.command("token", "list");
+  await world.end(service, "SIGTERM");
+  world.keepFiles("after the exchange");
+}
+
+/** What was never used cannot be found. */
+function expectEverythingUsed({ sandbox: { x, meta, slack, telegram } }: WatchedWorld): void {
+  expect(new Set(x.grants.kept.map(({ grant_type }) => grant_type)).size).toBe(2);
+  for (const { total } of [x.messages, meta.events, slack.messages, telegram.messages])
+    expect(total).toBeGreaterThan(0);
+}
+
+test(
+  "no secret is in any file, output, answer or process list of a service that is used, refused, killed and broken",
+  async () => {
+    const masterKey = randomBytes(32);
+    const secret = await openSecretWorld({ REACHLOG_KEY: masterKey.toString("base64") });
+    await using world = secret.world;
+    const { canaries } = secret;
+    canaries.push(...huntedKeys("the master key", masterKey));
+    const callers: Callers = { ...secret, masterKey };
+
+    await world.command("recipients", "import", world.file("people.csv", PEOPLE));
+    const first = await world.serve();
+    await authorizeInAllWays(callers, first);
+    await runInAllWays(callers, first);
+    world.keepFiles("in use");
+    // Last: whoever comes with wrong tokens is soon not listened to.
+    await askInAllWays(callers, first);
+    expectEverythingUsed(world);
+    await world.end(first, "SIGKILL");
+    world.keepFiles("after a kill");
+
+    const second = await world.serve();
+    await authorizeInAllWays(callers, second);
+    expect(await runEveryCommand(world)).toBeGreaterThan(30);
+    await world.end(second, "SIGTERM");
+    world.keepFiles("after the end");
+    canaries.push(...huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey));
+    await exchangeKeyAndTokens(callers);
+    expectNothingFound(world, canaries);
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  ["slack", "telegram"],
+  ["discord", "line"],
+  ["google_chat", "whatsapp"],
+  ["teams", "telegram"],
+] as const)(
+  "no secret is told when %s and %s refuse it, cannot be reached, or the runtime's faults repeat it",
+  async (chat, messaging) => {
+    const masterKey = randomBytes(32);
+    const secret = await openSecretWorld({ REACHLOG_KEY: masterKey.toString("hex") });
+    await using world = secret.world;
+    const { canaries } = secret;
+    const callers: Callers = { ...secret, masterKey };
+    canaries.push(...huntedKeys("the master key", masterKey));
+    const right = settingsFor(world.sandbox, { chat, messaging });
+    Object.assign(world.env, right);
+
+    await useBriefly(callers, await world.serve());
+    const broken = await world.serve({ BUN_OPTIONS: `--preload=${FAULTY_RUNTIME}` });
+    await askInAllWays(callers, broken);
+    await giveItAnUncaughtFault(broken);
+    await world.end(broken, "SIGTERM");
+    Object.assign(world.env, wrongSettings(right, canaries));
+    await useBriefly(callers, await world.serve());
+    await world.command("doctor", "--online");
+    await world.command("account", "unlink");
+    Object.assign(world.env, right, { REACHLOG_KEY: randomBytes(32).toString("hex") });
+    await world.command("serve");
+    await world.command("doctor");
+    world.keepFiles("after the end");
+    expectNothingFound(world, canaries);
+  },
+  TIMEOUT_MS,
+);
+
+async function useBriefly(callers: Callers, service: Running): Promise<void> {
+  await authorizeInAllWays(callers, service);
+  await askInAllWays(callers, service);
+  await callers.world.end(service, "SIGTERM");
+}
+
+/** One line of the log tells it, and the service goes on. */
+async function giveItAnUncaughtFault(service: Running): Promise<void> {
+  service.process.kill("SIGUSR2");
+  const line = await until(
+    () =>
+      Promise.resolve(
+        service
+          .log()
+          .split("\n")
+          .find((part) => part.includes("thrown on purpose")),
+      ),
+    (found) => found !== undefined,
+  );
+  expect(JSON.parse(line ?? "")).toMatchObject({ level: "error", error: "Error: thrown on purpose" });
+  expect((await service.get("/api/health")).status).toBe(200);
+}
+
+test(
+  "the master key of a key file is in that file alone",
+  async () => {
+    const secret = await openSecretWorld();
+    await using world = secret.world;
+    await world.end(await world.serve(), "SIGTERM");
+    const file = join(world.directory, "reachlog.key");
+    const masterKey = Buffer.from(readFileSync(file, "utf8").trim(), "hex");
+    const service = await world.serve();
+    await useBriefly({ ...secret, masterKey }, service);
+    await world.command("backup", join(world.directory, "copy.sqlite"));
+    world.keepFiles("after the end");
+    const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
+    expect(elsewhere.length).toBe(world.written.length - 1);
+    expect(findSecrets([...secret.canaries, ...huntedKeys("the master key", masterKey)], elsewhere)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "settings that are not of their form are told without their values",
+  async () => {
+    const secret = canary();
+    await using world = await openWatchedWorld();
+    const right = { ...world.env };
+    for (const [name, value] of Object.entries(misformed(secret))) {
+      setEnvironment(world, { ...right, [name]: value });
+      const { code, err } = await world.command("doctor", "--online");
+      expect([name, code, err]).toEqual([name, 78, expect.stringContaining(name)]);
+    }
+    for (const name of ["TELEGRAM_BOT_TOKE", "WHATSAPP_TOKEN"]) {
+      setEnvironment(world, { ...right, [name]: secret });
+      expect((await world.command("doctor")).out).toContain(`${name} is not read`);
+    }
+    expect(findSecrets([hunted("a setting", secret)], world.written)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+function setEnvironment({ env }: WatchedWorld, wanted: Record<string, string>): void {
+  for (const name of Object.keys(env)) delete env[name];
+  Object.assign(env, wanted);
+}

@@ -1,0 +1,94 @@
+import { createHash, randomBytes } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import { unwrap } from "../../../src/account/data-key.ts";
+import { deriveKey } from "../../../src/account/key.ts";
+import type { LogFiles } from "../../../src/log-files.ts";
+import { openKeysFile } from "../../../src/personal/keys-file.ts";
+import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
+import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../src/sandbox/settings.ts";
+import { hunted, type Hunted } from "./hunt.ts";
+
+/** A secret that stands nowhere else: 256 random bits, in characters that any token may have. */
+export function canary(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Every secret in use, to be hunted for; grows as more of them come to be. */
+export type Canaries = Hunted[];
+
+/** Gives the sandbox's networks secrets of this run alone. */
+export function secureSandbox(sandbox: Sandbox, canaries: Canaries): void {
+  const made = (name: string): string => {
+    const value = canary();
+    canaries.push(hunted(name, value));
+    return value;
+  };
+  Object.assign(sandbox.x, { clientSecret: made("the app's secret") });
+  Object.assign(sandbox.meta, { accessToken: made("Meta's token") });
+  Object.assign(sandbox.slack, { path: `/services/T0/B0/${made("Slack's webhook")}` });
+  Object.assign(sandbox.discord, { webhookToken: made("Discord's webhook") });
+  Object.assign(sandbox.googleChat, { key: made("Google's key"), token: made("Google's token") });
+  Object.assign(sandbox.teams, { signature: made("the signature of Teams") });
+  Object.assign(sandbox.telegram, { botToken: `123456:${made("Telegram's token")}` });
+  Object.assign(sandbox.line, { accessToken: made("LINE's token") });
+  Object.assign(sandbox.whatsapp, { accessToken: made("WhatsApp's token") });
+}
+
+/** The settings for these networks, as the sandbox is now. */
+export function settingsFor(sandbox: Sandbox, choice: Choice = {}): Record<string, string> {
+  return settingsOf({ urls: urlsOf(sandbox.url, sandbox), credentials: credentialsOf(sandbox) }, choice);
+}
+
+/** Every setting of it that is a secret, with a wrong value of the right form. */
+export function wrongSettings(settings: Readonly<Record<string, string>>, canaries: Canaries): Record<string, string> {
+  const wrong = Object.entries(settings).flatMap(([name, value]) => {
+    const known = canaries.find(({ bytes }) => value.includes(bytes.toString()));
+    if (known === undefined) return [];
+    const other = canary();
+    canaries.push(hunted(`a wrong ${name}`, other));
+    return [[name, value.replace(known.bytes.toString(), other)] as const];
+  });
+  return Object.fromEntries(wrong);
+}
+
+/** What keys are made for; each would open something. */
+const PURPOSES = ["vault", "oauth-cookie", "console-session", "credentials", "suppression", "personal-keys"];
+
+/** A master key and all that is derived from it. */
+export function huntedKeys(name: string, key: Uint8Array): Hunted[] {
+  return [hunted(name, key), ...PURPOSES.map((purpose) => hunted(`${name} for ${purpose}`, deriveKey(key, purpose)))];
+}
+
+/** What the first digits of a token's hash are shown for: the token's id. */
+const ID_BYTES = 6;
+
+/** A token of a caller, and its hash: with the hash guesses could be tried. */
+export function huntedToken(name: string, token: string): Hunted[] {
+  const hash = createHash("sha256").update(token).digest();
+  return [hunted(name, token), hunted(`the hash of ${name}`, hash.subarray(ID_BYTES))];
+}
+
+/** The keys that the files beside a log hold sealed. */
+export function huntedFileKeys({ vault, keys }: Pick<LogFiles, "vault" | "keys">, master: Uint8Array): Hunted[] {
+  using database = new DatabaseSync(vault, { readOnly: true });
+  using file = openKeysFile(keys, () => master);
+  const personal = file.under("").map(([ref, key]) => hunted(`the key ${ref}`, key));
+  if (personal.length === 0) throw new Error("nothing was sealed");
+  return [...personal, hunted("the vault's data key", unwrap(database, master, vault).bytes)];
+}
+
+/** Adds all that X gives away from now on, whatever becomes of it. */
+export function huntGrants({ x }: Sandbox, canaries: Canaries): void {
+  const issued: readonly (readonly [string, Map<string, unknown>])[] = [
+    ["an access token", x.access],
+    ["a refresh token", x.refresh],
+    ["an authorization code", x.codes],
+  ];
+  for (const [name, map] of issued) {
+    const set = map.set.bind(map);
+    map.set = (value, grant) => {
+      canaries.push(hunted(name, value));
+      return set(value, grant);
+    };
+  }
+}

@@ -1,0 +1,65 @@
+import type { WatchedWorld } from "./watched-world.ts";
+
+/** Command lines of every command; a word in capitals stands for what only the world knows. */
+const LINES: Readonly<Record<string, readonly string[]>> = {
+  serve: [],
+  demo: ["demo --chat icq"],
+  sandbox: ["sandbox --chat icq"],
+  doctor: ["doctor", "doctor --json", "doctor --online", "doctor --online --json"],
+  recipients: ["recipients list", "recipients suppress ada_builds", "recipients retry grace_codes"],
+  outreach: ["outreach preview", "outreach preview --json", "outreach reconcile"],
+  contacts: ["contacts", "contacts --json", "contacts grace_codes"],
+  stats: ["stats", "stats --by variant --json"],
+  quota: ["quota --json"],
+  clicks: ["clicks", "clicks go.example/s --json"],
+  replay: ["replay --json"],
+  audit: [
+    "audit verify",
+    "audit head",
+    "audit head --public-key",
+    "audit show grace_codes --all",
+    "audit show go.example/s --json",
+    "audit export",
+    "audit export --format csv --out DIRECTORY/export.csv",
+    "audit export --format cloudevents",
+  ],
+  backup: ["backup DIRECTORY/backup.sqlite"],
+  forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
+  // They show or exchange a secret, each in a way of its own.
+  token: ["token list", "token list --json", "token remove ffff"],
+  key: ["key show", "key show --json"],
+  deliveries: ["deliveries list", "deliveries list --json", "deliveries lag", "deliveries retry --all"],
+  account: ["account show", "account show --json", "account unlink"],
+};
+
+/** Runs every command that the overview names. Throws for one that has no line here. */
+export async function runEveryCommand(world: WatchedWorld): Promise<number> {
+  const { out } = await world.command("--help");
+  const names = [...out.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name = ""]) => name);
+  let count = 0;
+  for (const name of names) {
+    const lines = LINES[name];
+    if (lines === undefined) throw new Error(`no command line of ${name} is tried`);
+    for (const line of lines) {
+      await world.command(...line.replace("DIRECTORY", world.directory).split(" "));
+      count += 1;
+    }
+  }
+  return count;
+}
+
+/** Settings of a secret that are not of its form: told as faults, and never repeated. */
+export function misformed(secret: string): Record<string, string> {
+  return {
+    API_TOKENS: `name:${secret} ${secret},${secret},a:sha256:${secret}`,
+    REACHLOG_KEY: `${secret}x`,
+    X_CLIENT_SECRET: `${secret} ${secret}`,
+    X_API_URL: `https://user:${secret}@x.example`,
+    META_ACCESS_TOKEN: `${secret} `.repeat(2),
+    CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,
+    TELEGRAM_BOT_TOKEN: secret,
+    DATABASE_URL: `postgres://user:${secret}@db.example/log`,
+    ALLOWED_HOSTS: `!${secret}`,
+    PUBLIC_URL: `https://${secret}@x.example/${secret}`,
+  };
+}

@@ -1,0 +1,71 @@
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { SandboxOptions } from "../../../src/sandbox/sandbox.ts";
+import { openWorld, type Running, type World } from "../service.ts";
+import type { Written } from "./hunt.ts";
+
+/** A world that keeps all that anybody in it wrote, showed or was answered. */
+export interface WatchedWorld extends World {
+  readonly written: Written[];
+  keep(where: string, text: string | Buffer): void;
+  /** Keeps all files as they are now. */
+  keepFiles(moment: string): void;
+  /** Keeps an answer but for `meant`: the headers that exist to carry a secret to this very caller. */
+  keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;
+  /** Ends a service in some way and keeps what it wrote. */
+  end(service: Running, signal: "SIGTERM" | "SIGKILL"): Promise<void>;
+}
+
+export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): Promise<WatchedWorld> {
+  const world = await openWorld(options);
+  const written: Written[] = [];
+  const keep = (where: string, text: string | Buffer): void => void written.push({ where, bytes: Buffer.from(text) });
+
+  // Whatever a runtime or a library puts aside is to be found too.
+  const temporary = join(world.directory, "temporary");
+  mkdirSync(temporary);
+  Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });
+
+  const start: World["start"] = (args, more) => {
+    const child = world.start(args, more);
+    keep(`the process list of ${args.join(" ")}`, readFileSync(`/proc/${child.pid}/cmdline`));
+    return child;
+  };
+  return {
+    ...world,
+    written,
+    keep,
+    start,
+    async command(...args) {
+      const child = start(args);
+      const [out, err, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
+      keep(`the output of ${args.join(" ")}`, out + err);
+      return { code, out, err };
+    },
+    keepFiles(moment) {
+      for (const path of filesIn(world.directory)) keep(`${path} ${moment}`, readFileSync(join(world.directory, path)));
+    },
+    async keepAnswer(where, answer, meant = []) {
+      const headers = [...answer.headers].filter(([name]) => !meant.includes(name));
+      const body = await answer.text();
+      keep(`the answer to ${where}`, `${answer.status} ${JSON.stringify(headers)}\n${body}`);
+      return body;
+    },
+    async end(service, signal) {
+      keep("the process list of a service that ran", readFileSync(`/proc/${service.process.pid}/cmdline`));
+      service.process.kill(signal);
+      const [out] = await Promise.all([new Response(service.process.stdout).text(), service.process.exited]);
+      keep(`what a service wrote until ${signal}`, out + service.log());
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+}
+
+function filesIn(directory: string): string[] {
+  const paths = readdirSync(directory, { recursive: true, encoding: "utf8" });
+  return paths.filter((path) => statSync(join(directory, path)).isFile());
+}

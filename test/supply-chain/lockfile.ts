@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A package as the lockfile pins it. */
+export interface Locked {
+  /** Where the lockfile keeps it: its name, behind that of the one package for which another version is meant. */
+  readonly key: string;
+  readonly name: string;
+  readonly version: string;
+  /** SHA-512 of what is downloaded, base64; undefined: a part of this repository. */
+  readonly sha512: string | undefined;
+  /** Where it comes from; empty: the registry that whoever installs has configured. */
+  readonly origin: string;
+  /** Keys of the packages it needs, or would take. */
+  readonly needs: readonly string[];
+  /** A build of another package for one kind of machine: installed on that kind alone. */
+  readonly isBuild: boolean;
+}
+
+export interface Lockfile {
+  readonly packages: ReadonlyMap<string, Locked>;
+  /** Keys of what the repository's parts name themselves, and of it what they need to run. */
+  readonly direct: readonly string[];
+  readonly runtime: readonly string[];
+  /** Packages that may run code of their own when they are installed. */
+  readonly trusted: readonly string[];
+}
+
+type Names = Readonly<Record<string, string>>;
+interface Wants {
+  readonly devDependencies?: Names;
+  readonly dependencies?: Names;
+  readonly optionalDependencies?: Names;
+  readonly peerDependencies?: Names;
+}
+interface Details extends Wants {
+  readonly os?: string;
+  readonly cpu?: string;
+}
+interface Raw {
+  readonly workspaces: Readonly<Record<string, Wants & { readonly name: string }>>;
+  readonly trustedDependencies?: readonly string[];
+  readonly packages: Readonly<Record<string, readonly [id: string, origin?: string, details?: Details, hash?: string]>>;
+}
+
+const SHA512 = "sha512-";
+
+export function readLockfile(root: string): Lockfile {
+  const raw = Bun.JSONC.parse(readFileSync(join(root, "bun.lock"), "utf8")) as Raw;
+  const keys = new Set(Object.keys(raw.packages));
+  const packages = Object.entries(raw.packages).map(([key, entry]) => {
+    const one = locked(key, entry, keys);
+    const folder = /^workspace:(.*)$/.exec(one.version)?.[1];
+    return folder === undefined ? one : { ...one, version: versionIn(join(root, folder)) };
+  });
+  return {
+    packages: new Map(packages.map((one) => [one.key, one])),
+    direct: Object.values(raw.workspaces).flatMap((part) =>
+      Object.keys({ ...part.dependencies, ...part.devDependencies }),
+    ),
+    runtime: Object.values(raw.workspaces).flatMap(({ dependencies = {} }) => Object.keys(dependencies)),
+    trusted: raw.trustedDependencies ?? [],
+  };
+}
+
+function locked(
+  key: string,
+  [id, origin = "", details = {}, hash]: Raw["packages"][string],
+  keys: Set<string>,
+): Locked {
+  const at = id.lastIndexOf("@");
+  const { dependencies, optionalDependencies, peerDependencies } = details;
+  const names = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+  if (hash !== undefined && !hash.startsWith(SHA512)) throw new Error(`${id} is not pinned by a SHA-512`);
+  return {
+    key,
+    name: id.slice(0, at),
+    version: id.slice(at + 1),
+    sha512: hash?.slice(SHA512.length),
+    origin,
+    needs: names.flatMap((name) => keyOf(name, key, keys) ?? []),
+    isBuild: details.os !== undefined || details.cpu !== undefined,
+  };
+}
+
+function versionIn(folder: string): string {
+  return (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
+}
+
+/** A version of its own for this one package, else the common one; undefined: a peer that nobody installs. */
+function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
+  return [`${of}/${name}`, name].find((key) => keys.has(key));
+}
+
+/** All packages that these need, and of those the ones that are installed on every kind of machine. */
+export function closure(
+  { packages }: Pick<Lockfile, "packages">,
+  from: readonly string[],
+  { builds }: { readonly builds: boolean },
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  const open = [...from];
+  for (let key = open.pop(); key !== undefined; key = open.pop()) {
+    const one = packages.get(key);
+    if (one === undefined || found.has(key) || (one.isBuild && !builds)) continue;
+    found.add(key);
+    open.push(...one.needs);
+  }
+  return found;
+}
