@@ -4,19 +4,17 @@ import { ERASED, withPersonal } from "./sealing.ts";
 
 const closed = { additionalProperties: false };
 
-const count = Type.Integer({ minimum: 0 });
-
 const authenticationsFailed = defineEvent(
   "AuthenticationsFailed",
   Type.Object(
     {
       /** Whose they were; absent where several addresses are told together. */
       address: Type.Optional(Type.String()),
-      addresses: Type.Integer({ minimum: 1 }),
+      addresses: Type.Integer(),
       /** Tokens that were tried and wrong. Which they were is not recorded. */
-      failed: count,
+      failed: Type.Integer(),
       /** Requests with a token that was not even looked at, since too many had failed. */
-      turned_away: count,
+      turned_away: Type.Integer(),
       /** From the first of them to the last one. */
       since: Type.String(),
       until: Type.String(),

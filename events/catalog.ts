@@ -10,7 +10,7 @@ import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
-import { boxOf, openData, ownerOf, SEALED, sealData, type Opened } from "./sealed-data.ts";
+import { boxOf, openData, ownerOf, SEALED, sealData, unite, type Data, type Opened } from "./sealed-data.ts";
 import type { HiddenOf, PersonalSpec, Sealer } from "./sealing.ts";
 import * as tracking from "./tracking.ts";
 
@@ -118,6 +118,8 @@ export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
   sealer: () => Sealer | undefined = () => undefined,
 ): SealingCodec<E> {
+  /** Sealed here, and not yet read by who follows the log: opening these again would cost as much as sealing. */
+  const fresh = new Map<string, Data>();
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
@@ -131,11 +133,18 @@ export function createCodec<E extends NewEvent>(
   const open = (spec: Checked | undefined, stored: Sealed): Opened => {
     const box = spec?.personal === undefined ? undefined : boxOf(stored.data);
     if (spec?.personal === undefined || box === undefined) return { data: stored.data, erased: false };
+    const known = stored.id === undefined ? undefined : fresh.get(stored.id);
+    if (known !== undefined) {
+      fresh.delete(stored.id ?? "");
+      return { data: unite(stored.data, known), erased: false };
+    }
     return openData(spec.personal, stored, box, sealer());
   };
   /** Everybody who comes to such an event, live or later, reads what came before it without the keys. */
   const heed = (type: string): void => {
-    if (DELETING.has(type)) sealer()?.refresh();
+    if (!DELETING.has(type)) return;
+    fresh.clear();
+    sealer()?.refresh();
   };
   return {
     prepare(events) {
@@ -155,8 +164,12 @@ export function createCodec<E extends NewEvent>(
       ensure(spec, event.data);
       const keys = spec.personal === undefined ? undefined : sealer();
       if (spec.personal === undefined || keys === undefined) return event;
+      const closed = sealData(spec.personal, event, keys);
+      if (closed === undefined) return event;
       const { id, type, meta } = event;
-      return { id, type, data: sealData(spec.personal, event, keys), meta };
+      if (fresh.size >= FRESH_MAX) fresh.clear();
+      if (closed.hidden !== undefined) fresh.set(id, closed.hidden);
+      return { id, type, data: closed.data, meta };
     },
     decode(stored) {
       const spec = specOf(stored.type, stored.position);
@@ -190,6 +203,9 @@ interface Sealed {
   readonly type: string;
   readonly data: unknown;
 }
+
+/** Events held until they come back: a good part of a second of full load. */
+const FRESH_MAX = 8_192;
 
 /** With these events keys are deleted. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);

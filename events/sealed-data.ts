@@ -4,7 +4,7 @@ import type { Owner, Personal, Sealer } from "./sealing.ts";
 /** Holds everything of an event that is personal; no event has a member of this name. */
 export const SEALED = "sealed";
 
-type Data = Readonly<Record<string, unknown>>;
+export type Data = Readonly<Record<string, unknown>>;
 
 /** The event's identity inside of a box that folds open: they do not know the id, so it cannot be a part of the context. */
 const OF_EVENT = "$event";
@@ -13,28 +13,44 @@ export function ownerOf(personal: Personal, data: unknown): Owner {
   return personal.owner(data as never);
 }
 
-/** The data as the log holds it. */
-export function sealData(personal: Personal, { id, type, data }: NewEvent, sealer: Sealer): unknown {
-  const shown: Record<string, unknown> = { ...(data as Data) };
+export interface Closed {
+  /** The data as the log holds it. */
+  readonly data: unknown;
+  /** The members that are in the box; undefined: it stayed empty. */
+  readonly hidden: Data | undefined;
+}
+
+/** Undefined: nothing in it is personal, and it is stored as it is. */
+export function sealData(personal: Personal, { id, type, data }: NewEvent, sealer: Sealer): Closed | undefined {
+  const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
-  for (const member of personal.members) {
-    if (shown[member] === undefined) continue;
-    hidden[member] = shown[member];
-    delete shown[member];
-  }
-  for (const [member, shorten] of Object.entries(personal.shortened ?? {})) {
-    const whole = shown[member] as string;
-    const part = shorten(whole);
-    if (part === whole) continue;
-    hidden[member] = whole;
-    shown[member] = part;
-  }
   let isEmpty = true;
-  for (const _ in hidden) isEmpty = false;
-  if (isEmpty) return data;
-  if (personal.inFolds) hidden[OF_EVENT] = id;
-  shown[SEALED] = sealer.seal(ownerOf(personal, data), JSON.stringify(hidden), contextOf(personal, type, id));
-  return shown;
+  for (const [member, value] of Object.entries(data as Data)) {
+    const part = shownOf(personal, member, value);
+    if (part !== undefined) shown[member] = part;
+    if (part === value) continue;
+    hidden[member] = value;
+    isEmpty = false;
+  }
+  if (isEmpty) return undefined;
+  const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
+  const box = sealer.seal(ownerOf(personal, data), text, contextOf(personal, type, id));
+  shown[SEALED] = box;
+  return { data: shown, hidden: sealer.isEmpty(box) ? undefined : hidden };
+}
+
+/** What of a member stays readable; undefined: nothing. */
+function shownOf({ members, shortened }: Personal, member: string, value: unknown): unknown {
+  if (members.includes(member)) return undefined;
+  const shorten = shortened?.[member];
+  return shorten === undefined ? value : shorten(value as string);
+}
+
+/** Puts the members of a box back in their places. */
+export function unite(data: unknown, hidden: Data): unknown {
+  const whole: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(data as Data)) if (member !== SEALED) whole[member] = value;
+  return Object.assign(whole, hidden);
 }
 
 /** The box of stored data; undefined when it holds none: it is of before sealing, or nothing in it is personal. */
@@ -55,14 +71,13 @@ export function openData(
   box: string,
   sealer: Sealer | undefined,
 ): Opened {
-  const { [SEALED]: _, ...shown } = stored.data as Data;
   const text = sealer?.open(box, contextOf(personal, stored.type, stored.id ?? ""));
   if (text === undefined) {
-    return { data: { ...shown, ...personal.erased(sealer?.markOf(box) ?? "") }, erased: true };
+    return { data: unite(stored.data, personal.erased(sealer?.markOf(box) ?? "")), erased: true };
   }
   const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
   if (personal.inFolds && stored.id !== undefined && of !== stored.id) throw new MovedBox(stored.type);
-  return { data: { ...shown, ...hidden }, erased: false };
+  return { data: unite(stored.data, hidden), erased: false };
 }
 
 /** A box of another event was put into this one. */

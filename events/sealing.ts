@@ -40,10 +40,11 @@ export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Me
 export interface Sealer {
   /** Called before the events of an append are sealed: makes the keys that they want, durably, at once for all. */
   prepare(owners: readonly Owner[]): void;
-  /** Seals `text`, bound to `context`. */
+  /** Seals `text`, bound to `context`. Of somebody who was erased the box stays empty. */
   seal(owner: Owner, text: string, context: string): string;
   /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
   open(box: string, context: string): string | undefined;
+  isEmpty(box: string): boolean;
   /** Stands for whoever the box was about. */
   markOf(box: string): string;
   /** Keys may have been deleted elsewhere: what is held of them is dropped. */

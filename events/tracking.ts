@@ -31,6 +31,7 @@ export const LinkClicked = withPersonal(linkClicked, {
 
 /** The address without what may tell of who visits it: credentials, query and fragment. */
 function withoutVisitor(url: string): string {
-  const address = url.split(/[?#]/, 1)[0] ?? "";
+  const end = url.search(/[?#]/);
+  const address = end === -1 ? url : url.slice(0, end);
   return address.includes("@") ? address.replace(/^([a-z]+:\/\/)[^/]*@/i, "$1") : address;
 }

@@ -34,6 +34,7 @@ import { sandbox } from "./commands/sandbox.ts";
 import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
 import { token } from "./commands/token.ts";
+import { printable } from "./commands/table.ts";
 import { writeAll, writeText } from "./commands/write.ts";
 import { ConfigError } from "./config/faults.ts";
 import { catchTheRest } from "./last-resort.ts";
@@ -80,7 +81,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<number
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {
-    terminal.err(`reachlog knows no command "${name.slice(0, 40)}"; see reachlog --help\n`);
+    terminal.err(`reachlog knows no command "${printable(name.slice(0, 40))}"; see reachlog --help\n`);
     return EXIT.usage;
   }
   if (rest.includes("--help") || rest.includes("-h")) {

@@ -1,4 +1,5 @@
 import { usedOn } from "../projections/quota.ts";
+import { isFormerKeyGiven } from "./account/master-key.ts";
 import { keepLastingKeys, lastingKey } from "./account/lasting.ts";
 import { createUsedStates } from "./account/used-states.ts";
 import { refuseLostVault } from "./account/lost-vault.ts";
@@ -16,6 +17,7 @@ import { startDispatcher } from "./delivery/dispatcher.ts";
 import { openAccess, type Access } from "./http/access.ts";
 import { createApp, type AppDeps } from "./http/app.ts";
 import { createAuthCookie } from "./http/auth-cookie.ts";
+import { createClientAddress } from "./http/client-address.ts";
 import { createIdempotency } from "./http/idempotency.ts";
 import { hostsOf, listen, withPort } from "./http/listen.ts";
 import { createLoad, type Load } from "./http/load.ts";
@@ -29,7 +31,7 @@ import { logTime, today } from "./outreach/context.ts";
 import { nextDayAt } from "./outreach/day.ts";
 import { createRunner } from "./outreach/runner.ts";
 import { openOutreach, type OutreachDeps } from "./outreach-parts.ts";
-import { openChannels, openKey, openLog, outbound } from "./parts.ts";
+import { masterKeyOf, openChannels, openKey, openLog, outbound } from "./parts.ts";
 import { erasing } from "./personal/heed.ts";
 import { startRetention } from "./personal/retention.ts";
 import { startProjector, type Projector } from "./projector.ts";
@@ -57,8 +59,6 @@ export interface Service extends AsyncDisposable {
 export interface ServiceOptions {
   /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
   readonly acceptLoss?: boolean;
-  /** Goes on without the keys that personal data was sealed with, and records that. */
-  readonly acceptLostKeys?: boolean;
   /** Goes on without the keys of personal data, or without the vault, where they are lost. */
   readonly acceptLostKeys?: boolean;
 }
@@ -83,6 +83,9 @@ export async function startService(
   stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
   if (!acceptLostKeys) await refuseLostVault(journal, files.vault);
   const key = openKey(config);
+  if (isFormerKeyGiven(masterKeyOf(config), key)) {
+    log.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
+  }
   const vault = stack.use(openVault(files.vault, key));
   keepLastingKeys(vault, key);
   const projector = stack.use(await startProjector(store, log, erasing(store.keyring)));
@@ -197,7 +200,8 @@ function wireHttp(served: Served): AppDeps {
     admission: {
       authentication,
       hosts: hostsOf(http),
-      isLocal: isLoopback(http.host),
+      clientAddress: createClientAddress(http.trustedProxies),
+      isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
       anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
       failureLimit,
       load,

@@ -40,6 +40,7 @@ describe("an empty environment", () => {
       openRoutes: [],
       tokens: [],
       tokensFile: undefined,
+      trustedProxies: [],
       rateLimitPerMinute: 600,
       shutdownSeconds: 10,
     });
@@ -214,6 +215,61 @@ describe("API_TOKENS", () => {
     [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 is the token of an earlier name"],
   ])("%s is refused", (value, problem) => {
     expect(faultsOf({ API_TOKENS: value })).toEqual([expect.stringContaining(problem)]);
+  });
+});
+
+describe("API_TOKENS_FILE", () => {
+  const FILE = { API_TOKENS_FILE: "tokens" };
+  const other = `web:sha256:${"f".repeat(64)}`;
+
+  test("is read beside API_TOKENS: one token a line, comments and empty lines aside", () => {
+    const { tokens, tokensFile } = load(
+      { ...FILE, API_TOKENS: `ops:${TOKEN}` },
+      () => `# ours\r\n\r\n ${other}\n`,
+    ).http;
+    expect(tokens.map(({ name }) => name)).toEqual(["ops", "web"]);
+    expect(tokensFile).toEqual({ path: "tokens", fixed: tokens.slice(0, 1) });
+  });
+
+  test.each([
+    ["", "holds no token"],
+    ["# none\n", "holds no token"],
+    [`${other}\nweb:short`, "line 2: the token has fewer than 16"],
+    [`web:${TOKEN}`, "line 1 is the token of an earlier name"],
+    [`Anonymous:${TOKEN}x`, "line 1: the name anonymous stands for somebody else in the log"],
+    [`${other}\n`.repeat(501), "holds 501 tokens"],
+  ])("that holds %j is refused", (content, problem) => {
+    expect(faultsOf({ ...FILE, API_TOKENS: `ops:${TOKEN}` }, () => content)).toEqual([
+      expect.stringContaining(problem),
+    ]);
+  });
+
+  test("is enough for the policy strict, and has to be there", () => {
+    expect(load({ ...FILE, AUTH_POLICY: "strict" }, () => other).http.tokens).toHaveLength(1);
+    expect(faultsOf({ ...FILE, AUTH_POLICY: "strict" })).toEqual([
+      expect.stringContaining('"tokens" cannot be read (ENOENT)'),
+    ]);
+  });
+});
+
+test("API_TOKENS without a token in it is a slip of the hand", () => {
+  expect(faultsOf({ API_TOKENS: " , " })).toEqual([expect.stringContaining("holds no token")]);
+});
+
+describe("TRUSTED_PROXIES", () => {
+  test.each(["127.0.0.1", "::1, 10.0.0.0/8", "fd00::/8"])("takes %j", (TRUSTED_PROXIES) => {
+    expect(load({ TRUSTED_PROXIES }).http.trustedProxies.join(", ")).toBe(TRUSTED_PROXIES);
+  });
+  test.each(["proxy.example", "10.0.0.0/33", "::1/129", "10.0.0.1/8/8", "10.0.0.1:80", "*"])(
+    "refuses %j",
+    (TRUSTED_PROXIES) => {
+      expect(faultsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining("is no address")]);
+    },
+  );
+  test("left out behind https is warned of", () => {
+    const env = { PUBLIC_URL: "https://reach.example", API_TOKENS: `ops:${TOKEN}` };
+    expect(load(env).warnings).toEqual([expect.stringContaining("TRUSTED_PROXIES")]);
+    expect(load({ ...env, TRUSTED_PROXIES: "127.0.0.1" }).warnings).toEqual([]);
   });
 });
 

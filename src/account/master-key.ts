@@ -3,7 +3,7 @@ import type { LogFiles } from "../log-files.ts";
 import { rewrapKeys } from "../personal/rewrap.ts";
 import type { Secret } from "../secret.ts";
 import { loadKeyFile } from "./key-file.ts";
-import { KeyError, parseKey } from "./key.ts";
+import { KeyError, keyId, parseKey } from "./key.ts";
 import { finishRotation, type Rotated } from "./rotation.ts";
 
 /** Where the master key is, and what is sealed with it. */
@@ -32,6 +32,11 @@ function givenKey({ files: { key, vault }, keysFile, configured }: MasterKeyOpti
     throw new KeyError(`${key} is gone, and ${sealed} was sealed with it: restore it, or set REACHLOG_KEY`);
   }
   return loadKeyFile(key);
+}
+
+/** Whether REACHLOG_KEY still holds the key that a rotation has replaced by `inForce`. */
+export function isFormerKeyGiven({ configured }: MasterKeyOptions, inForce: Uint8Array): boolean {
+  return configured !== undefined && keyId(parseKey(configured.reveal(), "REACHLOG_KEY")) !== keyId(inForce);
 }
 
 /** Everything of a log that is sealed with the master key. */

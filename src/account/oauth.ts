@@ -178,7 +178,7 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
     const parameters = check();
     const [code, ...more] = parameters.getAll("code");
-    if (code !== undefined) return parameters;
+    if (code !== undefined && code !== "" && more.length === 0) return parameters;
   } catch (fault) {
     if (fault instanceof oauth.AuthorizationResponseError) throw fault;
   }

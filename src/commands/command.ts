@@ -1,6 +1,7 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { loadConfig, type Config } from "../config.ts";
 import { readFileSync } from "node:fs";
+import { printable } from "./table.ts";
 
 /** Exit codes, after sysexits(3) where it has one. */
 export const EXIT = {
@@ -46,7 +47,7 @@ export function parse<Options extends ParseArgsOptionsConfig>(args: readonly str
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (fault) {
-    throw new UsageError(fault instanceof Error ? fault.message : String(fault));
+    throw new UsageError(printable(fault instanceof Error ? fault.message : String(fault)));
   }
 }
 

@@ -10,6 +10,7 @@ import { openOutreach } from "../outreach-parts.ts";
 import { openChannels, openKey, openLog, outbound } from "../parts.ts";
 import { startProjector } from "../projector.ts";
 import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import { coreDumpWarning } from "./doctor/core-dumps.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
@@ -27,7 +28,8 @@ export const doctor: Command = {
   summary: "check configuration, log, keys and, with --online, the networks",
   help: `reachlog doctor [--online] [--json]
 
-Checks the configuration, the log's hash chain, the key and the vault. With
+Checks the configuration, the log's hash chain, the key and the vault, and
+whether a crash would write a core dump. With
 --online it also asks each configured network whether its credential works
 (nothing is posted). Exit code 1 when something is wrong, with how to mend it.
 `,
@@ -39,7 +41,7 @@ Checks the configuration, the log's hash chain, the key and the vault. With
     const config = configOf(terminal);
     const findings: Finding[] = [
       { what: "configuration", ok: true, detail: "complete" },
-      ...config.warnings.map((detail) => ({ what: "warning", ok: true, detail })),
+      ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),
       ...(await checkFiles(config)),
       ...(values.online ? await checkNetworks(config, terminal) : []),
     ];
@@ -52,6 +54,10 @@ Checks the configuration, the log's hash chain, the key and the vault. With
     return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
   },
 };
+
+function warned(detail: string | undefined): Finding[] {
+  return detail === undefined ? [] : [{ what: "warning", ok: true, detail }];
+}
 
 async function checkFiles(config: Config): Promise<Finding[]> {
   const files = logFiles(config.log.file);

@@ -1,6 +1,7 @@
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./faults.ts";
 import type { ReadFile } from "./outreach.ts";
+import { readTrustedProxies } from "./proxies.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -19,6 +20,8 @@ export interface HttpConfig {
   readonly tokens: readonly ApiToken[];
   /** Where those of `tokens` come from that can be exchanged while the service runs; `fixed` are the others. */
   readonly tokensFile: { readonly path: string; readonly fixed: readonly ApiToken[] } | undefined;
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   readonly rateLimitPerMinute: number;
   readonly shutdownSeconds: number;
 }
@@ -55,6 +58,7 @@ export function readHttp(values: Environment, env: RawEnvironment, readFile: Rea
     openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, report),
     tokens: path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)],
     tokensFile: path === undefined ? undefined : { path, fixed },
+    trustedProxies: readTrustedProxies(values.TRUSTED_PROXIES, report),
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     shutdownSeconds: values.SHUTDOWN_SECONDS,
   };
@@ -122,6 +126,12 @@ function readPublicUrl(values: Environment, report: Report): string {
       "http(s)://host or http(s)://host:port, without path, query or user name",
     );
     return "";
+  }
+  if (url.protocol === "https:" && values.TRUSTED_PROXIES === undefined) {
+    report.warn(
+      "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address, and " +
+        "ten wrong tokens of anybody lock everybody out for a minute.",
+    );
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     report.warn("PUBLIC_URL is plain http: API tokens and session cookies travel in the clear.");

@@ -146,7 +146,7 @@ function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights,
     if (stopped) {
       if (lane.name === "clicks") continue;
       for (const item of lane.ready(clock(), Infinity)) {
-        item.unrecorded = turnedAway(channel, lane, item, stoppage.detail());
+        item.unrecorded ??= turnedAway(channel, lane, item, stoppage.detail());
         flights.start(lane, [item], "single");
       }
       continue;

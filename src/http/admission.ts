@@ -4,6 +4,7 @@ import type { MakeId } from "../clock.ts";
 import { isLoopback } from "../config/urls.ts";
 import type { Cause } from "../journal.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
+import type { ClientAddress } from "./client-address.ts";
 import { readForm, readJson } from "./body.ts";
 import { tellAllowance } from "./limit-headers.ts";
 import type { Load } from "./load.ts";
@@ -16,6 +17,8 @@ export interface AdmissionDeps {
   readonly authentication: Authentication;
   /** Host names (without ports, lower case) under which the service may be asked. */
   readonly hosts: ReadonlySet<string>;
+  /** Whose request it is. */
+  readonly clientAddress: ClientAddress;
   /** Whether only this machine can reach the service. */
   readonly isLocal: boolean;
   /** Requests without a token, for each address. */
@@ -28,9 +31,6 @@ export interface AdmissionDeps {
 
 /** What an `Authorization` header reads, in place of anything but a bearer token. */
 const NO_TOKEN = "none";
-
-/** The address of whoever is on this machine. */
-const LOOPBACK = "127.0.0.1";
 
 /**
  * What every request passes before its handler: an id and a trace, host, path and method, then the caller, then the
@@ -52,7 +52,7 @@ export function admission(deps: AdmissionDeps) {
     .onParse({ as: "global" }, ({ request }) => deps.load.whileComing(() => readBody(request)))
     .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
     .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
-      const addressOf = (): string => server?.requestIP(request)?.address ?? LOOPBACK;
+      const addressOf = (): string => deps.clientAddress(request, server);
       const header = request.headers.get("authorization");
       // The header alone counts: where it holds no token, the plugin goes on to look for one in the query.
       const caller =

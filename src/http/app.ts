@@ -108,7 +108,7 @@ export function createApp(deps: AppDeps) {
       .post(
         "/session",
         ({ body, request, server, set }) =>
-          send(set, console.signIn(body.token, server?.requestIP(request)?.address ?? "")),
+          send(set, console.signIn(body.token, deps.admission.clientAddress(request, server))),
         { body: signInBody },
       )
   );

@@ -7,11 +7,9 @@ const GROUPS = 8;
 
 /**
  * What stands for one caller where addresses are counted: an IPv4 address, or the network of an IPv6 address, since
- * whoever has one has 2^64 of them. An IPv4 address in IPv6 clothes is the IPv4 address.
+ * whoever has one has 2^64 of them.
  */
 export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
   if (!isIPv6(address)) return address;
   const groups = groupsOf(address.replace(/%.*$/, ""));
   return `${groups.slice(0, NETWORK_GROUPS).join(":")}::/64`;

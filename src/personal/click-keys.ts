@@ -32,6 +32,8 @@ const HELD_DIGITS = 3;
 export function createClickKeys(file: KeysFile): ClickKeys {
   const trees = new Map<string, Map<string, Uint8Array>>();
   const leaves = new Map<string, Uint8Array>();
+  /** Of today. */
+  const addresses = new Map<string, NamedKey>();
   let today = { day: "", ref: "" };
   let salt = newSalt();
 
@@ -59,17 +61,30 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     return key;
   };
 
+  /** A leaf of its own for each address, and another one where that was punctured. */
+  const pick = (ip: string): NamedKey => {
+    for (let attempt = 0; ; attempt++) {
+      const ref = `${today.ref}/${leafOf(salt, ip, attempt)}`;
+      const key = at(ref);
+      if (key !== undefined) return { ref, key };
+    }
+  };
+
   return {
     at,
-    of(ip, now) {
+    of(ip = "", now) {
       const day = dayOf(now);
       // A tree without a node was deleted while it was held.
-      if (today.day !== day || treeOf(today.ref).size === 0) today = { day, ref: dayRef(file, "click", day) };
-      for (let attempt = 0; ; attempt++) {
-        const ref = `${today.ref}/${leafOf(salt, ip, attempt)}`;
-        const key = at(ref);
-        if (key !== undefined) return { ref, key };
+      if (today.day !== day || treeOf(today.ref).size === 0) {
+        today = { day, ref: dayRef(file, "click", day) };
+        addresses.clear();
       }
+      const known = addresses.get(ip);
+      if (known !== undefined) return known;
+      if (addresses.size >= LEAVES_MAX) addresses.clear();
+      const named = pick(ip);
+      addresses.set(ip, named);
+      return named;
     },
     puncture(ref) {
       const [root = "", leaf = ""] = split(ref);
@@ -84,6 +99,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     refresh() {
       trees.clear();
       leaves.clear();
+      addresses.clear();
       today = { day: "", ref: "" };
       salt = newSalt();
     },
@@ -98,8 +114,8 @@ function newSalt(): string {
   return randomBytes(32).toString("base64");
 }
 
-function leafOf(salt: string, ip: string | undefined, attempt: number): string {
-  return hash("sha256", `${salt} ${attempt} ${ip ?? ""}`).slice(0, LEAF_DIGITS);
+function leafOf(salt: string, ip: string, attempt: number): string {
+  return hash("sha256", `${salt} ${attempt} ${ip}`).slice(0, LEAF_DIGITS);
 }
 
 function loadTree(file: KeysFile, root: string): Map<string, Uint8Array> {

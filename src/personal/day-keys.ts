@@ -7,9 +7,13 @@ export type Purpose = keyof typeof PURPOSES;
 
 const DAY_MS = 24 * 3_600_000;
 
-/** YYYY-MM-DD, UTC. */
+let lastDay = { number: -1, text: "" };
+
+/** YYYY-MM-DD, UTC. Asked for every click, so that the day of the last one is held. */
 export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+  const number = Math.floor(ms / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, text: new Date(ms).toISOString().slice(0, 10) };
+  return lastDay.text;
 }
 
 /** The first day that is kept when `days` whole days before today are. */

@@ -1,4 +1,5 @@
-import { createHmac } from "node:crypto";
+import { hash } from "node:crypto";
+import { KEY_BYTES } from "../account/key.ts";
 
 /** A leaf is named by so many hex digits: two addresses of a day share one of 16 million only by a rare chance. */
 export const LEAF_DIGITS = 6;
@@ -40,8 +41,15 @@ function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[str
   }
 }
 
+/** A key and a digit: always as long, so that a plain hash makes keys of them that tell nothing of each other. */
+const step = Buffer.alloc(KEY_BYTES + 1);
+
 function derive(from: Uint8Array, digits: string): Uint8Array {
   let key = from;
-  for (const digit of digits) key = createHmac("sha256", key).update(digit).digest();
+  for (const digit of digits) {
+    step.set(key);
+    step.write(digit, KEY_BYTES);
+    key = hash("sha256", step, "buffer");
+  }
   return key;
 }

@@ -89,6 +89,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       const key = keyOf(ref);
       return key === undefined ? undefined : openText(key, sealed, context, ref);
     },
+    isEmpty: (box) => box.endsWith(":"),
     markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
     refOf: (box) => box.split(":")[1] ?? "",
     refsOf: people.refsOf,

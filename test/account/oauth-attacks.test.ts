@@ -73,19 +73,21 @@ describe("the state", () => {
     await expectNothing();
   });
 
-  test("was used: neither again nor after a restart, also where the first use failed", async () => {
+  test("was used: it is of no use again, not with a good code either, nor after a restart", async () => {
     const used = await owner.agree(await owner.begin());
     expect((await owner.follow(used)).status).toBe(303);
-    const denied = service.browser();
-    const no = await denied.agree(await denied.begin(), "acme_team", "cancel");
-    expect(await told(await denied.follow(no))).toBe(REFUSED);
+    const hesitant = service.browser();
+    const page = await hesitant.begin();
+    expect(await told(await hesitant.follow(await hesitant.agree(page, "acme_team", "cancel")))).toBe(REFUSED);
+    const afterAll = await hesitant.agree(page);
     await service.restart();
-    expect(await told(await owner.follow(used))).toBe(REFUSED);
-    const forged = changed(no, (query) => {
-      query.delete("error");
-      query.set("code", "another");
-    });
-    expect(await told(await denied.follow(forged))).toBe(REFUSED);
+    for (const [browser, back] of [
+      [owner, used],
+      [hesitant, afterAll],
+    ] as const) {
+      const { detail } = (await (await browser.follow(back)).json()) as { detail: string };
+      expect(detail).toBe("This state was used before. Nothing was stored.");
+    }
     expect(world.exchanged()).toBe(1);
   });
 

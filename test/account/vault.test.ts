@@ -74,9 +74,7 @@ test("another key is refused by its id, and what is there stays as it is", () =>
   }
   const before = readFileSync(file);
   for (const _ of [1, 2]) {
-    expect(() => openVault(file, OTHER_KEY)).toThrow(
-      new VaultKeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]),
-    );
+    expect(() => openVault(file, OTHER_KEY)).toThrow(new VaultKeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]));
   }
   expect(readFileSync(file)).toEqual(before);
   using vault = openVault(file, KEY);

@@ -8,11 +8,14 @@ import { intake } from "./intake.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
+import { seal } from "./seal.ts";
 import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
+import { tokenTiming } from "./token-timing.ts";
 
 const benches = {
   intake,
+  seal,
   ...storeBenches,
   replay,
   "replay-stats": replayStats,
@@ -21,6 +24,7 @@ const benches = {
   drain,
   "drain-intake": drainIntake,
   "drain-memory": drainMemory,
+  "token-timing": tokenTiming,
   // The last: it appends to the largest log, which the others share.
   "stats-read": statsRead,
 };

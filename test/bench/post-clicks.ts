@@ -19,13 +19,13 @@ export interface Load {
  */
 export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
 
-/** Posts clicks as fast as the answers come. */
-export function postClicks(server: string, seconds: number): Promise<Load> {
+/** Posts clicks as fast as the answers come; of so many addresses where wrk is the client, else of one. */
+export function postClicks(server: string, seconds: number, addresses = 1): Promise<Load> {
   const url = server + CLICK_PATH;
   if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
   const script = join(import.meta.dirname, "click.lua");
   const bounds = ["--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`, "--latency"];
-  return run(["wrk", ...bounds, "--script", script, url, "--", CLICK]);
+  return run(["wrk", ...bounds, "--script", script, url, "--", CLICK, String(addresses)]);
 }
 
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */

@@ -15,6 +15,13 @@ export function startService(log: string, settings: Readonly<Record<string, stri
   return startServer([process.execPath, join(ROOT, "src/main.ts"), "serve"], dirname(log), all);
 }
 
+/** The same service, but for the sealing of personal data. */
+export function startUnsealed(log: string): Promise<Server> {
+  const preload = join(import.meta.dirname, "unsealed.ts");
+  const command = [process.execPath, "--preload", preload, join(ROOT, "src/main.ts"), "serve"];
+  return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}` });
+}
+
 /** The same route without storage; any folder will do. */
 export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});

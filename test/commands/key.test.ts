@@ -92,10 +92,16 @@ test("with the key in the environment: both are good until something was started
   const { code, out } = await world.run(key, "rotate");
   expect([code, out]).toEqual([0, expect.stringContaining("put REACHLOG_KEY_NEXT into REACHLOG_KEY")]);
   expect(out).not.toContain(KEYS[1] ?? "");
+  const shown: string[] = [];
   for (const given of [KEYS[0], KEYS[1]]) {
     world.env["REACHLOG_KEY"] = given ?? "";
+    shown.push((await world.run(key, "show")).out);
     expect([kept(), await nameInLog()]).toEqual(["canary", "Ada Canary"]);
   }
+  expect(shown).toEqual([
+    expect.stringContaining("still holds the former one"),
+    expect.stringMatching(/REACHLOG_KEY\n$/),
+  ]);
   world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
   expect(() => openKey(config())).toThrow(VaultKeyMismatch);
 });

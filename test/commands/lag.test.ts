@@ -142,7 +142,8 @@ describe("how far a channel is behind", () => {
 
 describe("deliveries lag", () => {
   test("each channel on a line, and as JSON", async () => {
-    await using world = await openCommandWorld(Date.now() - 5.5 * 60_000);
+    const configured = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/x" };
+    await using world = await openCommandWorld(Date.now() - 5.5 * 60_000, configured);
     await world.append(LINK, [click("chat"), click("chat")]);
     await world.append(CHAT, [
       delivered(1),

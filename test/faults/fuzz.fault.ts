@@ -6,16 +6,17 @@ import { expectSound } from "../fuzz/sound.ts";
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`fuzz: FUZZ_SEED=${seed} makes the same requests again`);
 
-test.each([
-  [20_000, WHOLE],
-  [4_000, BARE],
-  [4_000, TROUBLED],
-])(
-  "%i requests made from the service's own OpenAPI document are answered as it says",
-  async (requests, deployment) => {
+const DEPLOYMENTS = [
+  { deployment: WHOLE, requests: 20_000 },
+  { deployment: BARE, requests: 4_000 },
+  // Each of its batches has somebody who waits for a network.
+  { deployment: TROUBLED, requests: 500 },
+];
+
+for (const { deployment, requests } of DEPLOYMENTS) {
+  test(`${requests} requests made from the service's own OpenAPI document, ${deployment.name}`, async () => {
     const report = await fuzz({ requests, seed, deployment });
     expectSound(deployment, report);
     expect(report.requests).toBeGreaterThanOrEqual(requests);
-  },
-  240_000,
-);
+  }, 240_000);
+}

@@ -88,7 +88,7 @@ async function prepare(world: World): Promise<Readable> {
   const config = configOf(world, {});
   using vault = openVault(logFiles(config.log.file).vault, openKey(config));
   vault.put("tokens", "canary", 0);
-  return readable(world, {});
+  return await readable(world, {});
 }
 
 /** Reads everything as the next command would, which finishes what was begun. */

@@ -64,15 +64,27 @@ function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
 
 const utf8 = new TextEncoder();
 
-/** Text that is not JSON any more, or that no reader can be sure of. */
-const breaks: readonly ((json: string) => Uint8Array)[] = [
+/** Ends each text of a good body with something that cannot be kept. */
+const ending = (value: Value, end: string): string =>
+  JSON.stringify(value, (_name, inner: unknown) => (typeof inner === "string" ? inner + end : inner));
+
+const hasText = (value: Value): boolean => Object.values(value).some((inner) => typeof inner === "string");
+
+/** A character of the private use area, and what becomes of its bytes. */
+const MARK = "\ue000";
+
+const withBadByte = (json: string): Uint8Array =>
+  Buffer.from(Buffer.from(json).toString("latin1").replaceAll(Buffer.from(MARK).toString("latin1"), "\xff"), "latin1");
+
+/** What is not JSON any more, or means two things, or cannot be kept; made from a good body that has a member. */
+const breaks: readonly ((json: string, value: Value) => Uint8Array)[] = [
   (json) => utf8.encode(json.slice(0, -1)),
-  (json) => utf8.encode(`${json}${json}`),
-  (json) => utf8.encode(json.replace("{", '{"a":1,"a":2,')),
+  (json) => utf8.encode(json + json),
+  (json) => utf8.encode(`${json.slice(0, -1)},${json.slice(1)}`),
   (json) => utf8.encode(json.replaceAll('"', "'")),
-  (json) => utf8.encode(`{"nul\\u0000":${json}}`),
-  (json) => utf8.encode(`{"half":"\\ud800","of":${json}}`),
-  (json) => Buffer.concat([utf8.encode(json.slice(0, 1)), Uint8Array.of(0xff), utf8.encode(json.slice(1))]),
+  (json, value) => utf8.encode(hasText(value) ? ending(value, "\0") : json.slice(1)),
+  (json, value) => utf8.encode(hasText(value) ? ending(value, "\ud800") : json.slice(1)),
+  (json, value) => (hasText(value) ? withBadByte(ending(value, MARK)) : utf8.encode(json.slice(1))),
   (json) => Buffer.from(json, "utf16le"),
   () => utf8.encode("[".repeat(30_000)),
 ];
@@ -98,10 +110,12 @@ export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
   if (body === undefined) return fc.option(noise, { nil: undefined, freq: 1 });
   const { schema, type } = body;
   if (type !== "application/json") return fc.oneof(valid(schema).map(form), noise, fc.constant(undefined));
-  const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(
-    // An empty object broken in two may be whole again.
-    ([value, spoil]): Body => ({ bytes: spoil(JSON.stringify({ filler: 1, ...(value as Value) })), verdict: "unfit" }),
-  );
+  const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(([value, spoil]): Body => {
+    const members = value as Value;
+    // Nothing at all is a good body where no member is required, and cannot be spoilt in most of these ways.
+    if (Object.keys(members).length === 0) return { bytes: utf8.encode("{"), verdict: "unfit" };
+    return { bytes: spoil(JSON.stringify(members), members), verdict: "unfit" };
+  });
   return fc.oneof(
     {
       weight: 4,

@@ -14,8 +14,10 @@ export const BARE: Deployment = {
   settings: {
     AUTH_POLICY: "strict",
     X_CLIENT_ID: "",
+    X_CLIENT_SECRET: "",
     CHAT_WEBHOOK_URL: "",
     TELEGRAM_BOT_TOKEN: "",
+    TELEGRAM_CHAT_ID: "",
     MESSAGE_TEMPLATE: "",
   },
   faults: [],
@@ -26,7 +28,7 @@ export const TROUBLED: Deployment = {
   settings: { MESSAGE_TEMPLATE: "" },
   faults: [
     { network: "x", kind: "502_html" },
-    { network: "slack", kind: "500" },
+    { network: "slack", kind: "action_prohibited" },
     { network: "telegram", kind: "invalid_json" },
     { network: "meta", kind: "reset_before" },
   ],

@@ -8,6 +8,7 @@ import { codec, type Event, type EventType, type Recorded } from "../../events/c
 import type { Delivery, Settlement } from "../../src/delivery/delivery.ts";
 import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
+import { createClientAddress } from "../../src/http/client-address.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
 import { createLoad } from "../../src/http/load.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
@@ -53,6 +54,7 @@ export interface Given {
   readonly channels?: readonly ChannelName[];
   readonly hosts?: readonly string[];
   readonly rateLimitPerMinute?: number;
+  readonly trustedProxies?: readonly string[];
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
@@ -172,6 +174,7 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
     admission: {
       authentication,
       hosts: new Set(hosts),
+      clientAddress: createClientAddress(given.trustedProxies ?? []),
       isLocal: false,
       anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
       failureLimit,

@@ -87,6 +87,15 @@ describe("forget RECIPIENT", () => {
     expect(await shown()).not.toMatch(/ann_builds|1001|Ann/);
   });
 
+  test("who follows the log and writes of them, too, sees nothing of it", async () => {
+    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    await world.run(forget, "1001");
+    await projector.until((await world.store.head()).position);
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
+    await projector.until((await world.store.head()).position);
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+
   test("suppresses them by all names, and replay finds no difference afterwards", async () => {
     await world.run(forget, "ann_builds");
     const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));

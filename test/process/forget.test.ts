@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, BEARER, exported, openWorld, until, untilListening, type Running, type World } from "./service.ts";
 
 const TIMEOUT_MS = 120_000;
 
@@ -30,9 +30,14 @@ async function openContacted(): Promise<{ world: World; service: Running; traces
   const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
   expect(await run.json()).toMatchObject({ status: "finished", sent: 2 });
   expect((await service.post("/api/tracking/event", click(IP))).status).toBe(202);
-  expect((await service.post("/api/tracking/event", click("198.51.100.9", { user_agent: "Grace/1", original_url: "https://shop.example/tea" }))).status).toBe(
-    202,
-  );
+  expect(
+    (
+      await service.post(
+        "/api/tracking/event",
+        click("198.51.100.9", { user_agent: "Grace/1", original_url: "https://shop.example/tea" }),
+      )
+    ).status,
+  ).toBe(202);
   await settled(service);
   const { id } = [...world.sandbox.x.people.values()].find(({ username }) => username === "ada_builds") ?? { id: "" };
   expect(id).not.toBe("");
@@ -158,7 +163,7 @@ test(
     // The older log.
     for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
     copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
-    const restored = await world.serve();
+    const restored = await untilListening(world.start(["serve", "--accept-loss"]));
     const events = await exported(world);
     expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
     expect(found(traces, { ...(await answersOf(world, restored)), ...bytesOf(world) })).toEqual([]);
@@ -193,7 +198,6 @@ test(
 
     rmSync(keys);
     const process = world.start(["serve", "--accept-lost-keys"]);
-    const { untilListening } = await import("./service.ts");
     const bare = await untilListening(process);
     expect(found(traces, await answersOf(world, bare))).toEqual([]);
     expect((await exported(world)).at(-1)).toMatchObject({ type: "PersonalKeysLost" });

@@ -35,9 +35,9 @@ test(
     const service = await world.serve();
     const statuses: number[] = [];
     let current = old.token;
-    let isOver = false;
+    const over = new AbortController();
     const load = (async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const response = await service.get("/social/health", { headers: { authorization: `Bearer ${current}` } });
         await response.body?.cancel();
         statuses.push(response.status);
@@ -55,7 +55,7 @@ test(
       async () => service.log().match(/API_TOKENS_FILE was taken over/g)?.length ?? 0,
       (times) => times === 2,
     );
-    isOver = true;
+    over.abort();
     await load;
     expect([statuses.length > 10, statuses.filter((status) => status !== 200)]).toEqual([true, []]);
     expect([await statusWith(service, old.token), await statusWith(service, next.token)]).toEqual([401, 200]);

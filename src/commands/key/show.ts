@@ -1,6 +1,7 @@
 import { keyId } from "../../account/key.ts";
+import { isFormerKeyGiven } from "../../account/master-key.ts";
 import { logFiles } from "../../log-files.ts";
-import { openKey } from "../../parts.ts";
+import { masterKeyOf, openKey } from "../../parts.ts";
 import { configOf, EXIT, type Terminal } from "../command.ts";
 import { refuseNoLog } from "../log-session.ts";
 
@@ -8,7 +9,9 @@ export function show(terminal: Terminal, json: boolean): number {
   const config = configOf(terminal);
   refuseNoLog(config);
   const source = config.key === undefined ? logFiles(config.log.file).key : "REACHLOG_KEY";
-  const id = keyId(openKey(config));
-  terminal.out(json ? `${JSON.stringify({ id, source })}\n` : `the key ${id}, of ${source}\n`);
+  const key = openKey(config);
+  const [id, is_former_given] = [keyId(key), isFormerKeyGiven(masterKeyOf(config), key)];
+  const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
+  terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
   return EXIT.ok;
 }

@@ -79,7 +79,7 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
   const watch = createWatch();
   let [requests, kills, ghosts, named, credential] = [0, 0, 0, 0, 0];
   let house: House | undefined;
-  let life: Life = { killed: false, beginning: undefined };
+  let life: Life = { killed: false, refused: false, ending: false, beginning: undefined };
 
   const network = createNetwork(kind, time, random, (request) => {
     requests++;
@@ -94,10 +94,10 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
       ...journal,
       async append(...args) {
         const fault = random() * 100;
+        of.refused ||= fault < faults;
         if (of.killed || fault < faults / 2) throw new StoreFull();
         const appended = await journal.append(...args);
-        if (of.killed) throw new StoreFull();
-        if (fault >= faults) return appended;
+        if (!of.killed && fault >= faults) return appended;
         ghosts++;
         throw new StoreFull();
       },
@@ -105,7 +105,7 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
 
   const begin = async (): Promise<House> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    life = { killed: false, beginning: promise };
+    life = { killed: false, refused: false, ending: false, beginning: promise };
     const opened = await openHouse({
       ...{ file, time, random, wrap: wrapFor(life) },
       channels: [network.channel(life, `credential ${credential}`)],
@@ -119,6 +119,7 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
   };
 
   const end = async (current: House): Promise<void> => {
+    life.ending = true;
     network.release();
     await current[Symbol.asyncDispose]();
     house = undefined;
@@ -136,6 +137,7 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
         await current.until(time.clock() + one.ms);
         return current;
       case "leap":
+        await current.until(time.clock());
         time.advance(one.ms);
         return current;
       case "kill":

@@ -6,6 +6,10 @@ import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 /** One life of the service. Once it is killed, nothing of it reaches the network or the log. */
 export interface Life {
   killed: boolean;
+  /** The log refused an append, so that it may end with something unrecorded, too. */
+  refused: boolean;
+  /** It waits for what it asked, and so is answered at once. */
+  ending: boolean;
   /** The log was read that it begins with; undefined: it was, and nobody waits for that. */
   beginning: Promise<void> | undefined;
 }
@@ -68,7 +72,7 @@ export function createNetwork(
   const answer = async (request: Request, ms: number): Promise<void> => {
     onRequest(request);
     inFlightMax = Math.max(inFlightMax, ++inFlight);
-    if (ms > 0 && !isWell) {
+    if (ms > 0 && !isWell && !request.life.ending) {
       const { promise, resolve } = Promise.withResolvers<void>();
       awaited.add(resolve);
       const cancel = time.timer(resolve, ms);

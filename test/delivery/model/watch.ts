@@ -63,7 +63,8 @@ export function createWatch(): Watch {
     const told = new Map<string, number>();
     for (const event of log) if ("owed" in event.data) told.set(keys.get(event.data.owed) ?? "", event.position);
     for (const [key, { request, position }] of made) {
-      if (request.life.killed && (told.get(key) ?? 0) <= position) exposed.set(key, (exposed.get(key) ?? 0) + 1);
+      const { killed, refused } = request.life;
+      if ((killed || refused) && (told.get(key) ?? 0) <= position) exposed.set(key, (exposed.get(key) ?? 0) + 1);
     }
   };
 

@@ -33,12 +33,15 @@ export const HOSTILE = {
 } as const;
 
 // oxlint-disable-next-line no-control-regex
-const STEERS =
+export const STEERING =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/;
+
+/** Enough of a line to find it by. */
+const TOLD_CHARS = 120;
 
 /** What of an output steers a terminal or is a line of somebody else's. */
 export function badLines(output: string): string[] {
-  return output
-    .split("\n")
-    .filter((line) => STEERS.test(line) || line.startsWith(FORGED) || /^\{.*FORGED"\}$/.test(line));
+  const isBad = (line: string): boolean =>
+    STEERING.test(line) || line.startsWith(FORGED) || line.startsWith('{"level":"error","message":"FORGED"');
+  return output.split(/\r?\n/).flatMap((line) => (isBad(line) ? [JSON.stringify(line).slice(0, TOLD_CHARS)] : []));
 }

@@ -27,7 +27,10 @@ const PART_CHARS = 12;
 export function findSecrets(secrets: readonly Hunted[], written: Iterable<Written>): string[] {
   const parts = new Map<string, string>();
   for (const { name, bytes } of secrets) {
-    for (const [form, text] of formsOf(bytes)) for (const part of partsOf(text)) parts.set(part, `${name} (${form})`);
+    for (const [form, text] of formsOf(bytes)) {
+      // Forms of the same letters are told as the plainest of them.
+      for (const part of partsOf(text)) if (!parts.has(part)) parts.set(part, `${name} (${form})`);
+    }
   }
   const found = new Set<string>();
   for (const { where, bytes } of written) {

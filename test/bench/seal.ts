@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { openSqliteStore } from "eventstore-lite";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { boxOf } from "../../events/sealed-data.ts";
+import { CLIENT, postClicks, type Load } from "./post-clicks.ts";
+import { startService, startUnsealed } from "./server.ts";
+
+/** More than the service holds leaf keys of, so that each click wants a new one. */
+const ADDRESSES = 20_000;
+
+/** The intake with sealing against the same service without it: clicks of one address, and of many in turn. */
+export const seal: Bench = async (options) => {
+  const seconds = options.quick ? 2 : 4;
+  const [sealedLog, openLog] = ["sealed.sqlite", "open.sqlite"].map((name) => join(options.directory, name)) as [
+    string,
+    string,
+  ];
+  const loads = await (async () => {
+    await using sealed = await startService(sealedLog);
+    await using open = await startUnsealed(openLog);
+    return await interleave(roundsOf(options), {
+      open: () => postClicks(open.url, seconds),
+      sealed: () => postClicks(sealed.url, seconds),
+      openMany: () => postClicks(open.url, seconds, ADDRESSES),
+      sealedMany: () => postClicks(sealed.url, seconds, ADDRESSES),
+    });
+  })();
+  if ((await isSealed(openLog)) || !(await isSealed(sealedLog))) throw new Error("the logs are not as they are meant");
+  options.note(`the client is ${CLIENT}`);
+  const row = (what: string, ours: readonly Load[], limit: readonly Load[]) =>
+    compare(what, "/s", ours.map(perSecond), limit.map(perSecond), atLeast(0.8));
+  return [
+    row("sealed intake, one address; limit: without sealing", loads.sealed, loads.open),
+    row(`sealed intake, ${ADDRESSES} addresses; limit: without sealing`, loads.sealedMany, loads.openMany),
+  ];
+};
+
+function perSecond(load: Load): number {
+  return load.perSecond;
+}
+
+async function isSealed(file: string): Promise<boolean> {
+  await using store = await openSqliteStore({ file });
+  for await (const { data } of store.read({ types: ["LinkClicked"], limit: 1 })) return boxOf(data) !== undefined;
+  return false;
+}

@@ -1,0 +1,121 @@
+import { expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import type { Owner } from "../../events/sealing.ts";
+import { DamagedBox } from "../../src/personal/box.ts";
+import { KeysFileMismatch } from "../../src/personal/keys-file.ts";
+import { removeDays } from "../../src/personal/day-keys.ts";
+import { rewrapKeys } from "../../src/personal/rewrap.ts";
+import { openKeysWorld } from "./keys.ts";
+
+const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
+const OWNERS: readonly Owner[] = [
+  ANN,
+  { kind: "person", username: "Bea" },
+  { kind: "click", ip: "203.0.113.7" },
+  { kind: "click", ip: undefined },
+  { kind: "message" },
+  { kind: "answer" },
+];
+
+function faultOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (fault) {
+    return fault;
+  }
+}
+
+test.each(OWNERS)(
+  "what is sealed for %j opens in its own context, also in another process and after a start",
+  (owner) => {
+    using world = openKeysWorld();
+    const keyring = world.open();
+    keyring.prepare([owner]);
+    const box = keyring.seal(owner, "tea & Größe", "here");
+    expect(box).not.toContain("tea");
+    for (const reader of [keyring, world.open()]) {
+      expect(reader.open(box, "here")).toBe("tea & Größe");
+      expect(faultOf(() => reader.open(box, "elsewhere"))).toBeInstanceOf(DamagedBox);
+    }
+  },
+);
+
+test("no two boxes of one text are alike", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const boxes = Array.from({ length: 3_000 }, () => keyring.seal({ kind: "message" }, "tea", "here"));
+  expect(new Set(boxes).size).toBe(boxes.length);
+});
+
+test("a person's destroyed key opens nothing, and nothing is kept of them any more", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  const box = keyring.seal(ANN, "tea", "here");
+  expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
+  keyring.prepare([ANN, { kind: "person", username: "ann" }]);
+  const later = keyring.seal(ANN, "more tea", "here");
+  expect([keyring.open(box, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
+  expect(later).toEndWith(":");
+  expect(keyring.markOf(later)).toBe(keyring.markOf(box));
+});
+
+test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  expect(statSync(world.file).mode & 0o777).toBe(0o600);
+  const [ref = ""] = keyring.refsOf({ id: "1001" });
+  const key = keyring.file.get(ref);
+  if (key === undefined || key === "gone") throw new Error("the person has no key");
+  const before = readFileSync(world.file);
+  expect(before.includes(Buffer.from(key))).toBe(false);
+  expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
+  expect(before.includes("1001")).toBe(false);
+  // The bytes that stand behind the ref are its wrapped key; they are overwritten.
+  const at = before.indexOf(ref) + ref.length;
+  const wrapped = before.subarray(at + 16, at + 16 + 40);
+  keyring.destroy([ref]);
+  const after = readFileSync(world.file);
+  expect([before.includes(wrapped), after.includes(wrapped)]).toEqual([true, false]);
+});
+
+test("a day's key is another one when the day comes again, and what was sealed with the old one is gone for good", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
+  const box = keyring.seal(clicked, "tea", "here");
+  removeDays(keyring.file, ["click"], "2026-11-21");
+  keyring.refresh();
+  const again = keyring.seal(clicked, "more tea", "here");
+  expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
+});
+
+test("each day has keys of its own", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const first = keyring.seal({ kind: "message" }, "one", "here");
+  world.now += 86_400_000;
+  const second = keyring.seal({ kind: "message" }, "two", "here");
+  expect(removeDays(keyring.file, ["click", "message"], "2026-11-21")).toBe(1);
+  keyring.refresh();
+  expect([keyring.open(first, "here"), keyring.open(second, "here")]).toEqual([undefined, "two"]);
+});
+
+test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  const box = keyring.seal(ANN, "tea", "here");
+  const bytes = readFileSync(world.file);
+  const [from, to] = [world.master, new Uint8Array(32).fill(4)];
+  world.master = to;
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+  rewrapKeys(world.file, { from, to });
+  rewrapKeys(world.file, { from, to });
+  keyring.refresh();
+  expect([keyring.open(box, "here"), world.open().open(box, "here")]).toEqual(["tea", "tea"]);
+  world.master = from;
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+});

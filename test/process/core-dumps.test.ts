@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openWorld } from "./service.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+test.skipIf(process.platform !== "linux").each([
+  ["0", false],
+  ["1024", true],
+] as const)("with a limit of %s for core dumps doctor warns of them: %p", async (limit, warns) => {
+  await using world = await openWorld();
+  const script = `ulimit -c ${limit} && exec "$0" "$@"`;
+  const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN, "doctor"], {
+    cwd: world.directory,
+    env: world.env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const out = await new Response(child.stdout).text();
+  expect(await child.exited).toBe(0);
+  expect(out.includes("core dumps are on")).toBe(warns);
+});

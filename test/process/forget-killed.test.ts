@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { cpSync, mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openWorld, type World } from "./service.ts";
+
+const TIMEOUT_MS = 240_000;
+
+/** Kills at so many moments, all soon after the log grew: most hit between the event and the end of the deletion. */
+const ROUNDS = 10;
+
+const TRACES = /ada_builds|Ada Lovelace/i;
+
+/** Everything of one log, in a folder of its own, and commands on it. */
+function copyOf(world: World, name: string) {
+  const directory = join(world.directory, name);
+  mkdirSync(directory);
+  for (const file of ["reachlog.sqlite", "reachlog.key", "reachlog.keys.sqlite"]) {
+    cpSync(join(world.directory, file), join(directory, file));
+  }
+  const env = { DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}` };
+  const run = async (...args: string[]) => {
+    const child = world.start(args, env);
+    const [out, err, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { out, err, code };
+  };
+  const written = (): number => statSync(join(directory, "reachlog.sqlite-wal"), { throwIfNoEntry: false })?.size ?? 0;
+  return { env, run, written };
+}
+
+test(
+  "kill -9 in the middle of forget: either nothing has happened, or the next command finishes it",
+  async () => {
+    await using world = await openWorld();
+    const rows = "username,name,basis\nada_builds,Ada Lovelace,opt_in\ngrace_codes,Grace Hopper,opt_in\n";
+    await world.command("recipients", "import", world.file("people.csv", rows));
+    let told = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const copy = copyOf(world, `round-${round}`);
+      const forget = world.start(["forget", "ada_builds"], copy.env);
+      // The first thing that it writes to the log is the event.
+      while (copy.written() === 0 && forget.exitCode === null) await Bun.sleep(0);
+      const until = performance.now() + round;
+      while (performance.now() < until);
+      forget.kill("SIGKILL");
+      await forget.exited;
+
+      const { out: sealed } = await copy.run("audit", "export", "--sealed");
+      const isTold = sealed.includes("PersonForgotten");
+      if (isTold) told++;
+      const { out: opened } = await copy.run("audit", "export");
+      expect([round, TRACES.test(opened)]).toEqual([round, !isTold]);
+      expect([round, (await copy.run("forget", "ada_builds")).code]).toEqual([round, isTold ? 1 : 0]);
+      const { out: after } = await copy.run("audit", "export");
+      expect([round, TRACES.test(after), after.includes("Grace Hopper")]).toEqual([round, false, true]);
+      expect(await copy.run("audit", "verify")).toMatchObject({ code: 0 });
+      expect((await copy.run("replay")).code).toBe(0);
+    }
+    // Otherwise no kill came after the event, and the case was not tried.
+    expect(told).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
