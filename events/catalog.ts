@@ -3,6 +3,7 @@ import { Type, type TObject } from "@sinclair/typebox";
 import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
 import * as access from "./access.ts";
 import * as account from "./account.ts";
+import { createBoxes } from "./boxes.ts";
 import * as delivery from "./delivery.ts";
 import type { EventMeta, EventOf, EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
@@ -10,7 +11,7 @@ import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
-import { boxOf, openData, ownerOf, SEALED, sealData, unite, type Data, type Opened } from "./sealed-data.ts";
+import { boxOf, SEALED, type Opened } from "./sealed-data.ts";
 import type { HiddenOf, PersonalSpec, Sealer } from "./sealing.ts";
 import * as tracking from "./tracking.ts";
 
@@ -72,7 +73,6 @@ export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { 
 
 /** What a projection sees of an event: sealed members that no fold needs are left closed. */
 export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
-export type FoldedDataOf<T extends EventType> = Folded<T>["data"];
 
 type FoldedEvent = FoldedBy<Spec>;
 type FoldedBy<One> = One extends EventSpec
@@ -118,8 +118,7 @@ export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
   sealer: () => Sealer | undefined = () => undefined,
 ): SealingCodec<E> {
-  /** Sealed here, and not yet read by who follows the log: opening these again would cost as much as sealing. */
-  const fresh = new Map<string, Data>();
+  const boxes = createBoxes(sealer);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
@@ -130,52 +129,20 @@ export function createCodec<E extends NewEvent>(
     ensure(spec, lifted, position);
     return lifted;
   };
-  const open = (spec: Checked | undefined, stored: Sealed): Opened => {
-    const box = spec?.personal === undefined ? undefined : boxOf(stored.data);
-    if (spec?.personal === undefined || box === undefined) return { data: stored.data, erased: false };
-    const known = stored.id === undefined ? undefined : fresh.get(stored.id);
-    if (known !== undefined) {
-      fresh.delete(stored.id ?? "");
-      return { data: unite(stored.data, known), erased: false };
-    }
-    return openData(spec.personal, stored, box, sealer());
-  };
-  /** Everybody who comes to such an event, live or later, reads what came before it without the keys. */
-  const heed = (type: string): void => {
-    if (!DELETING.has(type)) return;
-    fresh.clear();
-    sealer()?.refresh();
-  };
   return {
-    prepare(events) {
-      const keys = sealer();
-      if (keys === undefined) return;
-      keys.prepare(
-        events.flatMap(({ type, data }) => {
-          const { personal: sealed } = specOf(type);
-          return sealed === undefined ? [] : [ownerOf(sealed, data)];
-        }),
-      );
-    },
+    prepare: (events) => boxes.prepare(events.map(({ type, data }) => ({ personal: specOf(type).personal, data }))),
     encode(event) {
       const spec = specOf(event.type);
       if (schemaOf(event.type, event.meta) !== spec.version)
         throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
       ensure(spec, event.data);
-      const keys = spec.personal === undefined ? undefined : sealer();
-      if (spec.personal === undefined || keys === undefined) return event;
-      const closed = sealData(spec.personal, event, keys);
-      if (closed === undefined) return event;
-      const { id, type, meta } = event;
-      if (fresh.size >= FRESH_MAX) fresh.clear();
-      if (closed.hidden !== undefined) fresh.set(id, closed.hidden);
-      return { id, type, data: closed.data, meta };
+      return boxes.close(spec.personal, event);
     },
     decode(stored) {
       const spec = specOf(stored.type, stored.position);
       const version = schemaOf(stored.type, stored.meta, stored.position);
-      heed(stored.type);
-      const { data: opened, erased } = open(spec, stored);
+      boxes.heed(stored.type);
+      const { data: opened, erased } = boxes.open(spec.personal, stored);
       const data = lift(spec, opened, version, stored.position);
       if (version === spec.version && data === stored.data) return stored as unknown as Stored<E>;
       const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
@@ -184,31 +151,18 @@ export function createCodec<E extends NewEvent>(
     decodeData({ type, data, meta, position }) {
       const spec = specOf(type, position);
       const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
-      heed(type);
+      boxes.heed(type);
       if (spec.personal === undefined || boxOf(data) === undefined) return lift(spec, data, version, position);
       if (spec.personal.inFolds || version !== spec.version) {
-        return lift(spec, open(spec, { id: undefined, type, data }).data, version, position);
+        const opened = boxes.open(spec.personal, { id: undefined, type, data });
+        return lift(spec, opened.data, version, position);
       }
       ensureClosed(spec, data, position);
       return data;
     },
-    open: (stored) => open(known.get(stored.type), stored),
+    open: (stored) => boxes.open(known.get(stored.type)?.personal, stored),
   };
 }
-
-/** What is needed of an event to open it. */
-interface Sealed {
-  /** Undefined in a fold. */
-  readonly id: string | undefined;
-  readonly type: string;
-  readonly data: unknown;
-}
-
-/** Events held until they come back: a good part of a second of full load. */
-const FRESH_MAX = 8_192;
-
-/** With these events keys are deleted. */
-const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
 /** Compiles the checks of `list` and proves that each older version has a way to the current one. */
 export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): ReadonlyMap<string, Checked> {

@@ -62,22 +62,8 @@ function follow(
     if (position >= keeper.dueAt) keeper.turn(position);
   };
 
-  const foldAll = async (batch: readonly Recorded[]): Promise<void> => {
-    for (const event of batch) {
-      if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
-      if (event.type !== "PersonForgotten" || erase === undefined) {
-        fold(event);
-        continue;
-      }
-      erase(event);
-      const names = await refold(store, states, event.position - 1);
-      fold(event);
-      await keeper.save(names, position);
-      // Those behind it in the batch were opened while the keys were there.
-      const to = batch.at(-1)?.position ?? position;
-      return foldAll(await Array.fromAsync(store.read({ from: position + 1, to })));
-    }
-  };
+  const foldAll = (batch: readonly Recorded[]): Promise<void> =>
+    foldBatch({ store, log, erase, states, keeper, fold }, batch);
 
   const loop = async (): Promise<void> => {
     for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
@@ -117,4 +103,31 @@ function follow(
       if (fault === undefined) await keeper.saveAll(position);
     },
   };
+}
+
+interface Folding extends Pick<Restored, "states" | "keeper"> {
+  readonly store: EventStore<Event>;
+  readonly log: Logger | undefined;
+  readonly erase: Erase | undefined;
+  readonly fold: (event: Recorded) => void;
+}
+
+/** Folds events in, and heeds those after which a state is to be another one. */
+async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
+  const { store, log, erase, states, keeper, fold } = folding;
+  for (const event of batch) {
+    if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
+    if (event.type !== "PersonForgotten" || erase === undefined) {
+      fold(event);
+      continue;
+    }
+    erase(event);
+    const { position } = event;
+    const names = await refold(store, states, position - 1);
+    fold(event);
+    await keeper.save(names, position);
+    // Those behind it in the batch were opened while the keys were there.
+    const to = batch.at(-1)?.position ?? position;
+    return foldBatch(folding, await Array.fromAsync(store.read({ from: position + 1, to })));
+  }
 }

@@ -26,6 +26,7 @@ import { createSessions } from "./http/session.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import { logFiles } from "./log-files.ts";
 import { faultFields, type Logger } from "./log.ts";
+import { startClient } from "./networks/safe-fetch.ts";
 import { missingPlaceholders } from "./outreach/message.ts";
 import { logTime, today } from "./outreach/context.ts";
 import { nextDayAt } from "./outreach/day.ts";
@@ -102,6 +103,7 @@ export async function startService(
   const base: Base = { config, key, vault, journal, projector, log };
   checkTemplate(base);
 
+  await startClient();
   const safeFetch = outbound(config);
   const channels = openChannels(config, safeFetch);
   const announce = createAnnounce({ journal, projector, configured: channels.map(({ name }) => name), log });

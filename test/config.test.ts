@@ -532,6 +532,8 @@ describe("the provider of a channel", () => {
     ["slack", "https://chat.example/hooks?token=s3cret", "holds a query"],
     ["discord", "https://discord.com/channels/12/s3cret", "no address of a discord webhook"],
     ["google_chat", "https://chat.googleapis.com/v1/spaces/AAA/messages?key=s3cret", "no address of a google_chat"],
+    ["slack", "https://hooks.slack.com/triggers/T1/2/s3cret", "no address of a slack webhook"],
+    ["slack", "https://hooks.slack.com/workflows/T1/A2/s3cret", "no address of a slack webhook"],
     ["teams", "https://a.logic.azure.com/workflows/s3cret/triggers/manual/paths/invoke", "no address of a teams"],
     ["teams", "https://acme.webhook.office.com/webhookb2/s3cret", "which Microsoft has turned off"],
     ["teams", "http://a.example/paths/invoke?sig=s3cret", "plain http to another machine"],

@@ -1,5 +1,6 @@
 import { configOf, EXIT, parse, UsageError, type Command } from "./command.ts";
 import { logFiles } from "../log-files.ts";
+import { keysFileOf } from "../parts.ts";
 import { openStoredLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
@@ -16,8 +17,12 @@ the first two elsewhere: whoever can write the file can rewrite it.
 Not in it, and never copied silently; copy them with the service stopped:
   the vault   reachlog.vault.sqlite and its -wal beside the log: the account's
               tokens, sealed
-  the key     reachlog.key beside the log, or REACHLOG_KEY: without it the vault
-              cannot be opened. Keep it apart from the vault's copy
+  the keys    reachlog.keys.sqlite beside the log, or KEYS_FILE: without it nothing
+              personal in the log can be read. Copy it to another place than the
+              log, and keep only the newest copies: an older one, beside a log of
+              before a reachlog forget, brings back whoever was forgotten since
+  the key     reachlog.key beside the log, or REACHLOG_KEY: without it neither can
+              be opened. Keep it apart from the copies of both
   signing     reachlog.signing.pem beside the log, which signs its checkpoints
 
 To restore: stop the service, move the log and its -wal and -shm files away, and
@@ -41,7 +46,8 @@ deleted.
     else {
       terminal.out(`${file}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
       const { vault, key } = logFiles(config.log.file);
-      terminal.err(`not in it: ${vault} and ${config.key === undefined ? key : "REACHLOG_KEY"}\n`);
+      const master = config.key === undefined ? key : "REACHLOG_KEY";
+      terminal.err(`not in it: ${vault}, ${keysFileOf(config)} and ${master}\n`);
     }
     return EXIT.ok;
   },

@@ -23,7 +23,8 @@ interface Form {
 }
 
 const FORMS: Readonly<Record<ChatProvider, Form>> = {
-  slack: { path: /./, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
+  // Slack's workflows have addresses of the same host, and take no messages: they answer `ok` to nothing.
+  slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
     query: [],

@@ -68,7 +68,9 @@ export function createFlights(deps: FlightsDeps): Flights {
 
   return {
     start(lane, wanted, wantedCarriage) {
-      const { items, carriage } = doubts.apart(lane, wanted, wantedCarriage);
+      const { items, carriage } = throttle.isFailing()
+        ? { items: wanted.slice(0, 1), carriage: "single" as const }
+        : doubts.apart(lane, wanted, wantedCarriage);
       doubts.end(lane, items);
       for (const item of items) item.inFlight = true;
       throttle.started(clock());

@@ -19,6 +19,8 @@ export interface Throttle {
   /** When something may start again; in the past while something may. */
   blockedUntil(): number;
   circuit(now: number): Circuit;
+  /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
+  isFailing(): boolean;
 }
 
 export function createThrottle(): Throttle {
@@ -60,6 +62,7 @@ export function createThrottle(): Throttle {
     },
     blockedUntil,
     circuit: (now) => circuitOf(breaker, now),
+    isFailing: () => breaker.failures > 0,
   };
 }
 

@@ -4,7 +4,7 @@ import { KEY_BYTES } from "../account/key.ts";
 /** A leaf is named by so many hex digits: two addresses of a day share one of 16 million only by a rare chance. */
 export const LEAF_DIGITS = 6;
 
-const DIGITS = [..."0123456789abcdef"];
+const DIGITS = Array.from("0123456789abcdef");
 
 /**
  * Some keys of a tree by their place in it: the root's is "", its children's are "0" to "f". Whoever has a node's key can
@@ -45,11 +45,11 @@ function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[str
 const step = Buffer.alloc(KEY_BYTES + 1);
 
 function derive(from: Uint8Array, digits: string): Uint8Array {
-  let key = from;
+  step.set(from);
   for (const digit of digits) {
-    step.set(key);
     step.write(digit, KEY_BYTES);
-    key = hash("sha256", step, "buffer");
+    // Text costs the collector less than an array for each step.
+    step.write(hash("sha256", step), 0, "hex");
   }
-  return key;
+  return Buffer.from(step.subarray(0, KEY_BYTES));
 }

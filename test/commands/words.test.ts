@@ -204,6 +204,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'ads did not take what position 15 owed, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
     [
+      { ...dispatch, detail: "silent", retry_at: "2026-11-20T10:00:00.000Z", may_have_arrived: true },
+      'ads may not have taken what position 15 owed, at attempt 2: "silent"; next attempt at 2026-11-20T10:00:00.000Z',
+    ],
+    [
       { ...dispatch, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z", digest: "d1" },
       "ads did not take what position 15 owed, at attempt 2, told together with others as digest d1: " +
         '"busy"; next attempt at 2026-11-20T10:00:00.000Z',

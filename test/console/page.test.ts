@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import type { Recorded } from "../../events/catalog.ts";
 import { account } from "../../projections/account.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { deliveries } from "../../projections/deliveries.ts";
+import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
 import { suspects } from "../../projections/suspects.ts";
+import { testLog } from "../projections/recorded.ts";
 import { consolePage, type ConsoleView } from "../../src/console/page.ts";
 
 function view(): ConsoleView {
@@ -45,23 +46,15 @@ test("a stopped channel shows since when and why, the others nothing, and no cre
 });
 
 test("clicks that X likely made itself are told, of all links and of each", () => {
-  const time = "2026-11-20T10:00:00.000Z";
-  const click = {
-    ...{ position: 1, id: "", stream: "", version: 1, time, hash: "", meta: {} },
-    type: "LinkClicked",
-    data: {
-      event: "click",
-      domain: "go.example",
-      short_code: "a",
-      original_url: "https://x.example",
-      bot: false,
-      channels: [],
-    },
-  } as unknown as Recorded<"LinkClicked">;
-  const shown = { ...view(), clicks: [click, click, click].reduce(clicks.evolve, clicks.initial()) };
+  const log = testLog();
+  const link = { domain: "go.example", short_code: "a", original_url: "https://x.example" };
+  for (let count = 0; count < 3; count++) {
+    log.add("LinkClicked", { ...link, event: "click", bot: false, channels: [] });
+  }
+  const shown = { ...view(), clicks: fold(clicks, clicks.initial(), log.events) };
   shown.suspects.all.suspected = 2;
   shown.suspects.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2 });
   const page = consolePage(shown);
-  expect(rowOf(page, "go.example/a")).toEqual(["go.example/a", "3", "2", "0", time]);
+  expect(rowOf(page, "go.example/a")).toEqual(["go.example/a", "3", "2", "0", log.events.at(-1)?.time ?? ""]);
   expect(page).toContain("3 by people (of these 2 likely by X itself), 0 by bots");
 });

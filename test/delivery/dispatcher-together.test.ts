@@ -2,8 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
+import { WINDOW_ITEMS } from "../../src/delivery/lane.ts";
 import { newLogFile } from "../events/temporary-log.ts";
-import { DELIVERED, fakeChannel, gate, REFUSED, throttled, UNAVAILABLE, type FakeChannel } from "./fake-channel.ts";
+import {
+  DELIVERED,
+  fakeChannel,
+  gate,
+  IN_DOUBT,
+  REFUSED,
+  throttled,
+  UNAVAILABLE,
+  type FakeChannel,
+} from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 
 /** A channel that takes clicks together; `answer` says what becomes of each. */
@@ -55,7 +65,9 @@ describe("a network that takes clicks together", () => {
     expect(house.projector.state("deliveries").ads.lanes.clicks.settled).toBe(47);
     house.time.flow();
     await house.settled();
-    expect(batches.slice(1).flat().sort()).toEqual([...failing].sort());
+    // The next one goes alone, to see whether the network works again.
+    const again = [...channel.sent.map(({ id }) => id), ...batches.slice(1).flat()];
+    expect(again.sort()).toEqual([...failing].sort());
   });
 
   test("and refuses one of them: that one is a dead letter, and the others arrive", async () => {
@@ -213,6 +225,40 @@ describe("a channel that cannot keep up", () => {
     await house.settled();
     expect(chat.sent).toHaveLength(2);
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 1, in_doubt: 9 });
+  });
+});
+
+describe("a network that fails is asked with one click at a time until it answers", () => {
+  test("so that an outage leaves one digest in doubt, and not all that waits", async () => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => {
+      if (chat.sent.length === 1) return held.answer;
+      return chat.sent.length <= 11 ? IN_DOUBT : DELIVERED;
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], digestAfterMs: 30_000 });
+    await house.clicks(3_000);
+    await chat.until(1);
+    house.time.advance(31_000);
+    house.time.flow();
+    held.open();
+    await house.settled();
+    const { in_doubt, dispatched } = house.projector.state("deliveries").chat;
+    expect(in_doubt).toBeLessThanOrEqual(WINDOW_ITEMS + 9);
+    expect(in_doubt + dispatched).toBe(3_000);
+    expect(chat.sent.slice(2, 11).map(({ kind }) => kind)).toEqual(Array.from({ length: 9 }, () => "click"));
+    expect(chat.sent.at(-1)?.kind).toBe("digest");
+  });
+
+  test("so that an outage uses up the attempts of few", async () => {
+    const { batches, channel } = batching(50, () => UNAVAILABLE);
+    const ads = fakeChannel("ads", () => (ads.sent.length <= 20 ? UNAVAILABLE : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [{ ...ads, batch: channel.batch }] });
+    await house.clicks(200);
+    house.time.flow();
+    await ads.until(20);
+    expect(batches).toHaveLength(1);
+    // The rest has not been tried yet, however long it was.
+    expect((await house.told("ChannelDispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
 

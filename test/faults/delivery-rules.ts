@@ -29,13 +29,18 @@ export function faultsOfEndings(all: readonly Told[], row: NetworkRow, fault: Fa
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
   const mayDoubt = leavesDoubt(row, fault);
   // A test is one attempt, whatever comes of it; to a channel that is stopped no direct send goes.
-  const mayDie = ({ isClick }: Told): boolean => !isClick && (channel === "ads" || fault.endsBy !== undefined);
+  const isTest = ({ isClick }: Told): boolean => !isClick && channel === "ads";
+  const mayDie = (told: Told): boolean => isTest(told) || (!told.isClick && fault.endsBy !== undefined);
+  const mayDoubtIt = (told: Told): boolean => mayDoubt || (isTest(told) && fault.doubtful !== undefined);
   const dead = all.filter((told) => told.endings[0] === "dead" && !mayDie(told));
-  const arrivedWrongly = inDoubt.filter(({ arrived }) => arrived > 0 !== (fault.arrives === true));
+  // What a kill cut off had arrived before, whatever became of it afterwards.
+  const arrivedWrongly = inDoubt.filter(
+    ({ arrived, cutOff }) => cutOff === 0 && arrived > 0 !== (fault.arrives === true),
+  );
   const detailOf = ({ outcomes }: Told): string => String(outcomes.at(-1)?.data["detail"]);
   return [
     ...(mayDoubt && inDoubt.length === 0 ? ["nothing is in doubt"] : []),
-    ...(mayDoubt ? [] : inDoubt.map((told) => `${told.position} is in doubt: ${detailOf(told)}`)),
+    ...inDoubt.filter((told) => !mayDoubtIt(told)).map((told) => `${told.position} is in doubt: ${detailOf(told)}`),
     ...(mayDoubt ? arrivedWrongly.map((told) => `${told.position} is in doubt and arrived ${told.arrived} times`) : []),
     ...dead.map((told) => `${told.position} is dead: ${detailOf(told)}`),
     ...all.filter(({ endings }) => endings[0] === "skipped").map(({ position }) => `${position} was skipped`),

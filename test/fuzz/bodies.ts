@@ -64,9 +64,11 @@ function nearlyValid(schema: Schema): fc.Arbitrary<unknown> {
 
 const utf8 = new TextEncoder();
 
-/** Ends each text of a good body with something that cannot be kept. */
-const ending = (value: Value, end: string): string =>
-  JSON.stringify(value, (_name, inner: unknown) => (typeof inner === "string" ? inner + end : inner));
+/** Ends the first text of a good body with something that cannot be kept: in most bodies that is free text. */
+function ending(value: Value, end: string): string {
+  const name = Object.keys(value).find((each) => typeof value[each] === "string");
+  return JSON.stringify(name === undefined ? value : { ...value, [name]: `${String(value[name])}${end}` });
+}
 
 const hasText = (value: Value): boolean => Object.values(value).some((inner) => typeof inner === "string");
 

@@ -6,7 +6,7 @@ import { ask, openWorld, type Given } from "./app-world.ts";
 
 async function documentOf(given: Given = {}): Promise<string> {
   await using world = await openWorld(given);
-  return (await ask(world.app, "/openapi.json")).text();
+  return await (await ask(world.app, "/openapi.json")).text();
 }
 
 test("every path is documented, with its method, and nothing else is", async () => {

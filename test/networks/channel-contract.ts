@@ -194,6 +194,7 @@ function describeFaults(subject: Subject): void {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429", retryAfter: 7 }, TIMEOUT_MS);
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_000 });
+    expect(result).not.toHaveProperty("mayHaveArrived");
   });
 
   test("a 429 that tells no pause is retryable too", async () => {
@@ -217,13 +218,24 @@ function describeFaults(subject: Subject): void {
     ["invalid_json", spoiled, TIMEOUT_MS],
   ])("%s ends in time as %s", async (kind, outcome, timeoutMs) => {
     await using sandbox = await startSandbox();
-    expect((await under(sandbox, { kind }, timeoutMs)).outcome).toBe(outcome);
+    const result = await under(sandbox, { kind }, timeoutMs);
+    expect(result.outcome).toBe(outcome);
+    // What is repeated all the same is told from what certainly did not arrive.
+    if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
+  });
+
+  test("for how long it knows a repeat is stated where it does", async () => {
+    await using sandbox = await startSandbox();
+    const { recognisesMs } = openAt(sandbox, subject);
+    expect(recognisesMs === undefined).toBe(!deduplicates);
   });
 
   test("a network where nobody listens got nothing, and is tried again", async () => {
     const sandbox = await startSandbox();
     await sandbox[Symbol.asyncDispose]();
-    expect((await send(sandbox, subject, dispatches().test)).outcome).toBe("retryable");
+    const result = await send(sandbox, subject, dispatches().test);
+    expect(result.outcome).toBe("retryable");
+    expect(result).not.toHaveProperty("mayHaveArrived");
   });
 
   test.each(["token_revoked", ...subject.permanent] as FaultKind[])(

@@ -58,6 +58,12 @@ test.each([
   expect(body.data[0].user_data.fbc).toBe(fbclid === undefined ? undefined : `fb.1.1795168800750.${fbclid}`);
 });
 
+test("a click whose time is still to come, since the clock was set back, is told as of now", async () => {
+  const { body } = await sent({ ...CLICK, time: new Date(NOW + DAY_MS).toISOString() });
+  expect(body.data[0].event_time).toBe(Math.floor(NOW / 1000));
+  expect(body.data[0].user_data.fbc).toStartWith(`fb.1.${NOW}.`);
+});
+
 test("an unknown address is left out", async () => {
   const { body } = await sent({ ...CLICK, ip: undefined });
   expect(body.data[0].user_data).not.toHaveProperty("client_ip_address");

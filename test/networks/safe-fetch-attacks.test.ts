@@ -135,15 +135,15 @@ test.each([
   ["reset at the second request", (socket: Socket) => void socket.once("data", () => socket.resetAndDestroy())],
   ["dead silent at the second request", () => undefined],
 ])("a kept connection %s: no POST arrives twice", async (_what, then) => {
-  const bodies: string[] = [];
+  let calls = 0;
   await using server = await serveRaw((socket) => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     then(socket);
   });
   const call = createSafeFetch({
     allowedOrigins: [server.url],
-    fetch: async (url, init) => {
-      bodies.push(String(init.body));
+    fetch: (url, init) => {
+      calls += 1;
       return fetch(url, init);
     },
   });
@@ -153,7 +153,7 @@ test.each([
   for (const body of ["second", "third"]) {
     await call(server.url, request({ body })).catch((fault: unknown) => expect(fault).toBeInstanceOf(NetworkFault));
   }
-  expect(bodies).toEqual(["first", "second", "third"]);
+  expect(calls).toBe(3);
   // The bytes of three requests, and not of a fourth: none was made again below us.
   expect(server.received()).toBeLessThan(before + 3.5 * first);
 });

@@ -108,6 +108,24 @@ describe("what reading cannot tell stays in doubt", () => {
     expect(await world.events("DirectMessageFailed")).toEqual([]);
   });
 
+  test("since the person was erased, and neither they nor the text are known any more", async () => {
+    await using world = await openWorld();
+    const recipient = { id: "erased:0badcafe0123", username: "erased:0badcafe0123" };
+    const attempt = { attempt_id: "a1", run_id: "r1", recipient };
+    await world.append([
+      { type: "DirectMessageAttempted", data: { ...attempt, text: "erased", variant: "A", day: "2026-03-01" } },
+      { type: "DirectMessageInDoubt", data: { ...attempt, detail: "erased" } },
+    ]);
+    const reads = readTimes(world);
+    const { run, projector } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0, failed: 0 });
+    expect([reads, projector.state("run").open.size, projector.state("quota").days.get("2026-03-01")]).toEqual([
+      [],
+      1,
+      1,
+    ]);
+  });
+
   test("since another account is linked, whose conversations are others", async () => {
     await using world = await worldOfTwo();
     world.network.answers.push({ doubt: "delivered" });

@@ -5,7 +5,7 @@ import { keyAt, LEAF_DIGITS, punctured, type Nodes } from "../../src/personal/ke
 const ROOT: Nodes = new Map([["", new Uint8Array(32).fill(7)]]);
 
 const leaf = fc.string({
-  unit: fc.constantFrom(..."0123456789abcdef"),
+  unit: fc.constantFrom(...Array.from("0123456789abcdef")),
   minLength: LEAF_DIGITS,
   maxLength: LEAF_DIGITS,
 });

@@ -72,12 +72,18 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(before.includes(Buffer.from(key))).toBe(false);
   expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
   expect(before.includes("1001")).toBe(false);
-  // The bytes that stand behind the ref are its wrapped key; they are overwritten.
-  const at = before.indexOf(ref) + ref.length;
-  const wrapped = before.subarray(at + 16, at + 16 + 40);
+  // The wrapped key stands behind its ref, and behind the 16 digits that name what wraps it.
+  const day = keyring.refOf(keyring.seal({ kind: "message" }, "tea", "here"));
+  const bytesBehind = (wanted: string): Buffer => {
+    const bytes = readFileSync(world.file);
+    const at = bytes.indexOf(wanted) + wanted.length + 16;
+    return bytes.subarray(at, at + 40);
+  };
+  const wrapped = [ref, day].map(bytesBehind);
   keyring.destroy([ref]);
+  keyring.file.remove(day);
   const after = readFileSync(world.file);
-  expect([before.includes(wrapped), after.includes(wrapped)]).toEqual([true, false]);
+  expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
 });
 
 test("a day's key is another one when the day comes again, and what was sealed with the old one is gone for good", () => {

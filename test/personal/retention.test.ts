@@ -136,7 +136,7 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
   const retry = { event_id: ids[0] ?? "", source: first, channel: "ads" } as const;
   await world.journal.append("a", [{ type: "ChannelDispatchRetryRequested", data: retry }], {});
   const dispatches = async () =>
-    Promise.all((await Array.fromAsync(world.log.read({ to: 2 }))).map((event) => dispatchOf(world.log, event)));
+    Promise.all((await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event)));
   expect(await dispatches()).toEqual([
     expect.objectContaining({ kind: "click" }),
     expect.objectContaining({ kind: "click" }),

@@ -107,7 +107,10 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
     const { promise, resolve } = Promise.withResolvers<void>();
     life = { killed: false, refused: false, ending: false, beginning: promise };
     const opened = await openHouse({
-      ...{ file, time, random, wrap: wrapFor(life) },
+      file,
+      time,
+      random,
+      wrap: wrapFor(life),
       channels: [network.channel(life, `credential ${credential}`)],
       ...(kind.digestAfterMs === undefined ? {} : { digestAfterMs: kind.digestAfterMs }),
     });

@@ -21,6 +21,7 @@ export const HOSTILE = {
   "leaves an attribute": `"><img src=x onerror=alert(1)>'onmouseover='alert(1)`,
   "leaves a title or style": "</title></style></td></textarea><svg onload=alert(1)>",
   "is an entity": "&lt;b&gt;&#60;script&#62;",
+  "is SQL": "'; DROP TABLE events; --",
   "is a formula": '=HYPERLINK("https://evil.example";"bank")',
   "is a command as a formula": "=cmd|'/C calc'!A0",
   "begins a cell with a formula": "x;=cmd|'/C calc'!A0; @SUM(1+1)*cmd\t=1+1",
@@ -32,8 +33,8 @@ export const HOSTILE = {
   "leaves a cell": `","=1+1","`,
 } as const;
 
-// oxlint-disable-next-line no-control-regex
 export const STEERING =
+  // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/;
 
 /** Enough of a line to find it by. */

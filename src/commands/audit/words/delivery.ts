@@ -21,8 +21,9 @@ export const DELIVERY_WORDS = {
     return `${channel} took what position ${owed} owed${as}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}${together(digest)}`;
   },
   ChannelDispatchFailed: (data: DataOf<"ChannelDispatchFailed">) => {
-    const { owed, channel, attempt, status, detail, retry_at, digest } = data;
-    return `${channel} did not take what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
+    const { owed, channel, attempt, status, detail, retry_at, digest, may_have_arrived } = data;
+    const not = may_have_arrived === true ? "may not have taken" : "did not take";
+    return `${channel} ${not} what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
   },
   ChannelDispatchSkipped: ({ owed, channel, reason }: DataOf<"ChannelDispatchSkipped">) =>
     `what position ${owed} owed to ${channel} was not sent, ${plain(reason)}`,

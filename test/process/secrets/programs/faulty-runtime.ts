@@ -6,7 +6,7 @@ function repeating(url: string, init: RequestInit): Error {
 }
 
 // oxlint-disable-next-line no-restricted-properties -- what is replaced is what the service calls
-globalThis.fetch = Object.assign((url: string, init: RequestInit) => Promise.reject(repeating(url, init)), {
+globalThis.fetch = Object.assign((url: string, init: RequestInit = {}) => Promise.reject(repeating(url, init)), {
   preconnect: () => {},
 }) as typeof fetch;
 

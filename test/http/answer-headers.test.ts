@@ -1,0 +1,33 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { ROUTES } from "../../src/http/routes.ts";
+import { ask, openWorld, TOKEN } from "./app-world.ts";
+
+const EVIL = "https://evil.example";
+
+/** Each path as it is answered to its owner, to a stranger, by another method and with a body that does not fit. */
+const WAYS = [
+  { token: TOKEN },
+  {},
+  { token: "no-such-token-0123456789" },
+  { method: "DELETE", token: TOKEN },
+  { body: "{", token: TOKEN },
+  { headers: { host: "evil.example" } },
+];
+
+const world = await openWorld();
+afterAll(() => world[Symbol.asyncDispose]());
+
+describe.each([...ROUTES, ["/nothing", { method: "GET" }] as const])("every answer of %s", (path, { method }) => {
+  test.each(WAYS)("to %j is kept by no cache, is taken for nothing else, and is no other site's", async (way) => {
+    const { headers, status } = await ask(world.app, path, {
+      method,
+      ...way,
+      headers: { origin: EVIL, ...way.headers },
+    });
+    expect([status, headers.get("x-content-type-options")]).toEqual([status, "nosniff"]);
+    expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
+    // The document of the API is the same for all, and a redirect without a cookie holds nothing.
+    const isPublic = path === "/openapi.json" && status === 200;
+    if (!isPublic) expect([status, headers.get("cache-control")]).toEqual([status, "no-store"]);
+  });
+});
