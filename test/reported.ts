@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,20 +11,37 @@ export interface Totals {
 export interface Reported extends Totals {
   /** False also when the runner ended in an error outside of any test. */
   readonly ok: boolean;
+  /** What it printed, where that was kept. */
+  readonly printed: string;
 }
 
-/** Runs `bun test` with `args`, and takes the totals from its own report. `wrapper` is a command that runs another one. */
-export async function runReported(args: readonly string[], wrapper: readonly string[] = []): Promise<Reported> {
+export interface RunOptions {
+  /** A command that runs another one. */
+  readonly wrapper?: readonly string[];
+  /** Keeps what is printed, rather than printing it: for runs beside each other. */
+  readonly keepsPrinted?: boolean;
+}
+
+/** Runs `bun test` with `args`, and takes the totals from its own report. */
+export async function runReported(
+  args: readonly string[],
+  { wrapper = [], keepsPrinted = false }: RunOptions = {},
+): Promise<Reported> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));
   const report = join(directory, "junit.xml");
+  const printed = join(directory, "printed.txt");
+  // One place in the file for both, so that neither writes over the other.
+  const out = keepsPrinted ? openSync(printed, "a") : "inherit";
   const run = Bun.spawn(
     [...wrapper, process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
-    { stdio: ["ignore", "inherit", "inherit"] },
+    { stdio: ["ignore", out, out] },
   );
   const code = await run.exited;
+  if (out !== "inherit") closeSync(out);
   const totals = count(existsSync(report) ? readFileSync(report, "utf8") : "");
+  const kept = existsSync(printed) ? readFileSync(printed, "utf8") : "";
   rmSync(directory, { recursive: true, force: true });
-  return { ...totals, ok: code === 0 && totals.failed === 0 };
+  return { ...totals, ok: code === 0 && totals.failed === 0, printed: kept };
 }
 
 /** The last line of a run. */

@@ -85,6 +85,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await chat.until(1);
     house.time.advance(31_000);
     held.open(SILENT);
+    await failed(house);
     house.time.flow();
     await house.settled();
     const [first, , ...later] = chat.sent;

@@ -9,8 +9,8 @@ import { erasing } from "../../src/personal/heed.ts";
 import { startProjector } from "../../src/projector.ts";
 import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
 
-const ANN = { id: "1001", username: "ann_builds" };
-const BEA = { id: "1002", username: "bea_codes" };
+const ANN = { id: "1777000000000001001", username: "ann_builds" };
+const BEA = { id: "1777000000000001002", username: "bea_codes" };
 
 const imported = (username: string, name: string): Fact => ({
   type: "RecipientAdded",
@@ -21,7 +21,7 @@ const messaged = (attempt_id: string, recipient: typeof ANN, text: string): read
   const attempt = { attempt_id, run_id: "r1", recipient };
   return [
     { type: "DirectMessageAttempted", data: { ...attempt, text, variant: "A", day: "2025-11-20" } },
-    { type: "DirectMessageSent", data: { ...attempt, message_id: `m-${attempt_id}`, settled_by: "answer" } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: `message-${attempt_id}`, settled_by: "answer" } },
   ];
 };
 
@@ -49,7 +49,7 @@ beforeEach(async () => {
     ...messaged("a2", BEA, "Hi Bea Cole, here it is"),
     {
       type: "DirectMessageReceived",
-      data: { recipient: ANN, message_id: "m9", received_at: "2025-11-20T11:00:00.000Z" },
+      data: { recipient: ANN, message_id: "message-9", received_at: "2025-11-20T11:00:00.000Z" },
     },
   ]);
   await world.append(STREAMS.link("go.example", "x"), [
@@ -71,25 +71,25 @@ describe("forget RECIPIENT", () => {
     expect(await shown()).toMatch(/Ann Bell/);
     expect(await world.run(forget, "@Ann_Builds")).toMatchObject({ code: 0, out: expect.stringContaining("4 events") });
     const text = await shown();
-    expect(text).not.toMatch(/ann_builds|1001|Ann Bell|m-a1|m9/i);
+    expect(text).not.toMatch(/ann_builds|1777000000000001001|Ann Bell|message-a1|message-9/i);
     expect(text).toContain('"erased":true');
-    for (const other of ["bea_codes", "1002", "Bea Cole & Sons", "Hi Bea Cole, here it is", "ann/1"]) {
+    for (const other of ["bea_codes", "1777000000000001002", "Bea Cole & Sons", "Hi Bea Cole, here it is", "ann/1"]) {
       expect(text).toContain(other);
     }
     expect(await world.store.verify()).toMatchObject({ ok: true });
   });
 
   test("an event of theirs that comes later keeps nothing of them", async () => {
-    await world.run(forget, "1001");
+    await world.run(forget, "1777000000000001001");
     await shown();
     // As whoever had a message of theirs in hand meanwhile would tell it.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
-    expect(await shown()).not.toMatch(/ann_builds|1001|Ann/);
+    expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
 
   test("who follows the log and writes of them, too, sees nothing of it", async () => {
     await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
-    await world.run(forget, "1001");
+    await world.run(forget, "1777000000000001001");
     await projector.until((await world.store.head()).position);
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
     await projector.until((await world.store.head()).position);
@@ -115,7 +115,7 @@ describe("forget RECIPIENT", () => {
     const rebuilt = createStates(PROJECTION_NAMES);
     await foldRange(world.store, rebuilt, { from: 1, to: projector.position });
     for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(rebuilt.get(name) as never);
-    expect(Bun.inspect(rebuilt.all(), { depth: 9 })).not.toMatch(/ann_builds|1001|Ann/);
+    expect(Bun.inspect(rebuilt.all(), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
     expect(projector.state("contacts").people.size).toBe(1);
   });
 });

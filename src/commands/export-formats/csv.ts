@@ -1,4 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
+import { unsteered } from "../../unsteered.ts";
 import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
@@ -11,12 +12,15 @@ const TO_BE_GUARDED = /^[=+\-@\t\r'\uff1d\uff0b\uff0d\uff20]/;
 /** A spreadsheet takes what follows for text. */
 const GUARD = "'";
 
-/** RFC 4180; data, meta and stored as JSON, the last one empty where nothing is sealed. No field of an event holds a line break, so that a record is a line. */
+/**
+ * RFC 4180; data, meta and stored as JSON, the last one empty where nothing is sealed. No field of an event holds a line
+ * break, so that a record is a line.
+ */
 export const csv: ExportFormat = {
   head: `${HEADER}\r\n`,
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) => {
     const texts = [jsonOf(data), jsonOf(meta), hash, stored === undefined ? "" : jsonOf(stored)];
-    const cells = [id, stream, String(version), type, time, ...texts];
+    const cells = [escaped(id), escaped(stream), String(version), escaped(type), time, ...texts];
     return `${cell(String(position))},${cells.map(cell).join(",")}\r\n`;
   },
   createReader() {
@@ -42,6 +46,15 @@ function jsonOf(value: unknown): string {
     NEXT_CELL_TO_BE_GUARDED,
     (_, divider: string, sign: string) => `${divider}\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+/** A name in which nothing steers a terminal, as JSON would write that; outside of JSON it has to be taken back. */
+function escaped(name: string): string {
+  return unsteered(name.replaceAll("\\u", "\\u005cu"));
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 function cell(text: string): string {
@@ -94,10 +107,10 @@ function toEvent(cells: readonly string[], columns: number): StoredEvent | undef
   ];
   return {
     position: Number(position),
-    id,
-    stream,
+    id: unescaped(id),
+    stream: unescaped(stream),
     version: Number(version),
-    type,
+    type: unescaped(type),
     time,
     data: JSON.parse(stored === "" ? data : stored),
     meta: JSON.parse(meta),

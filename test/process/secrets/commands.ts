@@ -59,7 +59,6 @@ export function misformed(secret: string): Record<string, string> {
     CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,
     TELEGRAM_BOT_TOKEN: secret,
     DATABASE_URL: `postgres://user:${secret}@db.example/log`,
-    ALLOWED_HOSTS: `!${secret}`,
     PUBLIC_URL: `https://${secret}@x.example/${secret}`,
   };
 }
