@@ -141,9 +141,10 @@ test("audit export in each format; a file is not overwritten", async () => {
     "data",
     "meta",
     "hash",
+    "stored",
   ]);
   expect((await world.command("audit", "export", "--format", "csv")).out).toStartWith(
-    "position,id,stream,version,type,time,data,meta,hash\r\n",
+    "position,id,stream,version,type,time,data,meta,hash,stored\r\n",
   );
   const cloud = JSON.parse((await world.command("audit", "export", "--format", "cloudevents")).out);
   expect(cloud).toMatchObject({ specversion: "1.0", type: "reachlog.RecipientAdded", subject: "outreach" });
