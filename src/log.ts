@@ -21,7 +21,12 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
       if (LEVELS.indexOf(name) < threshold) return;
       const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
       // No value can forge a line, or be one for whoever reads the log.
-      write(`${unsteered(JSON.stringify(record))}\n`);
+      const line = `${unsteered(JSON.stringify(record))}\n`;
+      try {
+        write(line);
+      } catch {
+        // A disk too full for the operator's log must not end what was only to be told of: deliveries go on.
+      }
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

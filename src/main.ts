@@ -40,7 +40,7 @@ import { ConfigError } from "./config/faults.ts";
 import { catchTheRest } from "./last-resort.ts";
 import { SocialError } from "./networks/network.ts";
 import { DamagedBox } from "./personal/box.ts";
-import { KeysFileMismatch } from "./personal/keys-file.ts";
+import { KeysFileMismatch, KeysUnavailable, NoKeysFile } from "./personal/keys-file.ts";
 import { KeysLost } from "./personal/sealed-log.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { ProjectionAhead } from "./projector/restore.ts";
@@ -125,13 +125,14 @@ function codeOf(fault: unknown): number | undefined {
   if (fault instanceof KeyError || fault instanceof VaultKeyMismatch || fault instanceof VaultDamaged)
     return EXIT.config;
   if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
-  if (fault instanceof KeysFileMismatch || fault instanceof KeysLost) return EXIT.config;
+  if (fault instanceof KeysFileMismatch || fault instanceof KeysLost || fault instanceof NoKeysFile) return EXIT.config;
   if (fault instanceof DamagedBox || fault instanceof MovedBox) return EXIT.config;
   if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
     return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
   if (fault instanceof SocialError) return fault.kind === "unavailable" ? EXIT.temporary : EXIT.fault;
-  if (fault instanceof StoreFull || fault instanceof StoreOverloaded) return EXIT.temporary;
+  if (fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof KeysUnavailable)
+    return EXIT.temporary;
   if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
   if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
   const { code } = fault as { code?: unknown };

@@ -31,7 +31,7 @@ export interface Projector extends AsyncDisposable {
  * keys of whoever is forgotten; what the states know of them goes with these.
  */
 export async function startProjector(store: EventStore<Event>, log?: Logger, erase?: Erase): Promise<Projector> {
-  return follow(store, await restore(store), log, erase);
+  return follow(store, await restore(store, erase), log, erase);
 }
 
 /** Makes everything that the event names unreadable. */
@@ -126,8 +126,10 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     const names = await refold(store, states, position - 1);
     fold(event);
     await keeper.save(names, position);
-    // Those behind it in the batch were opened while the keys were there.
+    // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
+    // sealed here with them meanwhile.
     const to = batch.at(-1)?.position ?? position;
-    return foldBatch(folding, await Array.fromAsync(store.read({ from: position + 1, to })));
+    const again = await Array.fromAsync(store.read({ from: position, to }));
+    return foldBatch(folding, again.slice(1));
   }
 }

@@ -267,7 +267,7 @@ describe("TRUSTED_PROXIES", () => {
     },
   );
   test("left out behind https is warned of", () => {
-    const env = { PUBLIC_URL: "https://reach.example", API_TOKENS: `ops:${TOKEN}` };
+    const env = { PUBLIC_URL: "https://reach.example", AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
     expect(load(env).warnings).toEqual([expect.stringContaining("TRUSTED_PROXIES")]);
     expect(load({ ...env, TRUSTED_PROXIES: "127.0.0.1" }).warnings).toEqual([]);
   });
@@ -289,6 +289,15 @@ describe("AUTH_POLICY", () => {
     });
     expect(config.http.authPolicy).toBe("spec");
     expect(config.warnings).toEqual([expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0")]);
+  });
+  test.each([
+    { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1" },
+    { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1", AUTH_POLICY: "spec" },
+    { TRUSTED_PROXIES: "127.0.0.1" },
+  ])("spec on loopback is warned of where a proxy lets others in: %o", (env) => {
+    const tokens = { API_TOKENS: `ops:${TOKEN}` };
+    expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict asks")]);
+    expect(load({ ...env, ...tokens, AUTH_POLICY: "strict" }).warnings).toEqual([]);
   });
   test("strict with X wants the account that may authorize", () => {
     const env = {
@@ -341,9 +350,9 @@ describe("addresses", () => {
     expect(faultsOf({ PUBLIC_URL })).toEqual([expect.stringContaining("not a plain origin")]);
   });
   test("a plain http PUBLIC_URL elsewhere is warned of", () => {
-    expect(load({ PUBLIC_URL: "http://reach.example", API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([
-      expect.stringContaining("plain http"),
-    ]);
+    expect(
+      load({ AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}`, PUBLIC_URL: "http://reach.example" }).warnings,
+    ).toEqual([expect.stringContaining("plain http")]);
   });
   test.each([
     "X_API_URL",
@@ -382,6 +391,15 @@ describe("addresses", () => {
       expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
   });
 });
+
+test.each(["data/reachlog.sqlite", "./data/reachlog.vault.sqlite", "data/reachlog.key"])(
+  "KEYS_FILE=%s would take the place of another file",
+  (KEYS_FILE) => {
+    const DATABASE_URL = "sqlite:./data/reachlog.sqlite";
+    expect(faultsOf({ DATABASE_URL, KEYS_FILE })).toEqual([expect.stringContaining("KEYS_FILE: that file belongs")]);
+    expect(load({ DATABASE_URL, KEYS_FILE: "data/reachlog.keys.sqlite" }).log.keysFile).toBeDefined();
+  },
+);
 
 describe("DATABASE_URL", () => {
   test.each([

@@ -22,3 +22,14 @@ test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one li
     [text]: text,
   });
 });
+
+test("a line that cannot be written, on a full disk, is no fault of whoever tells it", () => {
+  const log = createLogger(
+    "debug",
+    () => {
+      throw new Error("ENOSPC");
+    },
+    () => 0,
+  );
+  for (const level of ["debug", "info", "warn", "error"] as const) log[level]("told to nobody");
+});

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { createMarks } from "../outreach/marks.ts";
 import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { openLastingKey } from "../parts.ts";
+import { findAnswers } from "../personal/find-answers.ts";
 import { findClicks } from "../personal/find-clicks.ts";
 import { findSealed, type Found, type Person } from "../personal/find-person.ts";
 import { destroyKeys } from "../personal/heed.ts";
@@ -22,6 +23,10 @@ of the clicks of one IP address, is sealed with. The log and its hash chain stay
 whole; what was sealed shows as erased from then on, in every copy of the log
 that is read without an older copy of the keys. Nobody ever writes to that person
 again, and nothing more of them is recorded.
+
+With a person go all kept answers to requests of the days on which one told of
+them: who repeats such a request is refused. With an address go the records of
+its wrong tokens.
 
 Works beside a running service, which gives up what it knows of them. Interrupted,
 it is finished by the next command or start. What the log has from before personal
@@ -65,7 +70,9 @@ async function ofPerson(terminal: Terminal, log: SealedLog, subject: string): Pr
   const progress = startProgress(terminal, "reading", to);
   const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, subject);
   progress.end();
-  return history === undefined ? undefined : findSealed(log, history.positions);
+  if (history === undefined) return undefined;
+  const person = await findSealed(log, history.positions);
+  return { ...person, keys: new Set([...person.keys, ...(await findAnswers(log, person.names))]) };
 }
 
 /** Refs told in one event, which may be at most 256 KiB long. */

@@ -16,8 +16,8 @@ list     the callers' tokens by name and id, those of API_TOKENS and of the file
 remove   takes the token with this id, or the beginning of it, out of the file
 
 To exchange a token without a gap: make a second one of the same NAME, give it to
-the caller, and remove the first one when "list" and the caller agree that it is
-no longer in use. Both are valid meanwhile, and the log shows NAME either way.
+the caller, and remove the first one when the caller has gone over to the second.
+Both are valid meanwhile, and the log shows NAME either way.
 
 A running service takes a changed API_TOKENS_FILE over within three seconds; a
 faulty, empty or missing one changes nothing and is told in its log. What stands

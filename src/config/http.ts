@@ -48,12 +48,14 @@ export function readHttp(values: Environment, env: RawEnvironment, readFile: Rea
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
   const authPolicy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
+  const publicUrl = readPublicUrl(values, report);
   checkPolicy(authPolicy, values, env, report);
+  warnOfProxied(authPolicy, publicUrl, values, report);
   return {
     host: values.HOST,
     port: values.PORT,
     allowedHosts: readAllowedHosts(values.ALLOWED_HOSTS, report),
-    publicUrl: readPublicUrl(values, report),
+    publicUrl,
     authPolicy,
     openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, report),
     tokens: path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)],
@@ -102,6 +104,16 @@ function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnv
       `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token${hasToken ? "" : ", and read the console"}.`,
     );
   }
+}
+
+/** Bound to loopback, the policy is `spec`: right for whoever works on this machine, not behind a proxy of it. */
+function warnOfProxied(policy: "spec" | "strict", publicUrl: string, values: Environment, report: Report): void {
+  const host = parseHttpUrl(publicUrl)?.hostname ?? "";
+  const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(host);
+  if (policy === "strict" || !isLoopback(values.HOST) || !(isPublic || values.TRUSTED_PROXIES !== undefined)) return;
+  report.warn(
+    `AUTH_POLICY is spec, and a proxy in front lets others in: whoever reaches it may start runs and record clicks without a token. AUTH_POLICY=strict asks all of them for one.`,
+  );
 }
 
 function readAllowedHosts(raw: string | undefined, report: Report): string[] {

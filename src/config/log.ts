@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { logFiles } from "../log-files.ts";
 import type { Report } from "./faults.ts";
 
 /** Where the event log lives. */
@@ -24,5 +26,9 @@ export function readLog(raw: string, keysFile: string | undefined, report: Repor
   // A log in memory would lose what it acknowledged, and `?` starts options that nobody reads.
   if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
   if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
+  const { keys: _, ...others } = logFiles(file);
+  if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
+    report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
+  }
   return { kind: "sqlite", file, ...(keysFile === undefined ? {} : { keysFile }) };
 }

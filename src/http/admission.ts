@@ -5,6 +5,7 @@ import { isLoopback } from "../config/urls.ts";
 import type { Cause } from "../journal.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
 import type { ClientAddress } from "./client-address.ts";
+import { isOfForeignSite } from "./foreign-site.ts";
 import { readForm, readJson } from "./body.ts";
 import { tellAllowance } from "./limit-headers.ts";
 import type { Load } from "./load.ts";
@@ -57,7 +58,7 @@ export function admission(deps: AdmissionDeps) {
       // The header alone counts: where it holds no token, the plugin goes on to look for one in the query.
       const caller =
         header === null
-          ? anonymous(deps, pathOf(request.url), addressOf, set.headers)
+          ? anonymous(deps, request, addressOf, set.headers)
           : authenticated(deps, header === NO_TOKEN ? undefined : token, addressOf);
       if (body instanceof Problem) throw body;
       return {
@@ -112,14 +113,18 @@ function canonicalize(headers: Headers): void {
   if (given !== null) headers.set("authorization", canonicalBearer(given) ?? NO_TOKEN);
 }
 
-/** Whoever comes without a token. Throws 401 where one is wanted, and 429. */
+/** Whoever comes without a token. Throws 401 where one is wanted, 403 for a page of another site, and 429. */
 function anonymous(
-  { authentication, isLocal, anonymousLimit }: AdmissionDeps,
-  path: string,
+  { authentication, hosts, isLocal, anonymousLimit }: AdmissionDeps,
+  request: Request,
   addressOf: () => string,
   headers: Parameters<typeof tellAllowance>[0],
 ): string {
+  const path = pathOf(request.url);
   if (authentication.guards(path)) throw problems.unauthorized();
+  // Signing in asks for a token by itself, and its page withholds where it is from.
+  const isAct = request.method === "POST" && ROUTES.get(path)?.form !== true;
+  if (isAct && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
   if (isLocal) return ANONYMOUS;
   const address = addressOf();

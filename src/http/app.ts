@@ -42,7 +42,7 @@ export function createApp(deps: AppDeps) {
   const authorization = createAuthorization(deps.authorization);
   const api = createApi(deps.api);
   const console = createConsole(deps.console);
-  const document = json(200, createDocument(deps.api.version, deps.admission.authentication.guards));
+  const document = documentOf(deps);
 
   const once = (
     { request, body, cause, set }: Keyable,
@@ -115,6 +115,10 @@ export function createApp(deps: AppDeps) {
 }
 
 export type App = ReturnType<typeof createApp>;
+
+function documentOf({ api, admission: { authentication }, console: { sessions } }: AppDeps): Answer {
+  return json(200, createDocument(api.version, authentication.guards, sessions.cookie));
+}
 
 function requestIdOf({ headers }: AnswerTarget): string {
   return String(headers["x-request-id"]);

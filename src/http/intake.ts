@@ -1,4 +1,5 @@
 import { StoreFull, type EventStore } from "eventstore-lite";
+import { KeysUnavailable } from "../personal/keys-file.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 
 /** Whether the log takes what callers bring. */
@@ -24,7 +25,7 @@ export function createIntake({ snapshots }: Pick<EventStore, "snapshots">): Inta
           refused = false;
         },
         (fault: unknown) => {
-          if (fault instanceof StoreFull) refused = true;
+          if (fault instanceof StoreFull || fault instanceof KeysUnavailable) refused = true;
         },
       );
       return append;

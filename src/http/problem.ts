@@ -1,5 +1,6 @@
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../networks/network.ts";
+import { KeysUnavailable } from "../personal/keys-file.ts";
 import type { Answer } from "./answer.ts";
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */
@@ -49,6 +50,8 @@ export const problems = {
     new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`),
   wrongAccount: () =>
     new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored."),
+  foreignSite: () =>
+    new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this without a token."),
   notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
     new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, {
@@ -110,12 +113,13 @@ export const problems = {
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
 } as const;
 
+/** The log, or the keys without which nothing personal gets into it, take nothing at the moment. */
+const UNAVAILABLE = [StoreFull, StoreOverloaded, StoreClosed, KeysUnavailable];
+
 /** Every fault as the problem it is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
 export function problemOf(fault: unknown): Problem | undefined {
   if (fault instanceof Problem) return fault;
-  if (fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof StoreClosed) {
-    return problems.logUnavailable();
-  }
+  if (UNAVAILABLE.some((kind) => fault instanceof kind)) return problems.logUnavailable();
   if (fault instanceof AppendInDoubt) return problems.logInDoubt();
   if (fault instanceof SocialError) {
     return fault.kind === "unauthorized" ? problems.notAuthorized() : problems.networkFailed(fault.message);

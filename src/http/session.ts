@@ -11,6 +11,8 @@ const PURPOSE = "reachlog_session";
 
 /** Signs browsers in to the console with a token that is asked for once. */
 export interface Sessions {
+  /** The name of the cookie. */
+  readonly cookie: string;
   /** True when this browser may see the console: signed in, or no token is configured at all. */
   admits(request: Request): boolean;
   /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
@@ -32,6 +34,7 @@ export function createSessions(
   const key = deriveKey(masterKey, "console-session");
   const name = cookieName(PURPOSE, secure);
   return {
+    cookie: name,
     admits(request) {
       if (!authentication.guardsConsole) return true;
       const text = open(key, Buffer.from(readCookie(request, name) ?? "", "base64url"), PURPOSE);

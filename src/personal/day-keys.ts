@@ -52,6 +52,12 @@ export function expiredDays(file: KeysFile, purposes: readonly Purpose[], before
   return new Set(expiredRefs(file, purposes, before).map(([day]) => day));
 }
 
+/** The newest day before `before` that anything has a key of; undefined: none has. */
+export function newestDay(file: KeysFile, before: string): string | undefined {
+  const purposes = Object.keys(PURPOSES) as Purpose[];
+  return [...expiredDays(file, purposes, before)].sort().at(-1);
+}
+
 /** Deletes the keys of all days before `before`. Answers how many days that were. */
 export function removeDays(file: KeysFile, purposes: readonly Purpose[], before: string): number {
   return file.change(() => {

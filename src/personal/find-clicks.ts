@@ -1,10 +1,15 @@
 import { isIPv4 } from "node:net";
+import type { EventType } from "../../events/catalog.ts";
 import { boxOf } from "../../events/sealed-data.ts";
+import { networkOf } from "../http/client-network.ts";
 import type { Found } from "./find-person.ts";
 import type { SealedLog } from "./sealed-log.ts";
 
+/** What is sealed for addresses. */
+const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
+
 /**
- * The clicks of an address, found by opening all: nothing that lasts leads from an address to its clicks, so that nobody
+ * The clicks and wrong tokens of an address, found by opening all: nothing that lasts leads from an address to its clicks, so that nobody
  * can try out later whose an erased click was.
  */
 export async function findClicks(
@@ -12,13 +17,14 @@ export async function findClicks(
   address: string,
   onProgress: (position: number) => void,
 ): Promise<Found> {
-  const wanted = canonical(address);
+  const wanted = new Set([canonical(address), networkOf(address)]);
   const keys = new Set<string>();
   let [events, open] = [0, 0];
-  for await (const event of log.readStored({ types: ["LinkClicked"] })) {
+  for await (const event of log.readStored({ types: TYPES })) {
     onProgress(event.position);
-    const { ip } = log.open(event).data as { ip?: string };
-    if (ip === undefined || canonical(ip) !== wanted) continue;
+    const { ip, address: caller } = log.open(event).data as { ip?: string; address?: string };
+    const told = ip ?? caller;
+    if (told === undefined || !wanted.has(canonical(told))) continue;
     events++;
     const box = boxOf(event.data);
     if (box === undefined) open++;

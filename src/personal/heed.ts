@@ -1,20 +1,30 @@
 import type { EventStore } from "eventstore-lite";
 import type { DataOf, Event } from "../../events/catalog.ts";
 import type { Erase } from "../projector.ts";
-import { removeDays } from "./day-keys.ts";
+import { firstKept, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 
 /**
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key
- * file brought back from a backup holds them again.
+ * file brought back from a backup holds them again. What a clock told that was ahead costs no day that nobody lets expire.
  */
-export async function heedErasures(store: EventStore<Event>, keyring: Keyring): Promise<void> {
+export async function heedErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
   for await (const event of store.read({ types: ["PersonForgotten"] })) {
     if (event.type === "PersonForgotten" && destroyKeys(keyring, event.data) > 0) keyring.replaceStateKey();
   }
   for await (const event of store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
-    if (event.type === "PersonalDataExpired") expireDays(keyring, event.data.before);
+    if (event.type !== "PersonalDataExpired") continue;
+    const [told, latest] = [event.data.before, latestExpiry(now)];
+    expireDays(keyring, told < latest ? told : latest);
   }
+}
+
+/** The least number of days that can be kept. */
+const KEPT_DAYS_MIN = 1;
+
+/** No day from this one on has expired, however few are kept. */
+export function latestExpiry(now: number): string {
+  return firstKept(now, KEPT_DAYS_MIN);
 }
 
 /** For who comes to such an event while following the log. States sealed before it are given up with the keys. */

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased, type Owner, type Sealer } from "../../events/sealing.ts";
 import type { Clock } from "../clock.ts";
@@ -29,6 +30,13 @@ export interface Keyring extends Sealer, Disposable {
 /** Keys that are not of a person or a day. */
 const PEPPER = "pepper";
 const STATES = "states";
+
+/** Tells a person's key from the one they had before the key file was restored from an older copy. */
+const CHECK_DIGITS = 8;
+
+function checkOf(key: Uint8Array): string {
+  return hash("sha256", Buffer.concat([Buffer.from("check"), key])).slice(0, CHECK_DIGITS);
+}
 
 /** Digits of a ref that tell an erased person from others. */
 const MARK_DIGITS = 12;
@@ -80,18 +88,22 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       renew();
       const { ref, key } = namedKey(owner);
       // Of somebody who was erased nothing is kept any more, not even sealed.
-      return `${file.id}:${ref}:${key === undefined ? "" : sealText(key, text, context)}`;
+      if (key === undefined) return `${file.id}:${ref}:`;
+      const name = owner.kind === "person" ? `${ref}.${checkOf(key)}` : ref;
+      return `${file.id}:${name}:${sealText(key, text, context)}`;
     },
     open(box, context) {
-      const [id, ref = "", sealed = ""] = box.split(":");
+      const [id, name = "", sealed = ""] = box.split(":");
       if (id !== file.id || sealed === "") return undefined;
       renew();
+      const [ref = "", check] = name.split(".");
       const key = keyOf(ref);
-      return key === undefined ? undefined : openText(key, sealed, context, ref);
+      if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
+      return openText(key, sealed, context, ref);
     },
     isEmpty: (box) => box.endsWith(":"),
     markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
-    refOf: (box) => box.split(":")[1] ?? "",
+    refOf: (box) => box.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     has: (ref) => (ref.startsWith("p") ? file.get(ref) !== "gone" : keyOf(ref) !== undefined),
     destroy(refs) {
@@ -134,6 +146,11 @@ function createRenewal(file: KeysFile, refresh: () => void): () => void {
 function destroy(file: KeysFile, clicks: { puncture(ref: string): boolean }, ref: string): boolean {
   if (ref.startsWith("c")) return clicks.puncture(ref);
   const known = file.get(ref);
+  if (!ref.startsWith("p")) {
+    // A day gets another key, of another ref.
+    file.remove(ref);
+    return known !== undefined;
+  }
   // Also what has no key yet: nothing is ever sealed for an erased person.
   file.bury(ref);
   return known !== undefined && known !== "gone";

@@ -38,6 +38,22 @@ export class KeysFileMismatch extends Error {
   }
 }
 
+/** The keys could not be changed now, as for want of space: nothing was sealed, so nothing was appended. */
+export class KeysUnavailable extends Error {
+  override readonly name = "KeysUnavailable";
+  constructor(file: string, cause: unknown) {
+    super(`${file} cannot be written now`, { cause });
+  }
+}
+
+/** A database that is none of ours is not made one: it may be the log. */
+export class NoKeysFile extends Error {
+  override readonly name = "NoKeysFile";
+  constructor(file: string) {
+    super(`${file} is no key file, but a database of something else: KEYS_FILE wants a file of its own`);
+  }
+}
+
 /** Wait for another process that changes the keys at the same moment. */
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -45,7 +61,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 const ID_BYTES = 4;
 
 // No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
-const SETTINGS = `PRAGMA busy_timeout=${BUSY_TIMEOUT_MS}; PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;
+const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;
   PRAGMA secure_delete=ON; PRAGMA trusted_schema=OFF;`;
 
 const SCHEMA = `
@@ -54,13 +70,16 @@ const SCHEMA = `
 
 /**
  * Opens the file, or makes it (mode 0600). `master` gives the master key in force, asked anew where another process may
- * have exchanged it. Throws {@link KeysFileMismatch}; nothing is changed then.
+ * have exchanged it. Throws {@link KeysFileMismatch} and {@link NoKeysFile}; nothing is changed then.
  */
 export function openKeysFile(file: string, master: () => Uint8Array): KeysFile {
   mkdirSync(dirname(file), { recursive: true });
   makePrivate(file);
   const database = new DatabaseSync(file);
   try {
+    database.exec(`PRAGMA busy_timeout=${BUSY_TIMEOUT_MS}`);
+    const tables = database.prepare("SELECT name FROM sqlite_schema").all();
+    if (tables.length > 0 && tables.every(({ name }) => name !== "keys")) throw new NoKeysFile(file);
     database.exec(SETTINGS + SCHEMA);
     database
       .prepare("INSERT INTO file (one, id, wrapper) VALUES (1, ?, ?) ON CONFLICT DO NOTHING")
@@ -98,7 +117,7 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
   );
   const version = database.prepare("PRAGMA data_version");
   const remove = database.prepare("DELETE FROM keys WHERE ref = ?");
-  const rename = database.prepare("UPDATE file SET wrapper = ?");
+  const wrappedBy = database.prepare("SELECT wrapper FROM file");
   const rows = (prefix: string) => range.all(prefix, prefix + LAST) as unknown as readonly Row[];
 
   const unwrap = ({ ref, wrapper, wrapped }: Row): Uint8Array | "gone" => {
@@ -108,20 +127,25 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
     if (text === undefined) throw new KeysFileMismatch(file);
     return Buffer.from(text, "base64");
   };
-  const put = (ref: string, key: Uint8Array): void => {
-    upsert.run(ref, wrapping.id, seal(wrapping.key, Buffer.from(key).toString("base64"), ref));
+  const isWrapping = (): boolean => wrappedBy.get()?.["wrapper"] === wrapping.id;
+  /** Another process may have exchanged the master key: what is written has to open with the one in force. */
+  const begin = (): void => {
+    if (beginIf(database, isWrapping)) return;
+    // Asked for while nothing is locked: whoever gives it may have to finish the exchange in this file.
+    wrapping = wrapperOf(master());
+    if (!beginIf(database, isWrapping)) throw new KeysFileMismatch(file);
   };
   const change = <Result>(work: () => Result): Result => {
     if (database.isTransaction) return work();
-    database.exec("BEGIN IMMEDIATE");
     try {
-      const result = work();
-      database.exec("COMMIT");
-      return result;
+      begin();
+      return committed(database, work);
     } catch (fault) {
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw fault;
+      throw isOfSqlite(fault) ? new KeysUnavailable(file, fault) : fault;
     }
+  };
+  const put = (ref: string, key: Uint8Array): void => {
+    change(() => void upsert.run(ref, wrapping.id, seal(wrapping.key, Buffer.from(key).toString("base64"), ref)));
   };
 
   return {
@@ -150,13 +174,37 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
         });
         wrapping = wrapperOf(next);
         for (const [ref, key] of keys) put(ref, key);
-        rename.run(wrapping.id);
+        database.prepare("UPDATE file SET wrapper = ?").run(wrapping.id);
       });
     },
     [Symbol.dispose]() {
       database.close();
     },
   };
+}
+
+function isOfSqlite(fault: unknown): boolean {
+  return fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
+}
+
+/** Begins to change the file, unless that is not true once nobody else can. */
+function beginIf(database: DatabaseSync, isTrue: () => boolean): boolean {
+  database.exec("BEGIN IMMEDIATE");
+  const begun = isTrue();
+  if (!begun) database.exec("ROLLBACK");
+  return begun;
+}
+
+/** All of what `work` does since the transaction began, or nothing of it. */
+function committed<Result>(database: DatabaseSync, work: () => Result): Result {
+  try {
+    const result = work();
+    database.exec("COMMIT");
+    return result;
+  } catch (fault) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw fault;
+  }
 }
 
 /** Behind every character of a ref. */

@@ -4,7 +4,10 @@ import { newKey, type KeysFile } from "./keys-file.ts";
 
 /** One key a person. */
 export interface PersonKeys {
-  /** The ref of whom an event is about: by id, or by handle while no id is known. */
+  /**
+   * The ref of whom an event is about: by id, or by handle while no id is known. Whoever was erased under one of the
+   * names does not come back by the other.
+   */
   refOf(who: Recipient): string;
   /** All refs under which something of this person may be sealed. */
   refsOf(who: Recipient): readonly string[];
@@ -35,12 +38,17 @@ export function createPersonKeys(file: KeysFile, pepper: Uint8Array): PersonKeys
     return known;
   };
 
+  const refsOf = ({ id, username }: Recipient): readonly string[] => [
+    ...(id === undefined ? [] : [ref("id", id)]),
+    ...(username === undefined ? [] : [ref("handle", username.toLowerCase())]),
+  ];
+
   return {
-    refOf: ({ id, username = "" }) => (id === undefined ? ref("handle", username.toLowerCase()) : ref("id", id)),
-    refsOf: ({ id, username }) => [
-      ...(id === undefined ? [] : [ref("id", id)]),
-      ...(username === undefined ? [] : [ref("handle", username.toLowerCase())]),
-    ],
+    refOf(who) {
+      const refs = refsOf(who);
+      return refs.find((one) => look(one) === "gone") ?? refs[0] ?? ref("handle", "");
+    },
+    refsOf,
     ensure(refs) {
       if (refs.every((wanted) => look(wanted) !== undefined)) return;
       file.change(() => {

@@ -1,6 +1,13 @@
 import { existsSync } from "node:fs";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { makeEvent, SEALED_TYPES, sealingCodec, type Event, type SealingCodec } from "../../events/catalog.ts";
+import {
+  makeEvent,
+  SEALED_TYPES,
+  sealingCodec,
+  type Event,
+  type EventType,
+  type SealingCodec,
+} from "../../events/catalog.ts";
 import { boxOf } from "../../events/sealed-data.ts";
 import type { Clock, MakeId } from "../clock.ts";
 import { OWN_CAUSE, STREAMS } from "../journal.ts";
@@ -59,7 +66,7 @@ export async function openSealedLog(options: SealedLogOptions): Promise<SealedLo
     const data = { lost, replaced_by: keyring.file.id };
     await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, OWN_CAUSE)]);
   }
-  await heedErasures(store, keyring);
+  await heedErasures(store, keyring, clock());
   const resources = opening.move();
   return {
     ...store,
@@ -70,16 +77,36 @@ export async function openSealedLog(options: SealedLogOptions): Promise<SealedLo
   };
 }
 
-/** Events looked through for the newest seal: a click without anything personal has none. */
+/** Of these some have nothing personal, and no box: nobody knows how many in a row. */
+const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed"];
+
+/** Those that may have none are looked through so far; whoever seals them alone has others of them that are. */
 const LOOKED_AT_MAX = 1_000;
 
 /** The id of the key file that sealed the newest event; undefined: nothing was sealed yet. */
 async function newestKeys(store: EventStore<Event>): Promise<string | undefined> {
-  const types = [...SEALED_TYPES, "PersonalKeysLost"];
-  for await (const { type, data } of store.readStored({ types, backwards: true, limit: LOOKED_AT_MAX })) {
-    if (type === "PersonalKeysLost") return (data as { replaced_by: string }).replaced_by;
+  const always = SEALED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
+  const found = [
+    await newestIn(store, ["PersonalKeysLost", ...always], 1),
+    await newestIn(store, MAY_BE_OPEN, LOOKED_AT_MAX),
+  ];
+  return found.flatMap((one) => one ?? []).sort((a, b) => b.position - a.position)[0]?.keys;
+}
+
+interface Sealed {
+  readonly position: number;
+  readonly keys: string | undefined;
+}
+
+async function newestIn(
+  store: EventStore<Event>,
+  types: readonly EventType[],
+  limit: number,
+): Promise<Sealed | undefined> {
+  for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
+    if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
     const box = boxOf(data);
-    if (box !== undefined) return box.split(":", 1)[0];
+    if (box !== undefined) return { position, keys: box.split(":", 1)[0] };
   }
   return undefined;
 }

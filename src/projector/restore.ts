@@ -3,7 +3,9 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
+import type { Erase } from "../projector.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
+import { heedForgotten } from "./heed-forgotten.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { loadRebuilt } from "./rebuilt.ts";
 
@@ -31,7 +33,7 @@ export interface Restored {
 }
 
 /** Loads the snapshots and folds what came after each. Throws {@link ProjectionAhead}. */
-export async function restore(store: EventStore<Event>): Promise<Restored> {
+export async function restore(store: EventStore<Event>, erase?: Erase): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map(PROJECTION_NAMES.map((name) => [name, 0]));
   for (const name of PROJECTION_NAMES) {
@@ -43,6 +45,7 @@ export async function restore(store: EventStore<Event>): Promise<Restored> {
   // Asked for after the snapshots: another process may append and save in between.
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
+  await heedForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(PROJECTION_NAMES, from);
   const keeper = createKeeper(store, states, positions);
   const stops = stretches(Math.min(...positions.values()), head.position);

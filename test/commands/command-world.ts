@@ -14,6 +14,8 @@ export interface CommandWorld extends AsyncDisposable {
   readonly store: SealedLog;
   readonly env: Record<string, string>;
   append(stream: string, facts: readonly Fact[], cause?: Cause): Promise<void>;
+  /** Sets the clock that much later, beside the minute of each event. */
+  later(ms: number): void;
   run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
 }
 
@@ -22,9 +24,10 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
   const directory = mkdtempSync(join(tmpdir(), "reachlog-commands-"));
   const file = join(directory, "log.sqlite");
   let next = 1;
+  let passedMs = 0;
   const env = { DATABASE_URL: `sqlite:${file}`, ...more };
   const config = loadConfig(env, () => "");
-  const store = await openLog(config, { clock: () => startMs + next * 60_000 });
+  const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
   const journal = createJournal(store, () => idAt(next));
   return {
     store,
@@ -36,6 +39,7 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
         next++;
       }
     },
+    later: (ms) => void (passedMs += ms),
     async run(command, ...args) {
       let [out, err] = ["", ""];
       const { signal } = new AbortController();

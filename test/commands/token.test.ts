@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config.ts";
 import { temporaryDirectory } from "../account/directory.ts";
@@ -105,6 +105,17 @@ describe("remove", () => {
     expect((await run("remove", "9f9f5111f7b2")).out).toBe("web 9f9f5111f7b2 is removed\n");
     expect(callers()).toEqual(["ops"]);
   });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "by root leaves the file to the service's user, who could not read root's",
+    async () => {
+      const [old] = [await made("web", "--add"), await made("ops", "--add")];
+      chownSync(file, 4242, 4243);
+      expect((await run("remove", old.id)).code).toBe(0);
+      const { uid, gid, mode } = statSync(file);
+      expect([uid, gid, mode & 0o777]).toEqual([4242, 4243, 0o600]);
+    },
+  );
 
   test("goes through a link to the file that it leads to", async () => {
     const [old] = [await made("web", "--add"), await made("ops", "--add")];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
 import type { Fact, Journal } from "../../src/journal.ts";
 import { secret } from "../../src/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
@@ -87,6 +88,29 @@ describe("a channel that is refused as a whole", () => {
       detail: "the channel is stopped: channel_is_archived",
     });
     expect(chat.sent).toHaveLength(1);
+  });
+
+  test("turns nothing away that had arrived before, though the log could not take that", async () => {
+    let refusals = 1;
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      append: (...args) => (refusals-- > 0 ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    });
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? DELIVERED : ARCHIVED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    const first = await house.tell(NOTIFY);
+    await house.until(house.time.clock());
+    const second = await house.tell(NOTIFY);
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
+    house.time.flow();
+    await house.settled();
+    const ends = await house.told("ChannelDispatched", "ChannelDispatchAbandoned");
+    expect(new Map(ends.map(({ type, data }) => [data.owed, type as string]))).toEqual(
+      new Map([
+        [second, "ChannelDispatchAbandoned"],
+        [first, "ChannelDispatched"],
+      ]),
+    );
   });
 
   test("goes on when an operator says so, with every click that waited", async () => {

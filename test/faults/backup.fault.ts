@@ -39,7 +39,7 @@ test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with 
   expect(lost).toEqual([]);
 }, 240_000);
 
-/** The drill: another machine gets the log's copy, the key and the vault, and serves. */
+/** The drill: another machine gets the log's copy, the keys and the vault, and serves. */
 async function restore(
   from: World,
   file: string,
@@ -48,7 +48,7 @@ async function restore(
   await using place = await openWorld();
   copyFileSync(file, join(place.directory, "reachlog.sqlite"));
   for (const name of readdirSync(from.directory)) {
-    if (/^reachlog\.(key|vault\.sqlite)$/.test(name))
+    if (/^reachlog\.(key|keys\.sqlite|vault\.sqlite)$/.test(name))
       copyFileSync(join(from.directory, name), join(place.directory, name));
   }
   expect(await place.command("audit", "verify")).toMatchObject({ code: 0 });

@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openSqliteStore, type Snapshot } from "eventstore-lite";
-import { codec, type Recorded } from "../../events/catalog.ts";
+import type { Snapshot } from "eventstore-lite";
+import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { loadKeyFile } from "../../src/account/key-file.ts";
+import { makeId } from "../../src/clock.ts";
+import { openSealedLog } from "../../src/personal/sealed-log.ts";
 import { authorize, BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
 import { stop } from "./ending.ts";
 import { click } from "./load.ts";
@@ -42,6 +45,8 @@ const HARD = [
   "ChannelDispatchFailed",
   "ChannelDispatchInDoubt",
   "ChannelDispatchRetryRequested",
+  "ChannelStopped",
+  "ChannelResumed",
   "DirectMessageInDoubt",
   "DirectMessageFailed",
   "DirectMessageSkipped",
@@ -86,6 +91,7 @@ async function liveThrough(world: World): Promise<void> {
   await service.post("/api/notify", { message: "refused" });
   await settled(service);
   const arrived = slack.messages.total;
+  expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
   await world.command("deliveries", "retry", "--all");
   await until(
     () => Promise.resolve(slack.messages.total),
@@ -113,7 +119,13 @@ async function settled(service: Running): Promise<void> {
 async function readLog({
   directory,
 }: World): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
-  await using store = await openSqliteStore({ file: join(directory, "reachlog.sqlite"), codec });
+  await using store = await openSealedLog({
+    file: join(directory, "reachlog.sqlite"),
+    keysFile: join(directory, "reachlog.keys.sqlite"),
+    master: () => loadKeyFile(join(directory, "reachlog.key")),
+    clock: Date.now,
+    makeId,
+  });
   const events: Recorded[] = [];
   for await (const event of store.read()) events.push(event);
   const snapshots = new Map<ProjectionName, Snapshot>();

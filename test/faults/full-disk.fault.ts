@@ -5,18 +5,12 @@ import { authorize, BEARER, exported, openWorld, until, type Running } from "../
 import { stop } from "./ending.ts";
 import { click, startLoad } from "./load.ts";
 import { addPeople, arrivals } from "./people.ts";
+import { NO_CHANNELS } from "./no-channels.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 import { isRoot } from "./tools.ts";
 import { lossesOf } from "./whole.ts";
 
 const DISK_MIB = 8;
-const NO_CHANNELS = {
-  META_PIXEL_ID: "",
-  META_ACCESS_TOKEN: "",
-  CHAT_WEBHOOK_URL: "",
-  TELEGRAM_BOT_TOKEN: "",
-  TELEGRAM_CHAT_ID: "",
-};
 
 /** The promise: works again this soon after there is room, without a restart. */
 const RECOVERY_MS_MAX = 5_000;

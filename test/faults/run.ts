@@ -1,10 +1,13 @@
 /**
  * Runs the fault tests, of the log and of the service, two files at a time, and ends with one line `N passed, N failed`
  * (and `N skipped` where something was). Most want root and some tools: what cannot be done here is skipped.
- * Arguments choose the files whose path holds one of them.
+ * At the end stands a table of what was tried and seen. Arguments choose the files whose path holds one of them; these, and
+ * all with `--whole`, try each case that they have, and without either the longest try a part, so that the run takes ten
+ * minutes at the most on a quiet machine.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
@@ -26,15 +29,22 @@ const PACKAGES = {
 };
 
 const root = join(import.meta.dirname, "../..");
-const wanted = process.argv.slice(2);
+const { values, positionals: wanted } = parseArgs({
+  args: process.argv.slice(2),
+  options: { whole: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
 const files = FOLDERS.flatMap((folder) => faultTestsIn(folder)).filter(isWanted);
 
 tellWhatIsMissing();
 const wrapper = mountsOfTheirOwn();
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const broken: string[] = [];
+const figures: string[] = [];
 const left = [...files];
 await Promise.all(Array.from({ length: FILES_AT_ONCE }, runSome));
+console.log(`\nWhat was tried, and what was seen:\n${figures.toSorted().join("\n")}\n`);
 for (const file of broken) console.log(`failed: ${file}`);
 console.log(summaryOf(totals));
 process.exit(broken.length > 0 || totals.passed === 0 ? 1 : 0);
@@ -45,11 +55,19 @@ async function runSome(): Promise<void> {
     // A process for each: what one file's faults leave behind, or break off, is no other file's matter.
     const reported = await runReported([`--timeout=${TEST_TIMEOUT_MS}`, file], { wrapper, keepsPrinted: true });
     console.log(`${reported.printed.trimEnd()}\n${Math.round((performance.now() - startedAt) / 1000)} s\n`);
+    figures.push(...figuresIn(reported.printed));
     totals.passed += reported.passed;
     totals.failed += reported.failed;
     totals.skipped += reported.skipped;
     if (!reported.ok) broken.push(file);
   }
+}
+
+/** What a test tells of itself: a name, a colon, and numbers. */
+function figuresIn(printed: string): string[] {
+  return printed
+    .split("\n")
+    .filter((line) => /^[^({|│┌├└].*: .*\d/.test(line) && !/^\s|^(?:error|bun test)\b/.test(line));
 }
 
 function faultTestsIn(folder: string): string[] {

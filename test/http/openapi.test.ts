@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { createApp } from "../../src/http/app.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { ROUTES } from "../../src/http/routes.ts";
+import { createSessions } from "../../src/http/session.ts";
 import { operationsOf } from "../fuzz/document.ts";
-import { ask, openWorld, type Given } from "./app-world.ts";
+import { ask, MASTER_KEY, openWorld, TOKEN, type Given } from "./app-world.ts";
 
 async function documentOf(given: Given = {}): Promise<string> {
   await using world = await openWorld(given);
@@ -48,4 +50,19 @@ test.each([
 test("it is open, also where nearly all else wants a token", async () => {
   await using world = await openWorld({ authPolicy: "strict" });
   expect((await ask(world.app, "/openapi.json")).status).toBe(200);
+});
+
+test.each([
+  [true, "__Host-reachlog_session"],
+  [false, "reachlog_session"],
+])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
+  await using world = await openWorld();
+  const { admission, console } = world.deps;
+  const sessions = createSessions(MASTER_KEY, admission.authentication, secure, () => world.now);
+  const app = createApp({ ...world.deps, console: { ...console, sessions } });
+  const { components } = (await (await ask(app, "/openapi.json")).json()) as {
+    components: { securitySchemes: { session: { name: string } } };
+  };
+  expect(components.securitySchemes.session.name).toBe(name);
+  expect(sessions.signIn(TOKEN)).toStartWith(`${name}=`);
 });

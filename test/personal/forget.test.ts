@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Snapshot } from "eventstore-lite";
 import { createStates } from "../../projections/states.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { foldRange } from "../../src/fold.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
 import { erasing } from "../../src/personal/heed.ts";
 import { startProjector } from "../../src/projector.ts";
 import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
@@ -154,10 +155,79 @@ describe("forget IP", () => {
   });
 });
 
+test.each([
+  ["203.0.113.9", "203.0.113.9"],
+  ["2001:db8:0:1::5", "2001:db8:0:1::/64"],
+])("forget %s erases also where %s tried wrong tokens", async (subject, address) => {
+  const [since, until] = ["2025-11-20T10:00:00.000Z", "2025-11-20T10:00:01.000Z"];
+  const data = { address, addresses: 1, failed: 3, turned_away: 0, since, until };
+  await world.append(STREAMS.access, [{ type: "AuthenticationsFailed", data }]);
+  expect(await shown()).toContain(address);
+  expect(await world.run(forget, subject)).toMatchObject({ code: 0, out: expect.stringContaining("1 events") });
+  expect(await shown()).not.toContain(address);
+  expect(await shown()).toContain("203.0.113.7");
+});
+
+test("forget RECIPIENT erases the answers that tell of them, and leaves those of other days", async () => {
+  const answered = (username: string): Fact => {
+    const body = JSON.stringify({ would_send: [{ username, text: `Hi ${username}` }] });
+    return { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body } };
+  };
+  await world.append(STREAMS.answer("1"), [answered("Ann_Builds")]);
+  world.later(86_400_000);
+  await world.append(STREAMS.answer("2"), [answered("bea_codes")]);
+  await world.run(forget, "1777000000000001001");
+  const text = await shown();
+  expect(text).not.toMatch(/ann_builds/i);
+  expect(text).toContain("Hi bea_codes");
+  // The day's key is made anew.
+  await world.append(STREAMS.answer("3"), [answered("cid_cooks")]);
+  expect(await shown()).toContain("Hi cid_cooks");
+});
+
+test("what is written of them while a service comes to know does not stay in its states", async () => {
+  const journal = createJournal(world.store, () => crypto.randomUUID());
+  const erase = erasing(world.store.keyring);
+  await using projector = await startProjector(world.store, undefined, (event) => {
+    // Sealed with the keys as they are, and read after they are gone.
+    meanwhile = journal.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
+    erase(event);
+  });
+  let meanwhile: Promise<unknown> | undefined;
+  const keys = world.store.keyring.refsOf(ANN);
+  await world.append(STREAMS.outreach, [{ type: "PersonForgotten", data: { marks: [], keys: [...keys] } }]);
+  await projector.until((await world.store.head()).position);
+  await meanwhile;
+  await projector.until((await world.store.head()).position);
+  expect(projector.position).toBe(11);
+  expect([...projector.state("contacts").people.values()].map(({ username }) => username)).toEqual(["bea_codes"]);
+});
+
+test.each(["contacts", "variants", undefined])(
+  "somebody who is forgotten while a service starts is in none of its states (after it loaded %s)",
+  async (loaded) => {
+    const { store } = world;
+    // Leaves snapshots of when she was there.
+    if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
+    const data = { marks: [], keys: [...store.keyring.refsOf(ANN), ...store.keyring.refsOf({ id: ANN.id })] };
+    const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);
+    if (loaded === undefined) await tell();
+    const load = async (name: string): Promise<Snapshot | undefined> => {
+      const snapshot = await store.snapshots.load(name);
+      if (name === loaded) await tell();
+      return snapshot;
+    };
+    const starting = { ...store, snapshots: { ...store.snapshots, load } };
+    await using projector = await startProjector(starting, undefined, erasing(store.keyring));
+    expect(Bun.inspect(projector.state("contacts"), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001/);
+    expect(projector.state("variants").sent.has(ANN.id)).toBe(false);
+    expect(projector.state("contacts").people.size).toBe(1);
+  },
+);
+
 test("events from before sealing are counted, and told to be there as ever", async () => {
   const { openSqliteStore } = await import("eventstore-lite");
   const { codec } = await import("../../events/catalog.ts");
-  const { createJournal } = await import("../../src/journal.ts");
   const file = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
   {
     await using plain = await openSqliteStore({ file, codec });

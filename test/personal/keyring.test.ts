@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../events/sealing.ts";
 import { DamagedBox } from "../../src/personal/box.ts";
 import { KeysFileMismatch } from "../../src/personal/keys-file.ts";
@@ -124,4 +126,59 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   expect([keyring.open(box, "here"), world.open().open(box, "here")]).toEqual(["tea", "tea"]);
   world.master = from;
   expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+});
+
+test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", () => {
+  using world = openKeysWorld();
+  const command = world.open();
+  const [from, to] = [world.master, new Uint8Array(32).fill(4)];
+  rewrapKeys(world.file, { from, to });
+  const bytes = readFileSync(world.file);
+  // It knows the former one only: what it would write, nobody could read.
+  expect(faultOf(() => command.prepare([ANN]))).toBeInstanceOf(KeysFileMismatch);
+  expect(faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeysFileMismatch);
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+  world.master = to;
+  command.prepare([ANN]);
+  command.replaceStateKey();
+  const [box, state] = [command.seal(ANN, "tea", "here"), command.sealState("contacts", "{}")];
+  const reader = world.open();
+  expect([reader.open(box, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
+});
+
+test("beside a key file of before, who came since reads as erased, and what comes later opens", () => {
+  using world = openKeysWorld();
+  world.open().prepare([{ kind: "person", username: "Bea" }]);
+  const older = readFileSync(world.file);
+  const newer = world.open();
+  newer.prepare([ANN]);
+  const box = newer.seal(ANN, "tea", "here");
+  writeFileSync(world.file, older);
+  const restored = world.open();
+  restored.prepare([ANN]);
+  const later = restored.seal(ANN, "more tea", "here");
+  expect([restored.open(box, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
+  expect(restored.refOf(later)).toBe(restored.refOf(box));
+});
+
+test("a database of something else is no key file, and stays as it is", () => {
+  using world = openKeysWorld();
+  mkdirSync(dirname(world.file));
+  const other = new DatabaseSync(world.file);
+  other.exec("PRAGMA journal_mode=WAL; CREATE TABLE events (position INTEGER); INSERT INTO events VALUES (1)");
+  other.close();
+  const bytes = readFileSync(world.file);
+  expect(String(faultOf(() => world.open()))).toContain("is no key file");
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+});
+
+test("somebody who was erased while only their handle was known does not come back by their id", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [byHandle] = keyring.refsOf({ username: "Ann" });
+  keyring.prepare([{ kind: "person", username: "ann" }]);
+  keyring.destroy(keyring.refsOf({ username: "Ann" }));
+  keyring.prepare([ANN]);
+  const box = keyring.seal(ANN, "tea", "here");
+  expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
 });

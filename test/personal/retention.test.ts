@@ -7,6 +7,7 @@ import { createIdempotency } from "../../src/http/idempotency.ts";
 import { Problem } from "../../src/http/problem.ts";
 import { createJournal, type Fact } from "../../src/journal.ts";
 import { dispatchOf } from "../../src/delivery/owed.ts";
+import { heedErasures } from "../../src/personal/heed.ts";
 import { startRetention } from "../../src/personal/retention.ts";
 import { openSealedLog } from "../../src/personal/sealed-log.ts";
 
@@ -61,6 +62,14 @@ async function openWorld(days: number | undefined) {
     shown,
     start: async () => stack.use(await startRetention(deps)),
     later: (ms: number) => void (world.now += ms),
+    now: () => world.now,
+    /** All that is shown once the log tells of such an event. */
+    async untilTold(wanted: string) {
+      for await (const { type } of log.subscribe({ from: 1, signal: AbortSignal.timeout(10_000) })) {
+        if (type === wanted) break;
+      }
+      return shown();
+    },
     /** Fires the timer that was set last; what it does is in the log with the next append. */
     fire: () => timers.at(-1)?.(),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -144,4 +153,53 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
   world.later(3 * DAY_MS);
   await world.start();
   expect(await dispatches()).toEqual([undefined, undefined]);
+});
+
+test("a clock that is years ahead deletes nothing while it may be put right, and is believed in the end", async () => {
+  await using world = await openWorld(30);
+  await world.start();
+  await world.journal.append("a", [CLICK], {});
+  world.later(3_650 * DAY_MS);
+  // Also when it is started again, with what is sealed under that clock.
+  for (let starts = 0; starts < 2; starts++) {
+    await world.start();
+    await world.journal.append("a", [CLICK], {});
+  }
+  expect(await world.shown()).toEqual(["LinkClicked", "LinkClicked", "LinkClicked"]);
+  world.later(-3_650 * DAY_MS);
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked", "LinkClicked", "LinkClicked"]);
+
+  world.later(7_300 * DAY_MS);
+  await world.start();
+  world.later(DAY_MS / 2);
+  world.fire();
+  expect((await world.untilTold("PersonalDataExpired")).at(0)).toBe("LinkClicked erased");
+});
+
+test("a clock that was put right is believed at once", async () => {
+  await using world = await openWorld(1);
+  await world.journal.append("a", [CLICK], {});
+  await world.start();
+  world.later(3_650 * DAY_MS);
+  world.fire();
+  world.later(-3_648 * DAY_MS);
+  world.fire();
+  expect(await world.untilTold("PersonalDataExpired")).toEqual(["LinkClicked erased", "PersonalDataExpired"]);
+});
+
+test("what a clock told that was years ahead costs no day after it was put right", async () => {
+  await using world = await openWorld(30);
+  const ahead: Fact = { type: "PersonalDataExpired", data: { before: "2036-10-01", days: 25 } };
+  await world.journal.append("log", [ahead], {});
+  await world.journal.append("a", [CLICK], {});
+  await heedErasures(world.log, world.log.keyring, world.now());
+  expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked"]);
+  // From now on the log tells the right day again.
+  await world.start();
+  await world.start();
+  expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked", "PersonalDataExpired"]);
+  world.later(5 * DAY_MS);
+  await heedErasures(world.log, world.log.keyring, world.now());
+  expect((await world.shown())[1]).toBe("LinkClicked");
 });

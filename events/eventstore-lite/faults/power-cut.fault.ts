@@ -8,12 +8,12 @@ import { freeze } from "./freeze.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Program, startProgram } from "./program.ts";
 import { RECORD_BYTES } from "./programs/record.ts";
-import { lacks, run } from "./tools.ts";
+import { isWhole, lacks, run } from "./tools.ts";
 
 const MIB = 1024 * 1024;
 const DISK_BYTES = 512 * MIB;
 
-const CUTS = 100;
+const CUTS = isWhole ? 100 : 30;
 /** A log goes through several cuts, so that recovered ones are cut again; then a new one begins. */
 const CUTS_PER_LOG = 10;
 /** Of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one. */

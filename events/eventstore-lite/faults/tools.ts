@@ -60,3 +60,6 @@ export function memoryGroupPath(): string | undefined {
   const { success, stdout } = Bun.spawnSync(["sh", "-c", script]);
   return success ? stdout.toString().trim() : undefined;
 }
+
+/** Whether a long test is to try all that it can, or the part for which a run of all files has time. */
+export const isWhole = process.env["FAULTS_WHOLE"] === "1";

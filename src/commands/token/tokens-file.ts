@@ -1,5 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { appendFileSync, existsSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { commaList, given } from "../../config/environment.ts";
 import { ConfigError, createReport } from "../../config/faults.ts";
 import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
@@ -18,12 +27,15 @@ export function appendEntry(file: string, entry: string): void {
   appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
 }
 
-/** Keeps the lines that `keeps` wants; readers see the former file or the new one. */
+/** Keeps the lines that `keeps` wants; readers see the former file or the new one, which has the same owner. */
 export function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   const place = realpathSync(file);
   const draft = `${place}.${randomBytes(8).toString("hex")}`;
   const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
-  writeFileSync(draft, lines.join("\n"), { mode: statSync(place).mode & 0o777, flag: "wx" });
+  const { mode, uid, gid } = statSync(place);
+  writeFileSync(draft, lines.join("\n"), { mode: mode & 0o777, flag: "wx" });
+  // Root may do this for a service of another user, which could not read root's file, and would keep the former tokens.
+  if (process.getuid?.() === 0) chownSync(draft, uid, gid);
   renameSync(draft, place);
 }
 

@@ -37,8 +37,8 @@ const TAKEN: Readonly<Record<string, string>> = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The service as OpenAPI 3.1 tells it. `guards`: whether this deployment wants a token on a path. */
-export function createDocument(version: string, guards: (path: string) => boolean): Json {
+/** The service as OpenAPI 3.1 tells it. `guards`: whether this deployment wants a token on a path; `cookie`: its name. */
+export function createDocument(version: string, guards: (path: string) => boolean, cookie: string): Json {
   const paths = Object.entries(OPERATIONS).map(([path, operation]) => {
     const route = ROUTES.get(path);
     if (route === undefined) throw new Error(`${path} is documented and does not exist`);
@@ -55,7 +55,7 @@ export function createDocument(version: string, guards: (path: string) => boolea
       ),
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
-        session: { type: "apiKey", in: "cookie", name: "reachlog_session" },
+        session: { type: "apiKey", in: "cookie", name: cookie },
       },
     },
   };

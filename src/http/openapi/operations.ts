@@ -24,7 +24,7 @@ export interface Operation {
 }
 
 const POSTED = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
-const KEYED = [...POSTED, "keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
+const KEYED = [...POSTED, "foreignSite", "keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
 const SENT = [...KEYED, "notConfigured", "refusedByNetwork", "deliveryInDoubt"] as const;
 
 const page: Success = { says: "The page.", isPage: true };

@@ -1,0 +1,8 @@
+/** Settings of a service that is owed nothing: what it appends is what it is asked to, and no outcome. */
+export const NO_CHANNELS = {
+  META_PIXEL_ID: "",
+  META_ACCESS_TOKEN: "",
+  CHAT_WEBHOOK_URL: "",
+  TELEGRAM_BOT_TOKEN: "",
+  TELEGRAM_CHAT_ID: "",
+};

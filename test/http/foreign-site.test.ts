@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+
+/** What a browser says of a page that is not ours, the older ones in `Origin` alone. */
+const FOREIGN = [
+  { "sec-fetch-site": "cross-site", origin: "https://evil.example" },
+  { "sec-fetch-site": "same-site", origin: "http://localhost:8080" },
+  { origin: "https://evil.example" },
+  { origin: "https://localhost.evil.example" },
+  { origin: "null" },
+] as const;
+
+const OWN = [
+  {},
+  { "sec-fetch-site": "same-origin", origin: "http://localhost" },
+  { "sec-fetch-site": "none" },
+  { origin: "http://localhost:3000" },
+];
+
+describe("a POST without a token", () => {
+  test.each(FOREIGN)("that a browser sends for a page elsewhere, with %j, starts no run", async (headers) => {
+    await using world = await openWorld();
+    await world.authorize();
+    expect(await told(await ask(world.app, "/social/run", { method: "POST", headers }))).toBe("403 foreign-site");
+    expect(world.triggers).toEqual([]);
+  });
+
+  test.each(OWN)("of a program or a page of ours, with %j, starts one", async (headers) => {
+    await using world = await openWorld();
+    await world.authorize();
+    expect((await ask(world.app, "/social/run", { method: "POST", headers })).status).toBe(202);
+  });
+});
+
+test("a token counts wherever it is sent from: no page gets a browser to send one", async () => {
+  await using world = await openWorld();
+  expect(
+    (await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN, headers: FOREIGN[0] })).status,
+  ).toBe(200);
+});
+
+test("reading is open to links from elsewhere, which is how X sends a browser back", async () => {
+  await using world = await openWorld();
+  expect((await ask(world.app, "/social/stats", { headers: FOREIGN[0] })).status).toBe(200);
+});
+
+test("where a token is wanted, a page elsewhere learns that first", async () => {
+  await using world = await openWorld({ authPolicy: "strict" });
+  expect(await told(await ask(world.app, "/social/run", { method: "POST", headers: FOREIGN[0] }))).toBe(
+    "401 unauthorized",
+  );
+});

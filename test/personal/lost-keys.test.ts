@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createJournal, type Fact } from "../../src/journal.ts";
+import { KeysLost, openSealedLog, type SealedLog } from "../../src/personal/sealed-log.ts";
+
+const PERSON: Fact = {
+  type: "RecipientAdded",
+  data: { recipient: { username: "ann" }, basis: "none", fields: {}, source: "list" },
+};
+
+/** Nothing of it is personal, so that it has no box. */
+const CLICK: Fact = {
+  type: "LinkClicked",
+  data: {
+    event: "click",
+    domain: "go.example",
+    short_code: "x",
+    original_url: "https://shop.example/",
+    bot: false,
+    channels: [],
+  },
+};
+const READ: Fact = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
+
+test.each([CLICK, READ])("that keys are lost is noticed behind however much that needed none: $type", async (fact) => {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-lost-"));
+  try {
+    const open = (): Promise<SealedLog> =>
+      openSealedLog({
+        file: join(directory, "log.sqlite"),
+        keysFile: join(directory, "log.keys.sqlite"),
+        master: () => new Uint8Array(32).fill(1),
+        clock: Date.now,
+        makeId: () => Bun.randomUUIDv7(),
+      });
+    {
+      await using log = await open();
+      const journal = createJournal(log, () => Bun.randomUUIDv7());
+      await journal.append("a", [PERSON], {});
+      for (let batch = 0; batch < 3; batch++)
+        await journal.append(
+          "a",
+          Array.from({ length: 500 }, () => fact),
+          {},
+        );
+    }
+    rmSync(join(directory, "log.keys.sqlite"));
+    const opened = await open().catch((fault: unknown) => fault);
+    expect(opened).toBeInstanceOf(KeysLost);
+    expect(readdirSync(directory)).not.toContain("log.keys.sqlite");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openWorld, until } from "./service.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
+
+/** A port that nobody has now: what a service says of its own goes to a full disk here. */
+function freePort(): number {
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  return server.port ?? 0;
+}
+
+test("a service whose stderr is a file on a full disk starts, takes clicks and tells the networks", async () => {
+  await using world = await openWorld();
+  const port = freePort();
+  const service = Bun.spawn([process.execPath, MAIN, "serve"], {
+    cwd: world.directory,
+    env: { ...world.env, PORT: String(port), LOG_LEVEL: "debug" },
+    stdio: ["ignore", "ignore", Bun.file("/dev/full")],
+  });
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    const asked = (): Promise<unknown> =>
+      fetch(`${url}/api/health`).then(
+        (answer) => answer.json(),
+        () => undefined,
+      );
+    const up = (health: unknown): boolean => health !== undefined || service.exitCode !== null;
+    await until(asked, up);
+    expect(service.exitCode).toBeNull();
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${url}/api/tracking/event`, { method: "POST", headers, body: JSON.stringify(CLICK) });
+    expect(answer.status).toBe(202);
+    const settled = await until(asked, (health) => !JSON.stringify(health).match(/"pending":[1-9]/));
+    expect(settled).toMatchObject({ status: "ok", channels: { chat: { pending: 0 } } });
+    service.kill("SIGTERM");
+    expect(await service.exited).toBe(0);
+  } finally {
+    service.kill("SIGKILL");
+    await service.exited;
+  }
+});
