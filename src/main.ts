@@ -136,6 +136,8 @@ function codeOf(fault: unknown): number | undefined {
   if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
   if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
   const { code } = fault as { code?: unknown };
+  // Whatever file it comes to first: nothing of the service can be kept there.
+  if (code === "EROFS") return EXIT.config;
   // A file that is not there, a port in use: the system's own words say it.
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? EXIT.fault : undefined;
 }

@@ -5,10 +5,11 @@ import { attemptsOf } from "./attempts.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { stop } from "./ending.ts";
 import { arrivals } from "./people.ts";
+import { isWhole } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
 /** Two kills each; the first one is between X's acceptance and our record of it. */
-const ROUNDS = 25;
+const ROUNDS = isWhole ? 25 : 10;
 const KILLS = 2 * ROUNDS;
 const LIMIT = 100;
 const PEOPLE = 130;

@@ -2,9 +2,10 @@ import { expect, test } from "bun:test";
 import { openWorld, until, type Running } from "../process/service.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
+import { isWhole } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
-const KILLS = 100;
+const KILLS = isWhole ? 100 : 50;
 const CONNECTIONS = 8;
 
 /** A kill comes this long after the service listens, at random: most within the first batches, some into the thick. */
