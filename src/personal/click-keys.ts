@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import { keyAt, LEAF_DIGITS, punctured } from "./key-tree.ts";
+import { derived, keyAt, LEAF_DIGITS, punctured } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
@@ -23,8 +23,11 @@ export interface ClickKeys {
 /** Trees held at once: a reader comes from day to day. */
 const TREES_MAX = 4;
 
-/** Leaves held at once: most clicks of an hour come from addresses that clicked before. */
+/** Leaves held at once for reading. */
 const LEAVES_MAX = 8_192;
+
+/** Addresses of today held at once with their leaves, some 300 bytes each: most clicks come from one that clicked before. */
+const ADDRESSES_MAX = 32_768;
 
 /** Down to this depth the keys of a tree are held, so that a leaf is at most three steps away. */
 const HELD_DIGITS = 3;
@@ -46,15 +49,20 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     return tree;
   };
 
+  const leafKey = (root: string, leaf: string): Uint8Array | undefined => {
+    const tree = treeOf(root);
+    const above = leaf.slice(0, HELD_DIGITS);
+    const node = tree.get(above) ?? keyAt(tree, above);
+    if (node === undefined) return keyAt(tree, leaf);
+    tree.set(above, node);
+    return derived(node, leaf.slice(HELD_DIGITS));
+  };
+
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
     if (held !== undefined) return held;
     const [root = "", leaf = ""] = split(ref);
-    const tree = treeOf(root);
-    const above = leaf.slice(0, HELD_DIGITS);
-    const node = keyAt(tree, above);
-    if (node !== undefined) tree.set(above, node);
-    const key = keyAt(tree, leaf);
+    const key = leafKey(root, leaf);
     if (key === undefined) return undefined;
     if (leaves.size >= LEAVES_MAX) leaves.clear();
     leaves.set(ref, key);
@@ -64,9 +72,9 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   /** A leaf of its own for each address, and another one where that was punctured. */
   const pick = (ip: string): NamedKey => {
     for (let attempt = 0; ; attempt++) {
-      const ref = `${today.ref}/${leafOf(salt, ip, attempt)}`;
-      const key = at(ref);
-      if (key !== undefined) return { ref, key };
+      const leaf = leafOf(salt, ip, attempt);
+      const key = leafKey(today.ref, leaf);
+      if (key !== undefined) return { ref: `${today.ref}/${leaf}`, key };
     }
   };
 
@@ -81,7 +89,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       }
       const known = addresses.get(ip);
       if (known !== undefined) return known;
-      if (addresses.size >= LEAVES_MAX) addresses.clear();
+      if (addresses.size >= ADDRESSES_MAX) addresses.clear();
       const named = pick(ip);
       addresses.set(ip, named);
       return named;

@@ -16,7 +16,7 @@ export type Nodes = ReadonlyMap<string, Uint8Array>;
 export function keyAt(nodes: Nodes, place: string): Uint8Array | undefined {
   for (let digits = place.length; digits >= 0; digits--) {
     const key = nodes.get(place.slice(0, digits));
-    if (key !== undefined) return derive(key, place.slice(digits));
+    if (key !== undefined) return derived(key, place.slice(digits));
   }
   return undefined;
 }
@@ -36,15 +36,16 @@ function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[str
   let parent = key;
   for (let digits = cut.length; digits < leaf.length; digits++) {
     const way = leaf.slice(0, digits);
-    for (const digit of DIGITS) if (digit !== leaf.charAt(digits)) yield [way + digit, derive(parent, digit)];
-    parent = derive(parent, leaf.charAt(digits));
+    for (const digit of DIGITS) if (digit !== leaf.charAt(digits)) yield [way + digit, derived(parent, digit)];
+    parent = derived(parent, leaf.charAt(digits));
   }
 }
 
 /** A key and a digit: always as long, so that a plain hash makes keys of them that tell nothing of each other. */
 const step = Buffer.alloc(KEY_BYTES + 1);
 
-function derive(from: Uint8Array, digits: string): Uint8Array {
+/** The key of the node that lies `digits` below the one whose key this is. */
+export function derived(from: Uint8Array, digits: string): Uint8Array {
   step.set(from);
   for (const digit of digits) {
     step.write(digit, KEY_BYTES);

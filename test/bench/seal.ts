@@ -5,10 +5,13 @@ import { boxOf } from "../../events/sealed-data.ts";
 import { CLIENT, postClicks, type Load } from "./post-clicks.ts";
 import { startService, startUnsealed } from "./server.ts";
 
-/** More than the service holds leaf keys of, so that each click wants a new one. */
+/** Visitors of a busy day, in turn. */
 const ADDRESSES = 20_000;
 
-/** The intake with sealing against the same service without it: clicks of one address, and of many in turn. */
+/** More than the service holds leaf keys of, in turn: each click wants a new one. */
+const NEW_ADDRESSES = 100_000;
+
+/** The intake with sealing against the same service without it: clicks of one address, of many, and of ever new ones. */
 export const seal: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const [sealedLog, openLog] = ["sealed.sqlite", "open.sqlite"].map((name) => join(options.directory, name)) as [
@@ -23,6 +26,8 @@ export const seal: Bench = async (options) => {
       sealed: () => postClicks(sealed.url, seconds),
       openMany: () => postClicks(open.url, seconds, ADDRESSES),
       sealedMany: () => postClicks(sealed.url, seconds, ADDRESSES),
+      openNew: () => postClicks(open.url, seconds, NEW_ADDRESSES),
+      sealedNew: () => postClicks(sealed.url, seconds, NEW_ADDRESSES),
     });
   })();
   if ((await isSealed(openLog)) || !(await isSealed(sealedLog))) throw new Error("the logs are not as they are meant");
@@ -32,6 +37,7 @@ export const seal: Bench = async (options) => {
   return [
     row("sealed intake, one address; limit: without sealing", loads.sealed, loads.open),
     row(`sealed intake, ${ADDRESSES} addresses; limit: without sealing`, loads.sealedMany, loads.openMany),
+    row("sealed intake, each address new; limit: without sealing", loads.sealedNew, loads.openNew),
   ];
 };
 
