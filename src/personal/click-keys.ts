@@ -33,36 +33,18 @@ const ADDRESSES_MAX = 32_768;
 const HELD_DIGITS = 3;
 
 export function createClickKeys(file: KeysFile): ClickKeys {
-  const trees = new Map<string, Map<string, Uint8Array>>();
+  const trees = createTrees(file);
   const leaves = new Map<string, Uint8Array>();
   /** Of today. */
   const addresses = new Map<string, NamedKey>();
   let today = { day: "", ref: "" };
   let salt = newSalt();
 
-  const treeOf = (ref: string): Map<string, Uint8Array> => {
-    const held = trees.get(ref);
-    if (held !== undefined) return held;
-    if (trees.size >= TREES_MAX) trees.clear();
-    const tree = loadTree(file, ref);
-    trees.set(ref, tree);
-    return tree;
-  };
-
-  const leafKey = (root: string, leaf: string): Uint8Array | undefined => {
-    const tree = treeOf(root);
-    const above = leaf.slice(0, HELD_DIGITS);
-    const node = tree.get(above) ?? keyAt(tree, above);
-    if (node === undefined) return keyAt(tree, leaf);
-    tree.set(above, node);
-    return derived(node, leaf.slice(HELD_DIGITS));
-  };
-
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
     if (held !== undefined) return held;
     const [root = "", leaf = ""] = split(ref);
-    const key = leafKey(root, leaf);
+    const key = trees.leaf(root, leaf);
     if (key === undefined) return undefined;
     if (leaves.size >= LEAVES_MAX) leaves.clear();
     leaves.set(ref, key);
@@ -73,7 +55,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   const pick = (ip: string): NamedKey => {
     for (let attempt = 0; ; attempt++) {
       const leaf = leafOf(salt, ip, attempt);
-      const key = leafKey(today.ref, leaf);
+      const key = trees.leaf(today.ref, leaf);
       if (key !== undefined) return { ref: `${today.ref}/${leaf}`, key };
     }
   };
@@ -83,7 +65,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     of(ip = "", now) {
       const day = dayOf(now);
       // A tree without a node was deleted while it was held.
-      if (today.day !== day || treeOf(today.ref).size === 0) {
+      if (today.day !== day || trees.isEmpty(today.ref)) {
         today = { day, ref: dayRef(file, "click", day) };
         addresses.clear();
       }
@@ -110,6 +92,35 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       addresses.clear();
       today = { day: "", ref: "" };
       salt = newSalt();
+    },
+  };
+}
+
+/** The trees of some days, as far as they were needed. */
+function createTrees(file: KeysFile) {
+  const trees = new Map<string, Map<string, Uint8Array>>();
+
+  const treeOf = (root: string): Map<string, Uint8Array> => {
+    const held = trees.get(root);
+    if (held !== undefined) return held;
+    if (trees.size >= TREES_MAX) trees.clear();
+    const tree = loadTree(file, root);
+    trees.set(root, tree);
+    return tree;
+  };
+
+  return {
+    clear: () => trees.clear(),
+    isEmpty: (root: string): boolean => treeOf(root).size === 0,
+    /** Undefined: it cannot be derived any more. */
+    leaf(root: string, leaf: string): Uint8Array | undefined {
+      const tree = treeOf(root);
+      const above = leaf.slice(0, HELD_DIGITS);
+      const node = tree.get(above) ?? keyAt(tree, above);
+      // Below a punctured node some leaves have keys of their own.
+      if (node === undefined) return keyAt(tree, leaf);
+      tree.set(above, node);
+      return derived(node, leaf.slice(HELD_DIGITS));
     },
   };
 }
