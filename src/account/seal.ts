@@ -1,14 +1,39 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, randomFillSync } from "node:crypto";
+import { KEY_BYTES } from "./key.ts";
 
 const ALGORITHM = "aes-256-gcm";
 /** 96 bits, random, as NIST SP 800-38D recommends for GCM. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts `text`, bound to `context`: it opens only under the same key and context. */
-export function seal(key: Uint8Array, text: string, context: string): Uint8Array {
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv(ALGORITHM, key, iv);
+/** Random bytes are had many at a time: asking for twelve costs as much as sealing. */
+const POOL_BYTES = 1_024 * IV_BYTES;
+const pool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** Handing a new array to native code costs Bun as much as sealing with it; this one is always the same. */
+const current = Buffer.alloc(KEY_BYTES);
+
+function handed(key: Uint8Array): Buffer {
+  // A shorter one would leave a part of the last key in its place.
+  if (key.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes, this one ${key.length}`);
+  current.set(key);
+  return current;
+}
+
+function nextIv(): Buffer {
+  if (used === POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += IV_BYTES;
+  return pool.subarray(used - IV_BYTES, used);
+}
+
+/** Encrypts `text`, bound to `context`: it opens only under the same key and context. IV, ciphertext and tag. */
+export function seal(key: Uint8Array, text: string, context: string): Buffer {
+  const iv = nextIv();
+  const cipher = createCipheriv(ALGORITHM, handed(key), iv);
   cipher.setAAD(Buffer.from(context));
   return Buffer.concat([iv, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
 }
@@ -16,12 +41,11 @@ export function seal(key: Uint8Array, text: string, context: string): Uint8Array
 /** Undefined when the key or the context is another one, or a bit was changed. */
 export function open(key: Uint8Array, sealed: Uint8Array, context: string): string | undefined {
   if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
-  const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES));
+  const decipher = createDecipheriv(ALGORITHM, handed(key), sealed.subarray(0, IV_BYTES));
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
   try {
-    const text = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES));
-    return Buffer.concat([text, decipher.final()]).toString("utf8");
+    return decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
   } catch {
     return undefined;
   }

@@ -9,8 +9,8 @@ import type { SealedLog } from "./sealed-log.ts";
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
 /**
- * The clicks and wrong tokens of an address, found by opening all: nothing that lasts leads from an address to its clicks, so that nobody
- * can try out later whose an erased click was.
+ * The clicks and wrong tokens of an address, found by opening all: nothing that lasts leads from an address to its
+ * clicks, so that nobody can try out later whose an erased click was.
  */
 export async function findClicks(
   log: SealedLog,
