@@ -4,6 +4,7 @@ import { makeDataKey, wrap } from "./data-key.ts";
 import { deriveKey, KeyError, keyId } from "./key.ts";
 import { open } from "./seal.ts";
 import { sealRow } from "./secret-row.ts";
+import { transact } from "./transact.ts";
 import { VaultKeyMismatch } from "./vault-error.ts";
 
 /** Wait for a command that writes the vault at the same moment. */
@@ -32,19 +33,6 @@ export function openVaultFile(file: string, master: Uint8Array): DatabaseSync {
     return database;
   } catch (fault) {
     database.close();
-    throw fault;
-  }
-}
-
-/** All of `work`, or nothing of it; nobody else writes meanwhile. */
-export function transact<T>(database: DatabaseSync, work: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    database.exec("COMMIT");
-    return result;
-  } catch (fault) {
-    database.exec("ROLLBACK");
     throw fault;
   }
 }

@@ -2,8 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { KeyError, keyId } from "./key.ts";
 import { openRow, sealRow } from "./secret-row.ts";
+import { transact } from "./transact.ts";
 import { VaultDamaged } from "./vault-error.ts";
-import { openVaultFile, transact } from "./vault-file.ts";
+import { openVaultFile } from "./vault-file.ts";
 
 /** A secret and the version to name when it is replaced. */
 export interface Kept {

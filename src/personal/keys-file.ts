@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId, KEY_BYTES } from "../account/key.ts";
 import { open, seal } from "../account/seal.ts";
+import { transact } from "../account/transact.ts";
 
 /** The keys of personal data: each wrapped with one derived from the master key, and gone for good once deleted. */
 export interface KeysFile extends Disposable {
@@ -128,21 +129,20 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
     return Buffer.from(text, "base64");
   };
   const isWrapping = (): boolean => wrappedBy.get()?.["wrapper"] === wrapping.id;
-  /** Another process may have exchanged the master key: what is written has to open with the one in force. */
-  const begin = (): void => {
-    if (beginIf(database, isWrapping)) return;
-    // Asked for while nothing is locked: whoever gives it may have to finish the exchange in this file.
-    wrapping = wrapperOf(master());
-    if (!beginIf(database, isWrapping)) throw new KeysFileMismatch(file);
-  };
+  /** Undefined: another process has exchanged the master key, and what is written has to open with the one in force. */
+  const attempt = <Result>(work: () => Result): { readonly result: Result } | undefined =>
+    transact(database, () => (isWrapping() ? { result: work() } : undefined));
   const change = <Result>(work: () => Result): Result => {
     if (database.isTransaction) return work();
-    try {
-      begin();
-      return committed(database, work);
-    } catch (fault) {
-      throw isOfSqlite(fault) ? new KeysUnavailable(file, fault) : fault;
-    }
+    return written(file, () => {
+      const done = attempt(work);
+      if (done !== undefined) return done.result;
+      // Asked for while nothing is locked: whoever gives it may have to finish the exchange in this file.
+      wrapping = wrapperOf(master());
+      const again = attempt(work);
+      if (again === undefined) throw new KeysFileMismatch(file);
+      return again.result;
+    });
   };
   const put = (ref: string, key: Uint8Array): void => {
     change(() => void upsert.run(ref, wrapping.id, seal(wrapping.key, Buffer.from(key).toString("base64"), ref)));
@@ -183,27 +183,13 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
   };
 }
 
-function isOfSqlite(fault: unknown): boolean {
-  return fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
-}
-
-/** Begins to change the file, unless that is not true once nobody else can. */
-function beginIf(database: DatabaseSync, isTrue: () => boolean): boolean {
-  database.exec("BEGIN IMMEDIATE");
-  const begun = isTrue();
-  if (!begun) database.exec("ROLLBACK");
-  return begun;
-}
-
-/** All of what `work` does since the transaction began, or nothing of it. */
-function committed<Result>(database: DatabaseSync, work: () => Result): Result {
+/** Tells a fault of the database as what it means to whoever seals. */
+function written<Result>(file: string, work: () => Result): Result {
   try {
-    const result = work();
-    database.exec("COMMIT");
-    return result;
+    return work();
   } catch (fault) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw fault;
+    const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
+    throw isOfSqlite ? new KeysUnavailable(file, fault) : fault;
   }
 }
 
