@@ -34,7 +34,8 @@ export async function runReported(
   const out = keepsPrinted ? openSync(printed, "a") : "inherit";
   const run = Bun.spawn(
     [...wrapper, process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
-    { stdio: ["ignore", out, out] },
+    // Named, or what was set since the start would not be handed on.
+    { env: process.env, stdio: ["ignore", out, out] },
   );
   const code = await run.exited;
   if (out !== "inherit") closeSync(out);

@@ -12,6 +12,6 @@ test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, as
   await using logs = createLogs();
   const tally = createTally();
   await fc.assert(histories(logs, tally), { numRuns: HISTORIES });
-  console.log(tally.line());
+  console.log(`random commands against the model: ${tally.line()}`);
   expect(tally.counts().crashPoints).toBeGreaterThan(100);
 }, 1_200_000);
