@@ -1,14 +1,16 @@
 import type { NewEvent } from "eventstore-lite";
-import { boxOf, openData, ownerOf, sealData, unite, type Data, type Opened } from "./sealed-data.ts";
-import type { Personal, Sealer } from "./sealing.ts";
+import { boxOf, openData, ownerOf, sealData, type Opened } from "./sealed-data.ts";
+import type { Owner, Personal, Sealer } from "./sealing.ts";
 
 /** Closes and opens what is personal of events. */
 export interface Boxes {
   /** Makes the keys that these events want. */
-  prepare(events: readonly { readonly personal: Personal | undefined; readonly data: unknown }[]): void;
+  prepare(events: readonly NewEvent[], personalOf: (event: NewEvent) => Personal | undefined): void;
   /** The event as the log holds it. */
   close(personal: Personal | undefined, event: NewEvent): NewEvent;
   open(personal: Personal | undefined, stored: Stored): Opened;
+  /** Whether an event that was closed here would open as it was given; true once, and not after keys were deleted. */
+  isOpen(personal: Personal | undefined, event: NewEvent): boolean;
   /** Everybody who comes to an event with which keys were deleted reads from then on without them. */
   heed(type: string): void;
 }
@@ -28,30 +30,32 @@ const FRESH_MAX = 8_192;
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
 export function createBoxes(sealer: () => Sealer | undefined): Boxes {
-  /** Sealed here, and not yet read by who follows the log: opening these again would cost as much as sealing. */
-  const fresh = new Map<string, Data>();
+  /** Closed here, and not yet read by who follows the log. */
+  const fresh = new Set<string>();
 
   return {
-    prepare(events) {
-      sealer()?.prepare(events.flatMap(({ personal, data }) => (personal ? [ownerOf(personal, data)] : [])));
+    prepare(events, personalOf) {
+      const owners: Owner[] = [];
+      for (const event of events) {
+        const personal = personalOf(event);
+        if (personal !== undefined) owners.push(ownerOf(personal, event.data));
+      }
+      if (owners.length > 0) sealer()?.prepare(owners);
     },
     close(personal, event) {
-      const keys = personal === undefined ? undefined : sealer();
-      const closed = personal === undefined || keys === undefined ? undefined : sealData(personal, event, keys);
-      if (closed === undefined) return event;
-      const { id, type, meta } = event;
+      if (personal === undefined) return event;
+      const keys = sealer();
+      const closed = keys && sealData(personal, event, keys);
       if (fresh.size >= FRESH_MAX) fresh.clear();
-      if (closed.hidden !== undefined) fresh.set(id, closed.hidden);
-      return { id, type, data: closed.data, meta };
+      if (closed?.isErased !== true) fresh.add(event.id);
+      return closed === undefined ? event : { id: event.id, type: event.type, data: closed.data, meta: event.meta };
     },
     open(personal, stored) {
       const box = personal === undefined ? undefined : boxOf(stored.data);
       if (personal === undefined || box === undefined) return { data: stored.data, erased: false };
-      const known = stored.id === undefined ? undefined : fresh.get(stored.id);
-      if (known === undefined) return openData(personal, stored, box, sealer());
-      fresh.delete(stored.id ?? "");
-      return { data: unite(stored.data, known), erased: false };
+      return openData(personal, stored, box, sealer());
     },
+    isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
     heed(type) {
       if (!DELETING.has(type)) return;
       fresh.clear();

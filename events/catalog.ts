@@ -130,7 +130,7 @@ export function createCodec<E extends NewEvent>(
     return lifted;
   };
   return {
-    prepare: (events) => boxes.prepare(events.map(({ type, data }) => ({ personal: specOf(type).personal, data }))),
+    prepare: (events) => boxes.prepare(events, ({ type }) => specOf(type).personal),
     encode(event) {
       const spec = specOf(event.type);
       if (schemaOf(event.type, event.meta) !== spec.version)
@@ -147,6 +147,12 @@ export function createCodec<E extends NewEvent>(
       if (version === spec.version && data === stored.data) return stored as unknown as Stored<E>;
       const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
       return { ...stored, data, meta } as unknown as Stored<E>;
+    },
+    recall(event, { position, stream, version, time, hash }) {
+      const { id, type, data, meta } = event;
+      boxes.heed(type);
+      if (!boxes.isOpen(specOf(type, position).personal, event)) return undefined;
+      return { id, type, data, meta, position, stream, version, time, hash } as unknown as Stored<E>;
     },
     decodeData({ type, data, meta, position }) {
       const spec = specOf(type, position);

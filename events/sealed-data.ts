@@ -16,8 +16,8 @@ export function ownerOf(personal: Personal, data: unknown): Owner {
 export interface Closed {
   /** The data as the log holds it. */
   readonly data: unknown;
-  /** The members that are in the box; undefined: it stayed empty. */
-  readonly hidden: Data | undefined;
+  /** The box stayed empty. */
+  readonly isErased: boolean;
 }
 
 /** Undefined: nothing in it is personal, and it is stored as it is. */
@@ -25,7 +25,8 @@ export function sealData(personal: Personal, { id, type, data }: NewEvent, seale
   const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
   let isEmpty = true;
-  for (const [member, value] of Object.entries(data as Data)) {
+  for (const member in data as Data) {
+    const value = (data as Data)[member];
     const part = shownOf(personal, member, value);
     if (part !== undefined) shown[member] = part;
     if (part === value) continue;
@@ -36,7 +37,7 @@ export function sealData(personal: Personal, { id, type, data }: NewEvent, seale
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
   const box = sealer.seal(ownerOf(personal, data), text, contextOf(personal, type, id));
   shown[SEALED] = box;
-  return { data: shown, hidden: sealer.isEmpty(box) ? undefined : hidden };
+  return { data: shown, isErased: sealer.isEmpty(box) };
 }
 
 /** What of a member stays readable; undefined: nothing. */
@@ -49,7 +50,7 @@ function shownOf({ members, shortened }: Personal, member: string, value: unknow
 /** Puts the members of a box back in their places. */
 export function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
-  for (const [member, value] of Object.entries(data as Data)) if (member !== SEALED) whole[member] = value;
+  for (const member in data as Data) if (member !== SEALED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
 }
 

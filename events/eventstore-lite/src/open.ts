@@ -8,7 +8,7 @@ import { oneByOne } from "./read/one-by-one.ts";
 import { readBatches, readFolded } from "./read/read.ts";
 import { loadSnapshot } from "./read/snapshot.ts";
 import { createTypeNames } from "./read/type-names.ts";
-import { createDecode, createDecodeFolded, identityCodec } from "./recorded.ts";
+import { createDecode, createDecodeFolded, createRecall, identityCodec } from "./recorded.ts";
 import { backupTo } from "./sqlite/backup.ts";
 import { openReader } from "./sqlite/connections.ts";
 import { refuseLeftBehind } from "./sqlite/left-behind.ts";
@@ -64,7 +64,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
-  const live = createLive(reader, decode);
+  const live = createLive(reader, decode, createRecall(codec, decode));
   const queue = createQueue({
     limits,
     clock,

@@ -25,6 +25,9 @@ export type Recorded<E extends NewEvent> = E & {
   readonly hash: string;
 };
 
+/** Where and when an event was recorded. */
+export type Place = Pick<Recorded<NewEvent>, "position" | "stream" | "version" | "time" | "hash">;
+
 /** What a projection folds of an event: all but what auditors need. Reading this is much faster than the whole event. */
 export type Folded<E extends NewEvent> = E extends NewEvent
   ? Pick<E, "type" | "data"> & Pick<Recorded<E>, "position" | "version" | "time">
@@ -196,6 +199,12 @@ export interface Codec<E extends NewEvent> {
   encode(event: E): NewEvent;
   /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */
   decode(stored: Recorded<NewEvent>): Recorded<E>;
+  /**
+   * What a subscriber in this process reads of an event that was appended here, made of the event itself: reading it
+   * back from its JSON costs as much as writing it. Undefined: it is decoded as all others are. Only for events that
+   * nobody changes after they were appended.
+   */
+  recall?(event: E, place: Place): Recorded<E> | undefined;
   /** The data alone of {@link Codec.decode}; `meta` is JSON, so that it need not be parsed where a glance is enough. */
   decodeData(stored: {
     readonly position: number;

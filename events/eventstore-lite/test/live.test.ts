@@ -22,3 +22,28 @@ test("what this process appends reaches all subscribers from memory, decoded onc
   await Promise.all(subscribers);
   expect(decoded).toBe(10);
 });
+
+test("what a codec recalls of its own events is not decoded, and what it does not recall is", async () => {
+  const decoded: string[] = [];
+  const recalling: Codec<NewEvent> = {
+    encode: (event) => ({ ...event, data: { stored: true } }),
+    decode(stored) {
+      decoded.push(stored.id);
+      return stored;
+    },
+    recall: (event, place) => (event.id.endsWith("1") ? undefined : { ...event, ...place }),
+    decodeData: ({ data }) => data,
+  };
+  await using store = await openSqliteStore({ file: newLogPath(), codec: recalling });
+  const { signal } = new AbortController();
+  const subscribers = [1, 2].map(() => take(store.subscribe({ from: 1, signal }), 3));
+  const events = ["e0", "e1", "e2"].map((id) => ({ id, type: "T", data: { given: true }, meta: {} }));
+  await store.append("a", events);
+  const [first, second] = await Promise.all(subscribers);
+  expect(second).toEqual(first);
+  expect(first?.map(({ data }) => data)).toEqual([{ given: true }, { stored: true }, { given: true }]);
+  expect(decoded).toEqual(["e1"]);
+  const read = await take(store.readStored(), 3);
+  const places = read.map(({ position, stream, version, time, hash }) => ({ position, stream, version, time, hash }));
+  expect(first).toMatchObject(places);
+});

@@ -1,6 +1,6 @@
 import { lastPosition } from "../read/bounds.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
-import type { Decode } from "../recorded.ts";
+import type { Decode, Recall } from "../recorded.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import type { DurableBatch } from "../writer/settle.ts";
 import { createFeed } from "./feed.ts";
@@ -19,8 +19,8 @@ export interface Live<E extends NewEvent> {
   close(): void;
 }
 
-export function createLive<E extends NewEvent>(reader: DatabaseReader, decode: Decode<E>): Live<E> {
-  const recent = createRecent(decode);
+export function createLive<E extends NewEvent>(reader: DatabaseReader, decode: Decode<E>, recall: Recall<E>): Live<E> {
+  const recent = createRecent(recall);
   const feed = createFeed({
     onFirstFollower: () => feed.advance(lastPosition(reader)),
     onLastFollowerGone: () => recent.clear(),

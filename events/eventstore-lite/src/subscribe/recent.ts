@@ -1,5 +1,5 @@
 import { HASH_BYTES } from "../chain.ts";
-import type { Decode, StoredEvent } from "../recorded.ts";
+import type { Recall, StoredEvent } from "../recorded.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import { EVENT_FIELDS } from "../writer/messages.ts";
 import type { DurableBatch } from "../writer/settle.ts";
@@ -11,14 +11,15 @@ const RECENT_EVENTS_MAX = 16_384;
 /** UTF-16 units of JSON: a few huge events must not hold more memory than many small ones. */
 const RECENT_CHARS_MAX = 8 * 1024 * 1024;
 
+export type Matches = (stream: string, type: string) => boolean;
+
 /** The events of one transaction. */
 export interface RecentBatch<E extends NewEvent> {
   readonly first: number;
   readonly last: number;
   readonly chars: number;
-  stored(position: number): StoredEvent;
-  /** Decoded once, however many subscribers take it. */
-  decoded(position: number): Recorded<E>;
+  /** Those from `from` on that match; each is made once, however many subscribers take it. */
+  take(from: number, matches: Matches): Recorded<E>[];
 }
 
 /** The end of the log in memory: consecutive positions, up to the last event that this process appended. */
@@ -31,7 +32,7 @@ export interface Recent<E extends NewEvent> {
   clear(): void;
 }
 
-export function createRecent<E extends NewEvent>(decode: Decode<E>): Recent<E> {
+export function createRecent<E extends NewEvent>(recall: Recall<E>): Recent<E> {
   let batches: RecentBatch<E>[] = [];
   let chars = 0;
 
@@ -54,7 +55,7 @@ export function createRecent<E extends NewEvent>(decode: Decode<E>): Recent<E> {
       while (batches.length > 0 && batches[0]!.last < position) dropFirst();
     },
     push(durable) {
-      const batch = createRecentBatch(durable, decode);
+      const batch = createRecentBatch(durable, recall);
       if (batch === undefined) return;
       if (batches.at(-1)?.last !== batch.first - 1) clear();
       batches.push(batch);
@@ -65,44 +66,49 @@ export function createRecent<E extends NewEvent>(decode: Decode<E>): Recent<E> {
 }
 
 /** Undefined when the batch holds nothing new, or came without hashes because nobody followed. */
-function createRecentBatch<E extends NewEvent>(durable: DurableBatch, decode: Decode<E>): RecentBatch<E> | undefined {
+function createRecentBatch<E extends NewEvent>(durable: DurableBatch, recall: Recall<E>): RecentBatch<E> | undefined {
   const first = durable.appends[0]?.appended.first;
   if (first === undefined || durable.hashes === "") return undefined;
   const last = durable.appends.at(-1)!.appended.last;
   const chars = durable.appends.reduce((sum, { append }) => sum + append.text.length, 0);
-  let events: StoredEvent[] | undefined;
-  const decoded: Recorded<E>[] = [];
-
-  const stored = (position: number): StoredEvent => (events ??= storedEvents(durable))[position - first]!;
+  const recalled: Recorded<E>[] = [];
   return {
     first,
     last,
     chars,
-    stored,
-    decoded: (position) => (decoded[position - first] ??= decode(stored(position))),
+    take(from, matches) {
+      const events: Recorded<E>[] = [];
+      for (const own of durable.appends) {
+        const { append, appended } = own;
+        for (let index = Math.max(0, from - appended.first); index < append.count; index += 1) {
+          if (!matches(append.stream, append.fields[index * EVENT_FIELDS + 1]!)) continue;
+          const at = appended.first + index - first;
+          events.push((recalled[at] ??= recall(append.events[index]!, storedEvent(durable, own, index, at))));
+        }
+      }
+      return events;
+    },
   };
 }
 
-/** The events of a batch as a reader would find them on disk. */
-function storedEvents({ timeMs, hashes, appends }: DurableBatch): StoredEvent[] {
-  const events: StoredEvent[] = [];
-  for (const { append, appended } of appends) {
-    const { stream, fields, count } = append;
-    for (let index = 0; index < count; index += 1) {
-      const at = index * EVENT_FIELDS;
-      const hashAt = events.length * HASH_HEX_CHARS;
-      events.push({
-        position: appended.first + index,
-        stream,
-        version: appended.version - count + 1 + index,
-        id: fields[at]!,
-        type: fields[at + 1]!,
-        data: fields[at + 2]!,
-        meta: fields[at + 3]!,
-        timeMs,
-        hash: hashes.slice(hashAt, hashAt + HASH_HEX_CHARS),
-      });
-    }
-  }
-  return events;
+/** The event at `index` of an append, which is the one at `at` of its batch, as a reader would find it on disk. */
+function storedEvent(
+  { timeMs, hashes }: DurableBatch,
+  { append, appended }: DurableBatch["appends"][number],
+  index: number,
+  at: number,
+): StoredEvent {
+  const { stream, fields, count } = append;
+  const field = index * EVENT_FIELDS;
+  return {
+    position: appended.first + index,
+    stream,
+    version: appended.version - count + 1 + index,
+    id: fields[field]!,
+    type: fields[field + 1]!,
+    data: fields[field + 2]!,
+    meta: fields[field + 3]!,
+    timeMs,
+    hash: hashes.slice(at * HASH_HEX_CHARS, (at + 1) * HASH_HEX_CHARS),
+  };
 }

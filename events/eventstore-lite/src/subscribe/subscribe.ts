@@ -1,9 +1,9 @@
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { readBatches } from "../read/read.ts";
-import type { Decode, StoredEvent } from "../recorded.ts";
+import type { Decode } from "../recorded.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import type { Feed } from "./feed.ts";
-import type { Recent, RecentBatch } from "./recent.ts";
+import type { Matches, Recent } from "./recent.ts";
 
 export interface SubscribeSources<E extends NewEvent> {
   readonly feed: Feed;
@@ -37,7 +37,7 @@ export async function* subscribe<E extends NewEvent>(
     while (!signal.aborted) {
       const batch = recent.holding(next);
       if (batch) {
-        const events = take(batch, next, matches);
+        const events = batch.take(next, matches);
         next = batch.last + 1;
         follower.isPast(next);
         if (events.length > 0) yield events;
@@ -59,23 +59,7 @@ export async function* subscribe<E extends NewEvent>(
   }
 }
 
-/** The matching events of a batch from `next` on. */
-function take<E extends NewEvent>(
-  batch: RecentBatch<E>,
-  next: number,
-  matches: (event: StoredEvent) => boolean,
-): Recorded<E>[] {
-  const events: Recorded<E>[] = [];
-  for (let position = next; position <= batch.last; position += 1) {
-    if (matches(batch.stored(position))) events.push(batch.decoded(position));
-  }
-  return events;
-}
-
-function createFilter(
-  stream: string | undefined,
-  types: readonly string[] | undefined,
-): (event: StoredEvent) => boolean {
+function createFilter(stream: string | undefined, types: readonly string[] | undefined): Matches {
   const wanted = types && new Set(types);
-  return (event) => (stream === undefined || event.stream === stream) && (!wanted || wanted.has(event.type));
+  return (ofStream, type) => (stream === undefined || ofStream === stream) && (!wanted || wanted.has(type));
 }

@@ -12,6 +12,8 @@ export interface PreparedAppend {
   /** id, type, data and meta of each event, one after the other. */
   readonly fields: readonly string[];
   readonly count: number;
+  /** As the caller gave them. */
+  readonly events: readonly NewEvent[];
   /** What the writer thread reads. */
   readonly text: string;
 }
@@ -43,7 +45,7 @@ export function prepareAppend<E extends NewEvent>(
   const count = events.length;
   let text = encodeAppendHead({ stream, expected, key: key ?? "", lease, token: fence?.token ?? 0, count });
   for (const event of events) text += prepareEvent(codec.encode(event), limits.eventBytes, fields);
-  return { stream, expected, lease, fields, count, text };
+  return { stream, expected, lease, fields, count, events, text };
 }
 
 function checkExpected(expected: ExpectedVersion): void {
