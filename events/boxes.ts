@@ -1,4 +1,4 @@
-import type { NewEvent } from "eventstore-lite";
+import type { Encoded, NewEvent } from "eventstore-lite";
 import { boxOf, openData, ownerOf, sealData, type Opened } from "./sealed-data.ts";
 import type { Owner, Personal, Sealer } from "./sealing.ts";
 
@@ -7,7 +7,7 @@ export interface Boxes {
   /** Makes the keys that these events want. */
   prepare(events: readonly NewEvent[], personalOf: (event: NewEvent) => Personal | undefined): void;
   /** The event as the log holds it. */
-  close(personal: Personal | undefined, event: NewEvent): NewEvent;
+  close(personal: Personal | undefined, event: NewEvent): Encoded;
   open(personal: Personal | undefined, stored: Stored): Opened;
   /** Whether an event that was closed here would open as it was given; true once, and not after keys were deleted. */
   isOpen(personal: Personal | undefined, event: NewEvent): boolean;
@@ -48,7 +48,7 @@ export function createBoxes(sealer: () => Sealer | undefined): Boxes {
       const closed = keys && sealData(personal, event, keys);
       if (fresh.size >= FRESH_MAX) fresh.clear();
       if (closed?.isErased !== true) fresh.add(event.id);
-      return closed === undefined ? event : { id: event.id, type: event.type, data: closed.data, meta: event.meta };
+      return closed === undefined ? event : closed.event;
     },
     open(personal, stored) {
       const box = personal === undefined ? undefined : boxOf(stored.data);

@@ -11,7 +11,8 @@ import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
-import { boxOf, SEALED, type Opened } from "./sealed-data.ts";
+import { boxOf, type Opened } from "./sealed-data.ts";
+import { SEALED } from "./sealing-order.ts";
 import type { HiddenOf, PersonalSpec, Sealer } from "./sealing.ts";
 import * as tracking from "./tracking.ts";
 

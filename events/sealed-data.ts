@@ -1,8 +1,6 @@
-import type { NewEvent } from "eventstore-lite";
+import type { Encoded, NewEvent } from "eventstore-lite";
+import { SEALED, writeOrder } from "./sealing-order.ts";
 import type { Owner, Personal, Sealer } from "./sealing.ts";
-
-/** Holds everything of an event that is personal; no event has a member of this name. */
-export const SEALED = "sealed";
 
 export type Data = Readonly<Record<string, unknown>>;
 
@@ -14,14 +12,14 @@ export function ownerOf(personal: Personal, data: unknown): Owner {
 }
 
 export interface Closed {
-  /** The data as the log holds it. */
-  readonly data: unknown;
+  /** The event as the log holds it, but for the box, which the writer thread makes. */
+  readonly event: Encoded;
   /** The box stayed empty. */
   readonly isErased: boolean;
 }
 
 /** Undefined: nothing in it is personal, and it is stored as it is. */
-export function sealData(personal: Personal, { id, type, data }: NewEvent, sealer: Sealer): Closed | undefined {
+export function sealData(personal: Personal, { id, type, data, meta }: NewEvent, sealer: Sealer): Closed | undefined {
   const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
   let isEmpty = true;
@@ -34,10 +32,14 @@ export function sealData(personal: Personal, { id, type, data }: NewEvent, seale
     isEmpty = false;
   }
   if (isEmpty) return undefined;
+  const { prefix, key } = sealer.keyFor(ownerOf(personal, data));
+  if (key === undefined) {
+    shown[SEALED] = prefix;
+    return { event: { id, type, data: shown, meta }, isErased: true };
+  }
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
-  const box = sealer.seal(ownerOf(personal, data), text, contextOf(personal, type, id));
-  shown[SEALED] = box;
-  return { data: shown, isErased: sealer.isEmpty(box) };
+  const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
+  return { event: { id, type, data: shown, meta, unfinished }, isErased: false };
 }
 
 /** What of a member stays readable; undefined: nothing. */

@@ -36,15 +36,21 @@ export function withPersonal<
 /** Members that folds do not see. */
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
+/** A key, and how the boxes begin that are sealed with it. */
+export interface SealingKey {
+  readonly prefix: string;
+  /** Undefined: the owner was erased. Their boxes stay empty, and are nothing but the prefix. */
+  readonly key: Uint8Array | undefined;
+}
+
 /** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */
 export interface Sealer {
   /** Called before the events of an append are sealed: makes the keys that they want, durably, at once for all. */
   prepare(owners: readonly Owner[]): void;
-  /** Seals `text`, bound to `context`. Of somebody who was erased the box stays empty. */
-  seal(owner: Owner, text: string, context: string): string;
+  /** What to seal an owner's data with. */
+  keyFor(owner: Owner): SealingKey;
   /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
   open(box: string, context: string): string | undefined;
-  isEmpty(box: string): boolean;
   /** Stands for whoever the box was about. */
   markOf(box: string): string;
   /** Keys may have been deleted elsewhere: what is held of them is dropped. */

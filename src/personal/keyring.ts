@@ -84,13 +84,11 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       );
       if (refs.length > 0) people.ensure(refs);
     },
-    seal(owner, text, context) {
+    keyFor(owner) {
       renew();
       const { ref, key } = namedKey(owner);
-      // Of somebody who was erased nothing is kept any more, not even sealed.
-      if (key === undefined) return `${file.id}:${ref}:`;
-      const name = owner.kind === "person" ? `${ref}.${checkOf(key)}` : ref;
-      return `${file.id}:${name}:${sealText(key, text, context)}`;
+      const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
+      return { prefix: `${file.id}:${name}:`, key };
     },
     open(box, context) {
       const [id, name = "", sealed = ""] = box.split(":");
@@ -101,7 +99,6 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
       return openText(key, sealed, context, ref);
     },
-    isEmpty: (box) => box.endsWith(":"),
     markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
     refOf: (box) => box.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,

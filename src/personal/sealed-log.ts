@@ -47,6 +47,9 @@ export interface SealedLogOptions {
   readonly acceptLostKeys?: boolean;
 }
 
+/** Makes the boxes, beside the thread that serves requests. */
+const SEAL_ON_WRITER = new URL("./seal-on-writer.ts", import.meta.url);
+
 /** Opens the log and its keys. Throws {@link KeysLost}, KeysFileMismatch, and what the store throws. */
 export async function openSealedLog(options: SealedLogOptions): Promise<SealedLog> {
   const { file, owner, keysFile, master, clock } = options;
@@ -54,7 +57,7 @@ export async function openSealedLog(options: SealedLogOptions): Promise<SealedLo
   const late: { keyring?: Keyring } = {};
   const codec = sealingCodec(() => late.keyring);
   const ownership = owner === undefined ? {} : { owner: { holder: owner } };
-  const store = opening.use(await openSqliteStore<Event>({ file, codec, clock, ...ownership }));
+  const store = opening.use(await openSqliteStore<Event>({ file, codec, finish: SEAL_ON_WRITER, clock, ...ownership }));
   const lost = await newestKeys(store);
   // Made only where nothing is missing: an empty one would look as if everybody had been erased.
   const isThere = existsSync(keysFile);

@@ -9,6 +9,7 @@ import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
 import { erasing } from "../../src/personal/heed.ts";
 import { startProjector } from "../../src/projector.ts";
 import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
+import { sealed } from "./sealed.ts";
 
 const ANN = { id: "1777000000000001001", username: "ann_builds" };
 const BEA = { id: "1777000000000001002", username: "bea_codes" };
@@ -123,7 +124,7 @@ describe("forget RECIPIENT", () => {
 
 test("who only writes notices within a moment that keys were deleted", async () => {
   const { keyring } = world.store;
-  const key = (): string => keyring.refOf(keyring.seal({ kind: "click", ip: "203.0.113.7" }, "x", "y"));
+  const key = (): string => keyring.refOf(sealed(keyring, { kind: "click", ip: "203.0.113.7" }, "x", "y"));
   const before = key();
   await world.run(forget, "203.0.113.7");
   const deadline = performance.now() + 4_000;

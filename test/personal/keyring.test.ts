@@ -8,6 +8,7 @@ import { KeysFileMismatch } from "../../src/personal/keys-file.ts";
 import { removeDays } from "../../src/personal/day-keys.ts";
 import { rewrapKeys } from "../../src/personal/rewrap.ts";
 import { openKeysWorld } from "./keys.ts";
+import { sealed } from "./sealed.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
 const OWNERS: readonly Owner[] = [
@@ -33,7 +34,7 @@ test.each(OWNERS)(
     using world = openKeysWorld();
     const keyring = world.open();
     keyring.prepare([owner]);
-    const box = keyring.seal(owner, "tea & Größe", "here");
+    const box = sealed(keyring, owner, "tea & Größe", "here");
     expect(box).not.toContain("tea");
     for (const reader of [keyring, world.open()]) {
       expect(reader.open(box, "here")).toBe("tea & Größe");
@@ -45,7 +46,7 @@ test.each(OWNERS)(
 test("no two boxes of one text are alike", () => {
   using world = openKeysWorld();
   const keyring = world.open();
-  const boxes = Array.from({ length: 3_000 }, () => keyring.seal({ kind: "message" }, "tea", "here"));
+  const boxes = Array.from({ length: 3_000 }, () => sealed(keyring, { kind: "message" }, "tea", "here"));
   expect(new Set(boxes).size).toBe(boxes.length);
 });
 
@@ -53,10 +54,10 @@ test("a person's destroyed key opens nothing, and nothing is kept of them any mo
   using world = openKeysWorld();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = keyring.seal(ANN, "tea", "here");
+  const box = sealed(keyring, ANN, "tea", "here");
   expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
   keyring.prepare([ANN, { kind: "person", username: "ann" }]);
-  const later = keyring.seal(ANN, "more tea", "here");
+  const later = sealed(keyring, ANN, "more tea", "here");
   expect([keyring.open(box, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
   expect(later).toEndWith(":");
   expect(keyring.markOf(later)).toBe(keyring.markOf(box));
@@ -75,7 +76,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
   expect(before.includes("1001")).toBe(false);
   // The wrapped key stands behind its ref, and behind the 16 digits that name what wraps it.
-  const day = keyring.refOf(keyring.seal({ kind: "message" }, "tea", "here"));
+  const day = keyring.refOf(sealed(keyring, { kind: "message" }, "tea", "here"));
   const bytesBehind = (wanted: string): Buffer => {
     const bytes = readFileSync(world.file);
     const at = bytes.indexOf(wanted) + wanted.length + 16;
@@ -92,19 +93,19 @@ test("a day's key is another one when the day comes again, and what was sealed w
   using world = openKeysWorld();
   const keyring = world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
-  const box = keyring.seal(clicked, "tea", "here");
+  const box = sealed(keyring, clicked, "tea", "here");
   removeDays(keyring.file, ["click"], "2026-11-21");
   keyring.refresh();
-  const again = keyring.seal(clicked, "more tea", "here");
+  const again = sealed(keyring, clicked, "more tea", "here");
   expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
 });
 
 test("each day has keys of its own", () => {
   using world = openKeysWorld();
   const keyring = world.open();
-  const first = keyring.seal({ kind: "message" }, "one", "here");
+  const first = sealed(keyring, { kind: "message" }, "one", "here");
   world.now += 86_400_000;
-  const second = keyring.seal({ kind: "message" }, "two", "here");
+  const second = sealed(keyring, { kind: "message" }, "two", "here");
   expect(removeDays(keyring.file, ["click", "message"], "2026-11-21")).toBe(1);
   keyring.refresh();
   expect([keyring.open(first, "here"), keyring.open(second, "here")]).toEqual([undefined, "two"]);
@@ -114,7 +115,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   using world = openKeysWorld();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = keyring.seal(ANN, "tea", "here");
+  const box = sealed(keyring, ANN, "tea", "here");
   const bytes = readFileSync(world.file);
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   world.master = to;
@@ -141,7 +142,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   world.master = to;
   command.prepare([ANN]);
   command.replaceStateKey();
-  const [box, state] = [command.seal(ANN, "tea", "here"), command.sealState("contacts", "{}")];
+  const [box, state] = [sealed(command, ANN, "tea", "here"), command.sealState("contacts", "{}")];
   const reader = world.open();
   expect([reader.open(box, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
 });
@@ -152,11 +153,11 @@ test("beside a key file of before, who came since reads as erased, and what come
   const older = readFileSync(world.file);
   const newer = world.open();
   newer.prepare([ANN]);
-  const box = newer.seal(ANN, "tea", "here");
+  const box = sealed(newer, ANN, "tea", "here");
   writeFileSync(world.file, older);
   const restored = world.open();
   restored.prepare([ANN]);
-  const later = restored.seal(ANN, "more tea", "here");
+  const later = sealed(restored, ANN, "more tea", "here");
   expect([restored.open(box, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
   expect(restored.refOf(later)).toBe(restored.refOf(box));
 });
@@ -179,6 +180,6 @@ test("somebody who was erased while only their handle was known does not come ba
   keyring.prepare([{ kind: "person", username: "ann" }]);
   keyring.destroy(keyring.refsOf({ username: "Ann" }));
   keyring.prepare([ANN]);
-  const box = keyring.seal(ANN, "tea", "here");
+  const box = sealed(keyring, ANN, "tea", "here");
   expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
 });

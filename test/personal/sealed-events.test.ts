@@ -6,6 +6,7 @@ import { boxOf, MovedBox } from "../../events/sealed-data.ts";
 import { DamagedBox } from "../../src/personal/box.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeysWorld } from "./keys.ts";
+import { finished } from "./sealed.ts";
 
 const RUNS = { numRuns: 500 };
 
@@ -26,7 +27,7 @@ function sealing(world: ReturnType<typeof openKeysWorld>) {
   const codec = sealingCodec(() => keyring);
   const write = (event: Event): Stored<NewEvent> => {
     codec.prepare?.([event]);
-    return stored(codec.encode(event));
+    return stored(finished(codec.encode(event)));
   };
   return { keyring, codec, write };
 }

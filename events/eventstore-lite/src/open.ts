@@ -7,6 +7,7 @@ import { readHead } from "./read/head.ts";
 import { oneByOne } from "./read/one-by-one.ts";
 import { readBatches, readFolded } from "./read/read.ts";
 import { loadSnapshot } from "./read/snapshot.ts";
+import { createStoredAt } from "./read/stored-at.ts";
 import { createTypeNames } from "./read/type-names.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "./recorded.ts";
 import { backupTo } from "./sqlite/backup.ts";
@@ -26,6 +27,11 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   readonly file: string;
   /** Default: events are stored as they are. */
   readonly codec?: Codec<E>;
+  /**
+   * A module whose default export, a {@link Finish}, finishes on the writer thread what the codec left unfinished: work
+   * that costs much, such as encryption, does not hold up the thread that serves requests.
+   */
+  readonly finish?: URL;
   /** Refuses to open the log while another process (or store) owns it. `holder` is what that one will be told. */
   readonly owner?: boolean | { readonly holder: string };
   /** Milliseconds since 1970, UTC; default `Date.now`. */
@@ -50,7 +56,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(refuseLeftBehind(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
   const thread = await startThread(
-    { file, databaseBytesMax: limits.databaseBytes },
+    { file, databaseBytesMax: limits.databaseBytes, eventBytesMax: limits.eventBytes, finish: options.finish?.href },
     {
       onReply: (reply) => queue.onReply(reply),
       onNotice: ({ position }) => live.onOthers(position),
@@ -64,7 +70,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
-  const live = createLive(reader, decode, createRecall(codec, decode));
+  const live = createLive(reader, decode, createRecall(codec, decode, createStoredAt(reader)));
   const queue = createQueue({
     limits,
     clock,

@@ -47,16 +47,20 @@ export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
     });
 }
 
-/** An event that this process appended, as its place in the log is told. */
-export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent) => Recorded<E>;
+/** What is read of an event that this process appended. Where it was not finished, `stored` lacks something. */
+export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent, isFinished: boolean) => Recorded<E>;
 
-/** As {@link createDecode} does it, unless the codec has a shorter way. */
-export function createRecall<E extends NewEvent>(codec: Codec<E>, decode: Decode<E>): Recall<E> {
+/** As {@link createDecode} does it, unless the codec has a shorter way. `storedAt` reads what the writer has finished. */
+export function createRecall<E extends NewEvent>(
+  codec: Codec<E>,
+  decode: Decode<E>,
+  storedAt: (position: number) => StoredEvent,
+): Recall<E> {
   const formatTime = createTimeFormat();
-  return (event, stored) => {
+  return (event, stored, isFinished) => {
     const { position, stream, version, timeMs, hash } = stored;
     const place = { position, stream, version, time: formatTime(timeMs), hash };
-    return codec.recall?.(event as E, place) ?? decode(stored);
+    return codec.recall?.(event as E, place) ?? decode(isFinished ? stored : storedAt(position));
   };
 }
 

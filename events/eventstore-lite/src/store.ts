@@ -191,12 +191,24 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   readonly leases: Leases;
 }
 
+/** An event as a codec hands it on to be written. */
+export interface Encoded extends NewEvent {
+  /** Work left to the writer thread, as JSON or other text without line breaks; never empty. */
+  readonly unfinished?: string | undefined;
+}
+
+/**
+ * Makes of the JSON of an event's data, and of what its codec left unfinished, the JSON that is stored. What it throws
+ * refuses the append with {@link InvalidAppend}.
+ */
+export type Finish = (data: string, unfinished: string) => string;
+
 /** Checks and converts events on their way in and out, so that the store itself stays free of the domain. */
 export interface Codec<E extends NewEvent> {
   /** Told the events of an append before each is encoded: what has to be durable first is so once for all of them. */
   prepare?(events: readonly E[]): void;
   /** Throws on an event that breaks its schema. */
-  encode(event: E): NewEvent;
+  encode(event: E): Encoded;
   /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */
   decode(stored: Recorded<NewEvent>): Recorded<E>;
   /**

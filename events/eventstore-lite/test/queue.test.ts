@@ -31,7 +31,7 @@ function counts(request: Request | undefined): number[] {
 
 function allAppended(request: Request | undefined): BatchReply {
   const { appends } = decodeBatch(request as string);
-  return { kind: "batch", timeMs: 0, hashes: "", verdicts: appends.flatMap(() => [APPENDED, 1, 1, 1]) };
+  return { kind: "batch", timeMs: 0, hashes: "", verdicts: appends.flatMap(() => [APPENDED, 1, 1, 1]), refusals: [] };
 }
 
 test("appends of the same moment are one batch, and what comes while it is under way is the next", async () => {

@@ -7,7 +7,7 @@ const newLogPath = temporaryLogs();
 
 test("after a fault that leaves an append in doubt the thread attempts nothing more", () => {
   const { db } = openWriter(newLogPath(), Number.MAX_SAFE_INTEGER);
-  const writer = createWriter(db);
+  const writer = createWriter(db, () => undefined);
   db.close();
   const acquire = { kind: "acquireLease", name: "l", holder: "h", ttlMs: 1, steal: false, nowMs: 0 } as const;
   expect(writer.answer(acquire)).toMatchObject({ kind: "fault", fault: "fatal" });

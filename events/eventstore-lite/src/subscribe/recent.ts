@@ -83,7 +83,10 @@ function createRecentBatch<E extends NewEvent>(durable: DurableBatch, recall: Re
         for (let index = Math.max(0, from - appended.first); index < append.count; index += 1) {
           if (!matches(append.stream, append.fields[index * EVENT_FIELDS + 1]!)) continue;
           const at = appended.first + index - first;
-          events.push((recalled[at] ??= recall(append.events[index]!, storedEvent(durable, own, index, at))));
+          const isFinished = append.fields[index * EVENT_FIELDS + 4] === "";
+          events.push(
+            (recalled[at] ??= recall(append.events[index]!, storedEvent(durable, own, index, at), isFinished)),
+          );
         }
       }
       return events;

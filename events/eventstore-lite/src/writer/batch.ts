@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ExpectedVersion } from "../store.ts";
+import type { Finishing } from "./finishing.ts";
 import { createInsertEvents } from "./insert.ts";
 import { createKeys } from "./keys.ts";
 import type { LeaseTable } from "./leases.ts";
@@ -11,6 +12,7 @@ import {
   decodeBatch,
   LEASE_LOST,
   REPEATED,
+  UNFINISHED,
 } from "./messages.ts";
 import { createTail } from "./tail.ts";
 
@@ -28,21 +30,28 @@ interface Moment {
   /** What the events are recorded with. */
   readonly timeMs: number;
   readonly hashes: Uint8Array[] | undefined;
+  /** Why appends of this batch were refused. */
+  readonly refusals: string[];
 }
 
-export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWriter {
+export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishing: Finishing): BatchWriter {
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
 
   /** Every check comes before the first insert, so a refusal leaves nothing behind for its neighbours. */
-  function decide(append: AppendRequest, { nowMs, timeMs, hashes }: Moment): readonly [number, number, number, number] {
+  function decide(
+    append: AppendRequest,
+    { nowMs, timeMs, hashes, refusals }: Moment,
+  ): readonly [number, number, number, number] {
     const { key, lease, token, expected } = append;
     const kept = key === "" ? undefined : keys.find(key);
     if (kept) return [REPEATED, kept.first, kept.last, kept.version];
     if (lease !== "" && !leases.isHeld(lease, token, nowMs)) return [LEASE_LOST, 0, 0, 0];
     const stream = tail.stream(append.stream);
     if (!isExpected(stream.version, expected)) return [CONFLICT, stream.version, 0, 0];
+    const refusal = finishing(append);
+    if (refusal !== undefined) return [UNFINISHED, refusals.push(refusal) - 1, 0, 0];
 
     const first = tail.head.position + 1;
     insertEvents(append, stream, timeMs, hashes);
@@ -60,8 +69,10 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable): BatchWr
       const timeMs = Math.max(nowMs, tail.head.timeMs);
       const hashes: Uint8Array[] | undefined = wantsHashes ? [] : undefined;
       const verdicts: number[] = [];
-      for (const append of appends) verdicts.push(...decide(append, { nowMs, timeMs, hashes }));
-      return { kind: "batch", timeMs, verdicts, hashes: hashes ? Buffer.concat(hashes).toString("hex") : "" };
+      const refusals: string[] = [];
+      for (const append of appends) verdicts.push(...decide(append, { nowMs, timeMs, hashes, refusals }));
+      const hex = hashes ? Buffer.concat(hashes).toString("hex") : "";
+      return { kind: "batch", timeMs, verdicts, hashes: hex, refusals };
     },
   };
 }

@@ -5,6 +5,9 @@ import type { Fault } from "../sqlite/faults.ts";
 export interface ThreadOptions {
   readonly file: string;
   readonly databaseBytesMax: number;
+  readonly eventBytesMax: number;
+  /** Address of the module that finishes events. */
+  readonly finish: string | undefined;
 }
 
 /** The thread's first message: its connection is open, or could not be opened. */
@@ -52,6 +55,8 @@ export interface BatchReply {
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
+  /** Why appends were refused whose events could not be finished. */
+  readonly refusals: readonly string[];
 }
 
 // One verdict: its code, then three numbers.
@@ -64,13 +69,16 @@ export const REPEATED = 1;
 export const CONFLICT = 2;
 /** 0, 0, 0 */
 export const LEASE_LOST = 3;
+/** place in `refusals`, 0, 0 */
+export const UNFINISHED = 4;
 
 /** Stands between two fields: neither names nor JSON can hold it. */
 const SEPARATOR = "\n";
 
-export const EVENT_FIELDS = 4;
+/** id, type, data, meta, and what of the data is unfinished: mostly nothing. */
+export const EVENT_FIELDS = 5;
 
-/** One append as the thread reads it; its events are `count` × (id, type, data, meta) in `fields` from `start` on. */
+/** One append as the thread reads it; its events are `count` × {@link EVENT_FIELDS} in `fields` from `start` on. */
 export interface AppendRequest {
   readonly stream: string;
   readonly expected: ExpectedVersion;
@@ -78,7 +86,7 @@ export interface AppendRequest {
   readonly key: string;
   readonly lease: string;
   readonly token: number;
-  readonly fields: readonly string[];
+  readonly fields: string[];
   readonly start: number;
   readonly count: number;
 }
@@ -95,8 +103,8 @@ export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start">
   return `${stream}\n${expected}\n${key}\n${lease}\n${token}\n${count}`;
 }
 
-export function encodeEvent(id: string, type: string, data: string, meta: string): string {
-  return `\n${id}\n${type}\n${data}\n${meta}`;
+export function encodeEvent(id: string, type: string, data: string, meta: string, unfinished: string): string {
+  return `\n${id}\n${type}\n${data}\n${meta}\n${unfinished}`;
 }
 
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly string[]): string {

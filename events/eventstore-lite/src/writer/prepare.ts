@@ -1,7 +1,7 @@
 import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
-import type { AppendOptions, Codec, ExpectedVersion, NewEvent } from "../store.ts";
+import type { AppendOptions, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
 import { encodeAppendHead, encodeEvent } from "./messages.ts";
 
 /** An append that was checked and turned into text. */
@@ -9,7 +9,7 @@ export interface PreparedAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
   readonly lease: string;
-  /** id, type, data and meta of each event, one after the other. */
+  /** id, type, data, meta, and what is unfinished, of each event, one after the other. */
   readonly fields: readonly string[];
   readonly count: number;
   /** As the caller gave them. */
@@ -53,9 +53,10 @@ function checkExpected(expected: ExpectedVersion): void {
   if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
 }
 
-function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fields: string[]): string {
+function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesMax: number, fields: string[]): string {
   checkName("the event's id", id);
   checkName("the event's type", type);
+  if (unfinished.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
   const dataText = toJson("data", data);
   const metaText = toJson("meta", meta);
   const chars = dataText.length + metaText.length;
@@ -63,8 +64,8 @@ function prepareEvent({ id, type, data, meta }: NewEvent, bytesMax: number, fiel
     const bytes = Buffer.byteLength(dataText) + Buffer.byteLength(metaText);
     if (bytes > bytesMax) throw new InvalidAppend(`an event has at most ${bytesMax} bytes, ${id} has ${bytes}`);
   }
-  fields.push(id, type, dataText, metaText);
-  return encodeEvent(id, type, dataText, metaText);
+  fields.push(id, type, dataText, metaText, unfinished);
+  return encodeEvent(id, type, dataText, metaText, unfinished);
 }
 
 function toJson(what: string, value: unknown): string {

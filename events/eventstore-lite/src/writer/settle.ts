@@ -1,4 +1,12 @@
-import { AppendInDoubt, LeaseLost, StoreClosed, StoreFull, StoreOverloaded, VersionConflict } from "../errors.ts";
+import {
+  AppendInDoubt,
+  InvalidAppend,
+  LeaseLost,
+  StoreClosed,
+  StoreFull,
+  StoreOverloaded,
+  VersionConflict,
+} from "../errors.ts";
 import type { Appended } from "../store.ts";
 import type { AppendJob } from "./jobs.ts";
 import {
@@ -8,6 +16,7 @@ import {
   type FaultReply,
   LEASE_LOST,
   REPEATED,
+  UNFINISHED,
   VERDICT_FIELDS,
 } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
@@ -21,7 +30,10 @@ export interface DurableBatch {
 }
 
 /** Gives each append of a batch its own verdict, and returns what is new in the log. */
-export function settleBatch(jobs: readonly AppendJob[], { timeMs, hashes, verdicts }: BatchReply): DurableBatch {
+export function settleBatch(
+  jobs: readonly AppendJob[],
+  { timeMs, hashes, verdicts, refusals }: BatchReply,
+): DurableBatch {
   const appends: { append: PreparedAppend; appended: Appended }[] = [];
   for (const [index, job] of jobs.entries()) {
     const at = index * VERDICT_FIELDS;
@@ -36,6 +48,8 @@ export function settleBatch(jobs: readonly AppendJob[], { timeMs, hashes, verdic
     } else if (code === CONFLICT) {
       // The first number of this verdict is the version at which the stream stands.
       job.reject(new VersionConflict(stream, expected, first));
+    } else if (code === UNFINISHED) {
+      job.reject(new InvalidAppend(refusals[first] ?? "an event could not be finished"));
     } else if (code === LEASE_LOST) {
       job.reject(new LeaseLost(lease));
     }

@@ -3,17 +3,18 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreBusy } from "../errors.ts";
 import { openWriter } from "../sqlite/connections.ts";
+import { createFinishing, loadFinish } from "./finishing.ts";
 import type { Notice, Request, Started, ThreadOptions } from "./messages.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
 
 if (!parentPort) throw new Error("writer/thread.ts runs as a worker only");
 const port = parentPort;
-const { file, databaseBytesMax } = workerData as ThreadOptions;
+const { file, databaseBytesMax, eventBytesMax, finish } = workerData as ThreadOptions;
 
 try {
   const { db, storeId } = openWriter(file, databaseBytesMax);
-  const writer = createWriter(db);
+  const writer = createWriter(db, createFinishing(await loadFinish(finish), eventBytesMax));
   const stopWatching = watchOthers(db, (position) => {
     port.postMessage({ kind: "notice", position } satisfies Notice);
   });

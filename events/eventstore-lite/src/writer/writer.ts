@@ -3,6 +3,7 @@ import { faultOf } from "../sqlite/faults.ts";
 import { createTransaction } from "../sqlite/transaction.ts";
 import { createBatchWriter } from "./batch.ts";
 import { createLeaseTable } from "./leases.ts";
+import type { Finishing } from "./finishing.ts";
 import type { Operation, Reply, Request } from "./messages.ts";
 
 /** Answers each request with what is durable by then. */
@@ -10,10 +11,10 @@ export interface Writer {
   answer(request: Request): Reply;
 }
 
-export function createWriter(db: DatabaseSync): Writer {
+export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
   const transaction = createTransaction(db);
   const leases = createLeaseTable(db);
-  const batches = createBatchWriter(db, leases);
+  const batches = createBatchWriter(db, leases, finishing);
   const upsertSnapshot = db.prepare(
     `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state`,

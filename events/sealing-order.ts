@@ -1,0 +1,30 @@
+/** Holds everything of an event that is personal; no event has a member of this name. */
+export const SEALED = "sealed";
+
+/** What the writer thread is asked to seal: encrypting costs as much as all else that a click needs. */
+export interface SealingOrder {
+  /** How the box begins. */
+  readonly prefix: string;
+  readonly key: Uint8Array;
+  /** What the box is bound to. */
+  readonly context: string;
+  readonly text: string;
+}
+
+/** Keys, names and JSON hold none. */
+const SEPARATOR = "\t";
+
+export function writeOrder({ prefix, key, context, text }: SealingOrder): string {
+  return [prefix, key.toHex(), context, text].join(SEPARATOR);
+}
+
+export function readOrder(order: string): SealingOrder {
+  const [prefix = "", key = "", context = "", text = ""] = order.split(SEPARATOR, 4);
+  return { prefix, key: Uint8Array.fromHex(key), context, text };
+}
+
+/** The JSON of an event's data with a box in it. */
+export function withBox(data: string, box: string): string {
+  const members = data.slice(0, -1);
+  return `${members}${members === "{" ? "" : ","}"${SEALED}":${JSON.stringify(box)}}`;
+}

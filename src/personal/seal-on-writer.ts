@@ -1,0 +1,11 @@
+// Loaded by the writer thread of the log: seals what the codec left unfinished.
+import type { Finish } from "eventstore-lite";
+import { readOrder, withBox } from "../../events/sealing-order.ts";
+import { sealText } from "./box.ts";
+
+const finish: Finish = (data, unfinished) => {
+  const { prefix, key, context, text } = readOrder(unfinished);
+  return withBox(data, prefix + sealText(key, text, context));
+};
+
+export default finish;
