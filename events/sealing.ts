@@ -41,6 +41,8 @@ export interface SealingKey {
   readonly prefix: string;
   /** Undefined: the owner was erased. Their boxes stay empty, and are nothing but the prefix. */
   readonly key: Uint8Array | undefined;
+  /** The key to seal with is to be derived from `key` by these digits. */
+  readonly below?: string;
 }
 
 /** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */

@@ -1,5 +1,5 @@
-import { hash, randomBytes } from "node:crypto";
-import { derived, keyAt, LEAF_DIGITS, punctured } from "./key-tree.ts";
+import { randomUUID } from "node:crypto";
+import { derived, keyAt, LEAF_DIGITS, punctured, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
@@ -9,10 +9,15 @@ export interface NamedKey {
   readonly key: Uint8Array;
 }
 
+/** A leaf to seal with. */
+export interface NamedLeaf {
+  readonly ref: string;
+  readonly way: Way;
+}
+
 /** Keys of clicks: a tree for each day, and a leaf of it for each address. */
 export interface ClickKeys {
-  /** To seal with. */
-  of(ip: string | undefined, now: number): NamedKey;
+  of(ip: string | undefined, now: number): NamedLeaf;
   /** The key of that ref; undefined: it is gone. */
   at(ref: string): Uint8Array | undefined;
   /** Makes sure that the key of that ref can never be derived again. False: it could not be before. */
@@ -26,7 +31,7 @@ const TREES_MAX = 4;
 /** Leaves held at once for reading. */
 const LEAVES_MAX = 8_192;
 
-/** Addresses of today held at once with their leaves, some 300 bytes each: most clicks come from one that clicked before. */
+/** Addresses of today held at once with their leaves, some 300 bytes each. */
 const ADDRESSES_MAX = 32_768;
 
 /** Down to this depth the keys of a tree are held, so that a leaf is at most three steps away. */
@@ -36,27 +41,27 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   const trees = createTrees(file);
   const leaves = new Map<string, Uint8Array>();
   /** Of today. */
-  const addresses = new Map<string, NamedKey>();
+  const addresses = new Map<string, NamedLeaf>();
   let today = { day: "", ref: "" };
-  let salt = newSalt();
 
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
     if (held !== undefined) return held;
     const [root = "", leaf = ""] = split(ref);
-    const key = trees.leaf(root, leaf);
-    if (key === undefined) return undefined;
+    const way = trees.way(root, leaf);
+    if (way === undefined) return undefined;
+    const key = derived(way);
     if (leaves.size >= LEAVES_MAX) leaves.clear();
     leaves.set(ref, key);
     return key;
   };
 
-  /** A leaf of its own for each address, and another one where that was punctured. */
-  const pick = (ip: string): NamedKey => {
-    for (let attempt = 0; ; attempt++) {
-      const leaf = leafOf(salt, ip, attempt);
-      const key = trees.leaf(today.ref, leaf);
-      if (key !== undefined) return { ref: `${today.ref}/${leaf}`, key };
+  /** Any leaf that was not punctured. */
+  const pick = (): NamedLeaf => {
+    for (;;) {
+      const leaf = anyLeaf();
+      const way = trees.way(today.ref, leaf);
+      if (way !== undefined) return { ref: `${today.ref}/${leaf}`, way };
     }
   };
 
@@ -72,7 +77,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       const known = addresses.get(ip);
       if (known !== undefined) return known;
       if (addresses.size >= ADDRESSES_MAX) addresses.clear();
-      const named = pick(ip);
+      const named = pick();
       addresses.set(ip, named);
       return named;
     },
@@ -91,7 +96,6 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       leaves.clear();
       addresses.clear();
       today = { day: "", ref: "" };
-      salt = newSalt();
     },
   };
 }
@@ -112,29 +116,27 @@ function createTrees(file: KeysFile) {
   return {
     clear: () => trees.clear(),
     isEmpty: (root: string): boolean => treeOf(root).size === 0,
-    /** Undefined: it cannot be derived any more. */
-    leaf(root: string, leaf: string): Uint8Array | undefined {
+    /** Undefined: the leaf cannot be derived any more. */
+    way(root: string, leaf: string): Way | undefined {
       const tree = treeOf(root);
       const above = leaf.slice(0, HELD_DIGITS);
-      const node = tree.get(above) ?? keyAt(tree, above);
+      const held = tree.get(above);
+      if (held !== undefined) return { key: held, below: leaf.slice(HELD_DIGITS) };
+      const key = keyAt(tree, above);
       // Below a punctured node some leaves have keys of their own.
-      if (node === undefined) return keyAt(tree, leaf);
-      tree.set(above, node);
-      return derived(node, leaf.slice(HELD_DIGITS));
+      if (key === undefined) return wayTo(tree, leaf);
+      tree.set(above, key);
+      return { key, below: leaf.slice(HELD_DIGITS) };
     },
   };
 }
 
 /**
- * Which leaf an address has is decided with a salt that no file holds: nobody can try out later which address a leaf
+ * Which leaf an address has is left to chance, and no file holds it: nobody can try out later which address a leaf
  * belonged to. After a restart an address has another leaf; who is erased is found by opening their clicks.
  */
-function newSalt(): string {
-  return randomBytes(32).toString("base64");
-}
-
-function leafOf(salt: string, ip: string, attempt: number): string {
-  return hash("sha256", `${salt} ${attempt} ${ip}`).slice(0, LEAF_DIGITS);
+function anyLeaf(): string {
+  return randomUUID().slice(0, LEAF_DIGITS);
 }
 
 function loadTree(file: KeysFile, root: string): Map<string, Uint8Array> {

@@ -12,13 +12,25 @@ const DIGITS = Array.from("0123456789abcdef");
  */
 export type Nodes = ReadonlyMap<string, Uint8Array>;
 
-/** The key at `place`; undefined when no node above it is left. */
-export function keyAt(nodes: Nodes, place: string): Uint8Array | undefined {
+/** A node's key, and the digits that lead from it down to another node: it takes little, and costs no hash. */
+export interface Way {
+  readonly key: Uint8Array;
+  readonly below: string;
+}
+
+/** The way to `place`; undefined when no node above it is left. */
+export function wayTo(nodes: Nodes, place: string): Way | undefined {
   for (let digits = place.length; digits >= 0; digits--) {
     const key = nodes.get(place.slice(0, digits));
-    if (key !== undefined) return derived(key, place.slice(digits));
+    if (key !== undefined) return { key, below: place.slice(digits) };
   }
   return undefined;
+}
+
+/** The key at `place`; undefined when no node above it is left. */
+export function keyAt(nodes: Nodes, place: string): Uint8Array | undefined {
+  const way = wayTo(nodes, place);
+  return way && derived(way);
 }
 
 /** What to keep instead of the node at `cut` so that `leaf` below it cannot be derived any more, but all else can. */
@@ -36,18 +48,20 @@ function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[str
   let parent = key;
   for (let digits = cut.length; digits < leaf.length; digits++) {
     const way = leaf.slice(0, digits);
-    for (const digit of DIGITS) if (digit !== leaf.charAt(digits)) yield [way + digit, derived(parent, digit)];
-    parent = derived(parent, leaf.charAt(digits));
+    for (const digit of DIGITS)
+      if (digit !== leaf.charAt(digits)) yield [way + digit, derived({ key: parent, below: digit })];
+    parent = derived({ key: parent, below: leaf.charAt(digits) });
   }
 }
 
 /** A key and a digit: always as long, so that a plain hash makes keys of them that tell nothing of each other. */
 const step = Buffer.alloc(KEY_BYTES + 1);
 
-/** The key of the node that lies `digits` below the one whose key this is. */
-export function derived(from: Uint8Array, digits: string): Uint8Array {
-  step.set(from);
-  for (const digit of digits) {
+/** The key of the node at the end of a way. */
+export function derived({ key, below }: Way): Uint8Array {
+  if (below === "") return key;
+  step.set(key);
+  for (const digit of below) {
     step.write(digit, KEY_BYTES);
     // Text costs the collector less than an array for each step.
     step.write(hash("sha256", step), 0, "hex");

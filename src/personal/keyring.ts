@@ -68,8 +68,9 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     const key = ref.startsWith("p") ? people.at(ref) : days.at(ref);
     return key === "gone" ? undefined : key;
   };
-  const namedKey = (owner: Owner): { readonly ref: string; readonly key: Uint8Array | undefined } => {
-    if (owner.kind === "click") return clicks.of(owner.ip, clock());
+  const namedKey = (
+    owner: Exclude<Owner, { kind: "click" }>,
+  ): { readonly ref: string; readonly key: Uint8Array | undefined } => {
     if (owner.kind !== "person") return days.of(owner.kind, clock());
     const ref = personRef(people, owner);
     return { ref, key: keyOf(ref) };
@@ -86,6 +87,10 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     },
     keyFor(owner) {
       renew();
+      if (owner.kind === "click") {
+        const { ref, way } = clicks.of(owner.ip, clock());
+        return { prefix: `${file.id}:${ref}:`, key: way.key, below: way.below };
+      }
       const { ref, key } = namedKey(owner);
       const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
       return { prefix: `${file.id}:${name}:`, key };
