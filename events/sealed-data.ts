@@ -32,13 +32,13 @@ export function sealData(personal: Personal, { id, type, data, meta }: NewEvent,
     isEmpty = false;
   }
   if (isEmpty) return undefined;
-  const { prefix, key, below = "" } = sealer.keyFor(ownerOf(personal, data));
+  const { prefix, key } = sealer.keyFor(ownerOf(personal, data));
   if (key === undefined) {
     shown[SEALED] = prefix;
     return { event: { id, type, data: shown, meta }, isErased: true };
   }
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
-  const unfinished = writeOrder({ prefix, key, below, context: contextOf(personal, type, id), text });
+  const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
   return { event: { id, type, data: shown, meta, unfinished }, isErased: false };
 }
 

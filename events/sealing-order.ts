@@ -5,9 +5,8 @@ export const SEALED = "sealed";
 export interface SealingOrder {
   /** How the box begins. */
   readonly prefix: string;
-  readonly key: Uint8Array;
-  /** As of {@link SealingKey}; "": `key` itself. */
-  readonly below: string;
+  /** As of {@link SealingKey}. */
+  readonly key: string;
   /** What the box is bound to. */
   readonly context: string;
   readonly text: string;
@@ -16,13 +15,13 @@ export interface SealingOrder {
 /** Keys, names and JSON hold none. */
 const SEPARATOR = "\t";
 
-export function writeOrder({ prefix, key, below, context, text }: SealingOrder): string {
-  return [prefix, key.toHex(), below, context, text].join(SEPARATOR);
+export function writeOrder({ prefix, key, context, text }: SealingOrder): string {
+  return prefix + SEPARATOR + key + SEPARATOR + context + SEPARATOR + text;
 }
 
 export function readOrder(order: string): SealingOrder {
-  const [prefix = "", key = "", below = "", context = "", text = ""] = order.split(SEPARATOR, 5);
-  return { prefix, key: Uint8Array.fromHex(key), below, context, text };
+  const [prefix = "", key = "", context = "", text = ""] = order.split(SEPARATOR, 4);
+  return { prefix, key, context, text };
 }
 
 /** The JSON of an event's data with a box in it. */

@@ -39,10 +39,11 @@ export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Me
 /** A key, and how the boxes begin that are sealed with it. */
 export interface SealingKey {
   readonly prefix: string;
-  /** Undefined: the owner was erased. Their boxes stay empty, and are nothing but the prefix. */
-  readonly key: Uint8Array | undefined;
-  /** The key to seal with is to be derived from `key` by these digits. */
-  readonly below?: string;
+  /**
+   * 32 bytes in hex; digits behind them lead from that key to the one to seal with. Undefined: the owner was erased.
+   * Their boxes stay empty, and are nothing but the prefix.
+   */
+  readonly key: string | undefined;
 }
 
 /** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { derived, keyAt, LEAF_DIGITS, punctured, wayTo, type Way } from "./key-tree.ts";
+import type { SealingKey } from "../../events/sealing.ts";
+import { derived, DIGITS, keyAt, LEAF_DIGITS, punctured, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
@@ -9,15 +10,9 @@ export interface NamedKey {
   readonly key: Uint8Array;
 }
 
-/** A leaf to seal with. */
-export interface NamedLeaf {
-  readonly ref: string;
-  readonly way: Way;
-}
-
 /** Keys of clicks: a tree for each day, and a leaf of it for each address. */
 export interface ClickKeys {
-  of(ip: string | undefined, now: number): NamedLeaf;
+  of(ip: string | undefined, now: number): SealingKey;
   /** The key of that ref; undefined: it is gone. */
   at(ref: string): Uint8Array | undefined;
   /** Makes sure that the key of that ref can never be derived again. False: it could not be before. */
@@ -41,8 +36,9 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   const trees = createTrees(file);
   const leaves = new Map<string, Uint8Array>();
   /** Of today. */
-  const addresses = new Map<string, NamedLeaf>();
+  const addresses = new Map<string, SealingKey>();
   let today = { day: "", ref: "" };
+  let leavesLeft: SealingKey[] = [];
 
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
@@ -56,13 +52,20 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     return key;
   };
 
-  /** Any leaf that was not punctured. */
-  const pick = (): NamedLeaf => {
+  /** The leaves of any node below which nothing was punctured: they share all hashes but the last. */
+  const someLeaves = (): SealingKey[] => {
     for (;;) {
-      const leaf = anyLeaf();
-      const way = trees.way(today.ref, leaf);
-      if (way !== undefined) return { ref: `${today.ref}/${leaf}`, way };
+      const place = anyPlace(LEAF_DIGITS - 1);
+      const way = trees.way(today.ref, place);
+      if (way === undefined) continue;
+      const key = derived(way).toHex();
+      return DIGITS.map((digit) => ({ prefix: `${file.id}:${today.ref}/${place}${digit}:`, key: key + digit }));
     }
+  };
+
+  const forgetToday = (): void => {
+    addresses.clear();
+    leavesLeft = [];
   };
 
   return {
@@ -72,14 +75,15 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       // A tree without a node was deleted while it was held.
       if (today.day !== day || trees.isEmpty(today.ref)) {
         today = { day, ref: dayRef(file, "click", day) };
-        addresses.clear();
+        forgetToday();
       }
       const known = addresses.get(ip);
       if (known !== undefined) return known;
       if (addresses.size >= ADDRESSES_MAX) addresses.clear();
-      const named = pick();
-      addresses.set(ip, named);
-      return named;
+      if (leavesLeft.length === 0) leavesLeft = someLeaves();
+      const leaf = leavesLeft.pop()!;
+      addresses.set(ip, leaf);
+      return leaf;
     },
     puncture(ref) {
       const [root = "", leaf = ""] = split(ref);
@@ -94,7 +98,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     refresh() {
       trees.clear();
       leaves.clear();
-      addresses.clear();
+      forgetToday();
       today = { day: "", ref: "" };
     },
   };
@@ -132,11 +136,11 @@ function createTrees(file: KeysFile) {
 }
 
 /**
- * Which leaf an address has is left to chance, and no file holds it: nobody can try out later which address a leaf
+ * Random digits. Which leaf an address has is left to chance, and no file holds it: nobody can try out later which address a leaf
  * belonged to. After a restart an address has another leaf; who is erased is found by opening their clicks.
  */
-function anyLeaf(): string {
-  return randomUUID().slice(0, LEAF_DIGITS);
+function anyPlace(digits: number): string {
+  return randomUUID().slice(0, digits);
 }
 
 function loadTree(file: KeysFile, root: string): Map<string, Uint8Array> {

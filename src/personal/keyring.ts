@@ -88,12 +88,11 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     keyFor(owner) {
       renew();
       if (owner.kind === "click") {
-        const { ref, way } = clicks.of(owner.ip, clock());
-        return { prefix: `${file.id}:${ref}:`, key: way.key, below: way.below };
+        return clicks.of(owner.ip, clock());
       }
       const { ref, key } = namedKey(owner);
       const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
-      return { prefix: `${file.id}:${name}:`, key };
+      return { prefix: `${file.id}:${name}:`, key: key?.toHex() };
     },
     open(box, context) {
       const [id, name = "", sealed = ""] = box.split(":");

@@ -13,7 +13,7 @@ export function finished({ unfinished, ...event }: Encoded): NewEvent {
 
 /** A box, made as the log makes it. */
 export function sealed(keyring: Keyring, owner: Owner, text: string, context: string): string {
-  const { prefix, key, below = "" } = keyring.keyFor(owner);
+  const { prefix, key } = keyring.keyFor(owner);
   if (key === undefined) return prefix;
-  return boxOf(JSON.parse(finish("{}", writeOrder({ prefix, key, below, context, text })))) ?? "";
+  return boxOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
 }
