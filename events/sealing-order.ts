@@ -24,8 +24,8 @@ export function readOrder(order: string): SealingOrder {
   return { prefix, key, context, text };
 }
 
-/** The JSON of an event's data with a box in it. */
+/** The JSON of an event's data with a box in it, which holds nothing that JSON escapes. */
 export function withBox(data: string, box: string): string {
   const members = data.slice(0, -1);
-  return `${members}${members === "{" ? "" : ","}"${SEALED}":${JSON.stringify(box)}}`;
+  return `${members}${members === "{" ? "" : ","}"${SEALED}":"${box}"}`;
 }

@@ -30,19 +30,31 @@ function nextIv(): Buffer {
   return pool.subarray(used - IV_BYTES, used);
 }
 
+/** A text of so many UTF-16 units fits into the room for contexts however it is encoded. */
+const CONTEXT_CHARS = 256;
+const contexts = Buffer.alloc(3 * CONTEXT_CHARS);
+
+function bytesOf(context: string): Buffer {
+  if (context.length > CONTEXT_CHARS) return Buffer.from(context);
+  return contexts.subarray(0, contexts.write(context));
+}
+
 /** Encrypts `text`, bound to `context`: it opens only under the same key and context. IV, ciphertext and tag. */
 export function seal(key: Uint8Array, text: string, context: string): Buffer {
   const iv = nextIv();
   const cipher = createCipheriv(ALGORITHM, handed(key), iv);
-  cipher.setAAD(Buffer.from(context));
-  return Buffer.concat([iv, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+  cipher.setAAD(bytesOf(context));
+  const ciphertext = cipher.update(text, "utf8");
+  // The mode has no padding: this adds nothing.
+  cipher.final();
+  return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
 }
 
 /** Undefined when the key or the context is another one, or a bit was changed. */
 export function open(key: Uint8Array, sealed: Uint8Array, context: string): string | undefined {
   if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv(ALGORITHM, handed(key), sealed.subarray(0, IV_BYTES));
-  decipher.setAAD(Buffer.from(context));
+  decipher.setAAD(bytesOf(context));
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
   try {
     return decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");

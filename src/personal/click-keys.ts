@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { SealingKey } from "../../events/sealing.ts";
-import { derived, DIGITS, keyAt, LEAF_DIGITS, punctured, wayTo, type Way } from "./key-tree.ts";
+import { derived, DIGITS, keyAt, LEAF_DIGITS, punctured, textOf, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
@@ -58,8 +58,11 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       const place = anyPlace(LEAF_DIGITS - 1);
       const way = trees.way(today.ref, place);
       if (way === undefined) continue;
-      const key = derived(way).toHex();
-      return DIGITS.map((digit) => ({ prefix: `${file.id}:${today.ref}/${place}${digit}:`, key: key + digit }));
+      const key = derived(way);
+      return DIGITS.map((digit) => ({
+        prefix: `${file.id}:${today.ref}/${place}${digit}:`,
+        key: textOf({ key, below: digit }),
+      }));
     }
   };
 

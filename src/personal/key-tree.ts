@@ -57,14 +57,34 @@ function* siblingsOf(key: Uint8Array, cut: string, leaf: string): Generator<[str
 /** A key and a digit: always as long, so that a plain hash makes keys of them that tell nothing of each other. */
 const step = Buffer.alloc(KEY_BYTES + 1);
 
-/** The key of the node at the end of a way. */
-export function derived({ key, below }: Way): Uint8Array {
-  if (below === "") return key;
-  step.set(key);
+const reached = step.subarray(0, KEY_BYTES);
+
+function walk(below: string): void {
   for (const digit of below) {
     step.write(digit, KEY_BYTES);
     // Text costs the collector less than an array for each step.
     step.write(hash("sha256", step), 0, "hex");
   }
-  return Buffer.from(step.subarray(0, KEY_BYTES));
+}
+
+/** The key of the node at the end of a way. */
+export function derived({ key, below }: Way): Uint8Array {
+  if (below === "") return key;
+  step.set(key);
+  walk(below);
+  return Buffer.from(reached);
+}
+
+const KEY_DIGITS = 2 * KEY_BYTES;
+
+/** A way as text: the key in hex, and behind it the digits that lead down. */
+export function textOf({ key, below }: Way): string {
+  return key.toHex() + below;
+}
+
+/** The key at the end of a way given as text; it holds until the next key is derived. */
+export function passingKey(way: string): Uint8Array {
+  if (step.write(way, 0, KEY_BYTES, "hex") !== KEY_BYTES) throw new RangeError("a key is cut short");
+  walk(way.slice(KEY_DIGITS));
+  return reached;
 }

@@ -6,6 +6,7 @@ import { openText, sealText } from "./box.ts";
 import { createClickKeys, type NamedKey } from "./click-keys.ts";
 import { dayOf, dayRef, type Purpose } from "./day-keys.ts";
 import { newKey, openKeysFile, type KeysFile } from "./keys-file.ts";
+import { textOf } from "./key-tree.ts";
 import { createPersonKeys, type PersonKeys } from "./person-keys.ts";
 
 /** Everything that is done with the keys of personal data. */
@@ -92,7 +93,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       }
       const { ref, key } = namedKey(owner);
       const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
-      return { prefix: `${file.id}:${name}:`, key: key?.toHex() };
+      return { prefix: `${file.id}:${name}:`, key: key && textOf({ key, below: "" }) };
     },
     open(box, context) {
       const [id, name = "", sealed = ""] = box.split(":");

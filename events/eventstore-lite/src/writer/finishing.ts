@@ -1,5 +1,6 @@
 import type { Finish } from "../store.ts";
 import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
+import { tooLarge } from "./size.ts";
 
 /** Finishes the events of an append in place. Answers why it is refused; undefined: it is not. */
 export type Finishing = (append: AppendRequest) => string | undefined;
@@ -27,8 +28,8 @@ export function createFinishing(finish: Finish, bytesMax: number): Finishing {
       } catch (error) {
         return `an event could not be finished: ${error instanceof Error ? error.message : String(error)}`;
       }
-      const bytes = Buffer.byteLength(fields[at + 2]!) + Buffer.byteLength(fields[at + 3]!);
-      if (bytes > bytesMax) return `an event has at most ${bytesMax} bytes, ${fields[at]!} has ${bytes}`;
+      const refusal = tooLarge(fields[at]!, fields[at + 2]!, fields[at + 3]!, bytesMax);
+      if (refusal !== undefined) return refusal;
     }
     return undefined;
   };

@@ -3,6 +3,7 @@ import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
 import type { AppendOptions, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
 import { encodeAppendHead, encodeEvent } from "./messages.ts";
+import { tooLarge } from "./size.ts";
 
 /** An append that was checked and turned into text. */
 export interface PreparedAppend {
@@ -17,9 +18,6 @@ export interface PreparedAppend {
   /** What the writer thread reads. */
   readonly text: string;
 }
-
-/** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
-const UTF8_BYTES_PER_CHAR_MAX = 3;
 
 /** Throws {@link InvalidAppend}, or what `codec.encode` throws. */
 export function prepareAppend<E extends NewEvent>(
@@ -59,11 +57,8 @@ function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesM
   if (unfinished.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
   const dataText = toJson("data", data);
   const metaText = toJson("meta", meta);
-  const chars = dataText.length + metaText.length;
-  if (chars * UTF8_BYTES_PER_CHAR_MAX > bytesMax) {
-    const bytes = Buffer.byteLength(dataText) + Buffer.byteLength(metaText);
-    if (bytes > bytesMax) throw new InvalidAppend(`an event has at most ${bytesMax} bytes, ${id} has ${bytes}`);
-  }
+  const refusal = tooLarge(id, dataText, metaText, bytesMax);
+  if (refusal !== undefined) throw new InvalidAppend(refusal);
   fields.push(id, type, dataText, metaText, unfinished);
   return encodeEvent(id, type, dataText, metaText, unfinished);
 }
