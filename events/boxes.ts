@@ -9,7 +9,7 @@ export interface Boxes {
   /** The event as the log holds it. */
   close(personal: Personal | undefined, event: NewEvent): Encoded;
   open(personal: Personal | undefined, stored: Stored): Opened;
-  /** Whether an event that was closed here would open as it was given; true once, and not after keys were deleted. */
+  /** Whether an event that was closed here would open as it was given; true once, and not once {@link Boxes.heed} came to a deletion. */
   isOpen(personal: Personal | undefined, event: NewEvent): boolean;
   /** Everybody who comes to an event with which keys were deleted reads from then on without them. */
   heed(type: string): void;
@@ -24,7 +24,7 @@ export interface Stored {
 }
 
 /** Events held until they come back: a good part of a second of full load. */
-const FRESH_MAX = 8_192;
+const FRESH_MAX = 16_384;
 
 /** With these events keys are deleted. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
@@ -47,7 +47,8 @@ export function createBoxes(sealer: () => Sealer | undefined): Boxes {
       const keys = sealer();
       const closed = keys && sealData(personal, event, keys);
       if (fresh.size >= FRESH_MAX) fresh.clear();
-      if (closed?.isErased !== true) fresh.add(event.id);
+      if (closed?.isErased === true) fresh.delete(event.id);
+      else fresh.add(event.id);
       return closed === undefined ? event : closed.event;
     },
     open(personal, stored) {

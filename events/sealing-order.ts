@@ -20,7 +20,9 @@ export function writeOrder({ prefix, key, context, text }: SealingOrder): string
 }
 
 export function readOrder(order: string): SealingOrder {
-  const [prefix = "", key = "", context = "", text = ""] = order.split(SEPARATOR, 4);
+  const [prefix, key, context, text, ...more] = order.split(SEPARATOR);
+  if (prefix === undefined || key === undefined || context === undefined || text === undefined || more.length > 0)
+    throw new Error("an order to seal has four parts");
   return { prefix, key, context, text };
 }
 

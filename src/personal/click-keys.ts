@@ -1,22 +1,16 @@
-import { randomUUID } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { SealingKey } from "../../events/sealing.ts";
-import { derived, DIGITS, keyAt, LEAF_DIGITS, punctured, textOf, wayTo, type Way } from "./key-tree.ts";
+import { derived, keyAt, LEAF_DIGITS, punctured, textOf, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
-
-/** A key and what names it in a box. */
-export interface NamedKey {
-  readonly ref: string;
-  readonly key: Uint8Array;
-}
 
 /** Keys of clicks: a tree for each day, and a leaf of it for each address. */
 export interface ClickKeys {
   of(ip: string | undefined, now: number): SealingKey;
   /** The key of that ref; undefined: it is gone. */
   at(ref: string): Uint8Array | undefined;
-  /** Makes sure that the key of that ref can never be derived again. False: it could not be before. */
-  puncture(ref: string): boolean;
+  /** Makes sure that the keys of these refs can never be derived again. Answers of how many they could be before. */
+  puncture(refs: readonly string[]): number;
   refresh(): void;
 }
 
@@ -38,7 +32,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   /** Of today. */
   const addresses = new Map<string, SealingKey>();
   let today = { day: "", ref: "" };
-  let leavesLeft: SealingKey[] = [];
+  let salt = newSalt();
 
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
@@ -52,57 +46,42 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     return key;
   };
 
-  /** The leaves of any node below which nothing was punctured: they share all hashes but the last. */
-  const someLeaves = (): SealingKey[] => {
-    for (;;) {
-      const place = anyPlace(LEAF_DIGITS - 1);
-      const way = trees.way(today.ref, place);
-      if (way === undefined) continue;
-      const key = derived(way);
-      return DIGITS.map((digit) => ({
-        prefix: `${file.id}:${today.ref}/${place}${digit}:`,
-        key: textOf({ key, below: digit }),
-      }));
+  /** A leaf of its own for each address, and another one where that was punctured. */
+  const pick = (ip: string): SealingKey => {
+    for (let attempt = 0; ; attempt++) {
+      // Deleted by another process just now: the day gets another one.
+      if (trees.isEmpty(today.ref)) today.ref = dayRef(file, "click", today.day);
+      const leaf = leafOf(salt, ip, attempt);
+      const way = trees.way(today.ref, leaf);
+      if (way !== undefined) return { prefix: `${file.id}:${today.ref}/${leaf}:`, key: textOf(way) };
     }
-  };
-
-  const forgetToday = (): void => {
-    addresses.clear();
-    leavesLeft = [];
   };
 
   return {
     at,
     of(ip = "", now) {
       const day = dayOf(now);
-      // A tree without a node was deleted while it was held.
-      if (today.day !== day || trees.isEmpty(today.ref)) {
+      if (today.day !== day) {
         today = { day, ref: dayRef(file, "click", day) };
-        forgetToday();
+        addresses.clear();
       }
       const known = addresses.get(ip);
       if (known !== undefined) return known;
       if (addresses.size >= ADDRESSES_MAX) addresses.clear();
-      if (leavesLeft.length === 0) leavesLeft = someLeaves();
-      const leaf = leavesLeft.pop()!;
+      const leaf = pick(ip);
       addresses.set(ip, leaf);
       return leaf;
     },
-    puncture(ref) {
-      const [root = "", leaf = ""] = split(ref);
-      return file.change(() => {
-        const cut = punctured(loadTree(file, root), leaf);
-        if (cut === undefined) return false;
-        file.remove(nodeRef(root, cut.cut));
-        for (const [place, key] of cut.kept) file.put(nodeRef(root, place), key);
-        return true;
-      });
-    },
+    puncture: (refs) =>
+      file.change(() => {
+        const byRoot = Map.groupBy(refs, (ref) => split(ref)[0] ?? "");
+        return [...byRoot].reduce((count, [root, ofRoot]) => count + punctureTree(file, root, ofRoot), 0);
+      }),
     refresh() {
       trees.clear();
       leaves.clear();
-      forgetToday();
       today = { day: "", ref: "" };
+      salt = newSalt();
     },
   };
 }
@@ -139,11 +118,32 @@ function createTrees(file: KeysFile) {
 }
 
 /**
- * Random digits. Which leaf an address has is left to chance, and no file holds it: nobody can try out later which address a leaf
+ * Which leaf an address has is decided with a salt that no file holds: nobody can try out later which address a leaf
  * belonged to. After a restart an address has another leaf; who is erased is found by opening their clicks.
  */
-function anyPlace(digits: number): string {
-  return randomUUID().slice(0, digits);
+function newSalt(): string {
+  return randomBytes(32).toString("base64");
+}
+
+function leafOf(salt: string, ip: string, attempt: number): string {
+  return hash("sha256", `${salt} ${attempt} ${ip}`).slice(0, LEAF_DIGITS);
+}
+
+/** Punctures a tree at all of these refs, and writes what is left of it once. */
+function punctureTree(file: KeysFile, root: string, refs: readonly string[]): number {
+  const nodes = loadTree(file, root);
+  const stored = new Set(nodes.keys());
+  let count = 0;
+  for (const ref of refs) {
+    const cut = punctured(nodes, split(ref)[1] ?? "");
+    if (cut === undefined) continue;
+    count++;
+    nodes.delete(cut.cut);
+    for (const [place, key] of cut.kept) nodes.set(place, key);
+  }
+  for (const place of stored) if (!nodes.has(place)) file.remove(nodeRef(root, place));
+  for (const [place, key] of nodes) if (!stored.has(place)) file.put(nodeRef(root, place), key);
+  return count;
 }
 
 function loadTree(file: KeysFile, root: string): Map<string, Uint8Array> {

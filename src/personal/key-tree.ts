@@ -4,7 +4,7 @@ import { KEY_BYTES } from "../account/key.ts";
 /** A leaf is named by so many hex digits: two addresses of a day share one of 16 million only by a rare chance. */
 export const LEAF_DIGITS = 6;
 
-export const DIGITS = Array.from("0123456789abcdef");
+const DIGITS = Array.from("0123456789abcdef");
 
 /**
  * Some keys of a tree by their place in it: the root's is "", its children's are "0" to "f". Whoever has a node's key can

@@ -3,7 +3,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased, type Owner, type Sealer } from "../../events/sealing.ts";
 import type { Clock } from "../clock.ts";
 import { openText, sealText } from "./box.ts";
-import { createClickKeys, type NamedKey } from "./click-keys.ts";
+import { createClickKeys, type ClickKeys } from "./click-keys.ts";
 import { dayOf, dayRef, type Purpose } from "./day-keys.ts";
 import { newKey, openKeysFile, type KeysFile } from "./keys-file.ts";
 import { textOf } from "./key-tree.ts";
@@ -88,9 +88,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     },
     keyFor(owner) {
       renew();
-      if (owner.kind === "click") {
-        return clicks.of(owner.ip, clock());
-      }
+      if (owner.kind === "click") return clicks.of(owner.ip, clock());
       const { ref, key } = namedKey(owner);
       const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
       return { prefix: `${file.id}:${name}:`, key: key && textOf({ key, below: "" }) };
@@ -109,7 +107,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     refsOf: people.refsOf,
     has: (ref) => (ref.startsWith("p") ? file.get(ref) !== "gone" : keyOf(ref) !== undefined),
     destroy(refs) {
-      const destroyed = file.change(() => refs.filter((ref) => destroy(file, clicks, ref)).length);
+      const destroyed = destroyAll(file, clicks, refs);
       refresh();
       return destroyed;
     },
@@ -145,8 +143,12 @@ function createRenewal(file: KeysFile, refresh: () => void): () => void {
   };
 }
 
-function destroy(file: KeysFile, clicks: { puncture(ref: string): boolean }, ref: string): boolean {
-  if (ref.startsWith("c")) return clicks.puncture(ref);
+function destroyAll(file: KeysFile, clicks: ClickKeys, refs: readonly string[]): number {
+  const { click = [], other = [] } = Object.groupBy(refs, (ref) => (ref.startsWith("c") ? "click" : "other"));
+  return file.change(() => clicks.puncture(click) + other.filter((ref) => destroyOther(file, ref)).length);
+}
+
+function destroyOther(file: KeysFile, ref: string): boolean {
   const known = file.get(ref);
   if (!ref.startsWith("p")) {
     // A day gets another key, of another ref.
@@ -156,6 +158,12 @@ function destroy(file: KeysFile, clicks: { puncture(ref: string): boolean }, ref
   // Also what has no key yet: nothing is ever sealed for an erased person.
   file.bury(ref);
   return known !== undefined && known !== "gone";
+}
+
+/** A key and what names it in a box. */
+interface NamedKey {
+  readonly ref: string;
+  readonly key: Uint8Array;
 }
 
 /** Keys of whole days. */

@@ -37,6 +37,17 @@ test("cut short, under another key or in another context it does not open", () =
   );
 });
 
+test.each(["x", "ü", "茶", "🍵"])("contexts of any length are bound to their last character (%s)", (character) => {
+  const master = new Uint8Array(32).fill(7);
+  for (const length of [1, 85, 127, 128, 255, 256, 257, 400, 1_000]) {
+    const context = character.repeat(length);
+    const sealed = seal(master, "tea", `${context}1`);
+    expect(open(master, sealed, `${context}1`)).toBe("tea");
+    expect(open(master, sealed, `${context}2`)).toBeUndefined();
+    expect(open(master, sealed, context)).toBeUndefined();
+  }
+});
+
 test("the same text is never sealed to the same bytes", () => {
   const master = new Uint8Array(32);
   expect(seal(master, "a", "b")).not.toEqual(seal(master, "a", "b"));

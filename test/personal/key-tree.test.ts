@@ -1,6 +1,15 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { keyAt, LEAF_DIGITS, punctured, type Nodes } from "../../src/personal/key-tree.ts";
+import {
+  derived,
+  keyAt,
+  LEAF_DIGITS,
+  passingKey,
+  punctured,
+  textOf,
+  wayTo,
+  type Nodes,
+} from "../../src/personal/key-tree.ts";
 
 const ROOT: Nodes = new Map([["", new Uint8Array(32).fill(7)]]);
 
@@ -47,4 +56,14 @@ test("a leaf that is gone is no work", () => {
   const once = without(ROOT, "abcdef");
   expect(once.size).toBe(15 * LEAF_DIGITS);
   expect(punctured(once, "abcdef")).toBeUndefined();
+});
+
+test("a way given as text leads to the same key, and one whose key is cut short nowhere", () => {
+  fc.assert(
+    fc.property(leaf, fc.nat(LEAF_DIGITS), (place, digits) => {
+      const way = wayTo(new Map([[place.slice(0, digits), new Uint8Array(32).fill(digits)]]), place)!;
+      expect(Buffer.from(passingKey(textOf(way)))).toEqual(Buffer.from(derived(way)));
+    }),
+  );
+  expect(() => passingKey("ab".repeat(31))).toThrow("cut short");
 });

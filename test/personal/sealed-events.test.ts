@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { NewEvent, Recorded as Stored } from "eventstore-lite";
 import { InvalidEvent, makeEvent, SEALED_TYPES, sealingCodec, type Event } from "../../events/catalog.ts";
@@ -144,4 +144,45 @@ test("events of before sealing read as ever, and without keys everything sealed 
     expect(codec.decode(stored(event))).toEqual(stored(event) as never);
     expect(JSON.stringify(bare.decode(write(event)))).not.toContain(TRACE);
   }
+});
+
+describe("an event that was written here is recalled", () => {
+  const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
+
+  test.each(PERSONAL)("once, as it was given: $type", (event) => {
+    using world = openKeysWorld();
+    const { codec, write } = sealing(world);
+    write(event);
+    expect(codec.recall?.(event, place)?.data).toBe(event.data);
+    expect(codec.recall?.(event, place)).toBeUndefined();
+  });
+
+  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", (type) => {
+    using world = openKeysWorld();
+    const { codec, write } = sealing(world);
+    for (const event of PERSONAL) write(event);
+    codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
+    expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
+  });
+
+  test("but not of somebody who was erased, whatever was written of them before", () => {
+    using world = openKeysWorld();
+    const { codec, write, keyring } = sealing(world);
+    const event = PERSONAL[0]!;
+    write(event);
+    keyring.destroy(keyring.refsOf(ANN));
+    expect(boxOf(write(event).data)).toEndWith(":");
+    expect(codec.recall?.(event, place)).toBeUndefined();
+  });
+
+  test("and whoever comes to a deletion asks for the keys anew", () => {
+    using world = openKeysWorld();
+    const keyring = world.open();
+    let refreshed = 0;
+    const codec = sealingCodec(() => ({ ...keyring, refresh: () => void refreshed++ }));
+    codec.recall?.(makeEvent("ProjectionRebuilt", "e0", {} as never, {}), place);
+    expect(refreshed).toBe(0);
+    codec.recall?.(makeEvent("PersonForgotten", "e0", {} as never, {}), place);
+    expect(refreshed).toBe(1);
+  });
 });

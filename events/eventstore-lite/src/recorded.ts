@@ -30,7 +30,7 @@ export interface FoldedRow {
 
 export type Decode<E extends NewEvent> = (stored: StoredEvent) => Recorded<E>;
 
-/** What is written live and what is read from disk both pass through here, so they cannot differ. */
+/** What is read from disk, and live what the codec does not recall. */
 export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
   const formatTime = createTimeFormat();
   return ({ position, stream, version, type, id, timeMs, hash, data, meta }) =>

@@ -198,8 +198,8 @@ export interface Encoded extends NewEvent {
 }
 
 /**
- * Makes of the JSON of an event's data, and of what its codec left unfinished, the JSON that is stored. What it throws
- * refuses the append with {@link InvalidAppend}.
+ * Makes of the JSON of an event's data, and of what its codec left unfinished, the JSON that is stored, exactly as
+ * `JSON.stringify` writes it: an import holds the log to that. What it throws refuses the append with {@link InvalidAppend}.
  */
 export type Finish = (data: string, unfinished: string) => string;
 

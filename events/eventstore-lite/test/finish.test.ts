@@ -54,6 +54,7 @@ test("who follows the log reads it as stored, unless the codec recalls it", asyn
 describe("an append is refused whole, and its neighbours are not,", () => {
   test.each([
     ["that cannot be finished", { rest: "broken" }, /could not be finished: it does not fit/],
+    ["of which nothing is made", { rest: "nothing" }, /could not be finished: what finishes it answers no text/],
     ["that is too large once it is finished", { rest: "x", times: 2_000 }, /at most 1000 bytes/],
   ] as const)("%s", async (_, data, reason) => {
     await using store = await open();
@@ -66,6 +67,21 @@ describe("an append is refused whole, and its neighbours are not,", () => {
     expect((refused as Error).message).toMatch(reason);
     expect([first.version, last.version]).toEqual([1, 2]);
     expect((await take(store.readStored())).map((event) => event.data)).toEqual([{ finished: "x" }, { finished: "z" }]);
+  });
+
+  test("each for its own reason", async () => {
+    await using store = await open();
+    const refusals = await Promise.all(
+      [{ rest: "broken" }, { rest: "x" }, { rest: "nothing" }, { rest: "x", times: 2_000 }].map((data) =>
+        refusalOf(store.append("a", [parted(data)])),
+      ),
+    );
+    expect(refusals.map((refusal) => (refusal as Error | undefined)?.message)).toEqual([
+      expect.stringContaining("does not fit"),
+      undefined,
+      expect.stringContaining("no text"),
+      expect.stringContaining("at most 1000 bytes"),
+    ]);
   });
 
   test("whose rest holds a line break", async () => {

@@ -24,7 +24,9 @@ export function createFinishing(finish: Finish, bytesMax: number): Finishing {
       const unfinished = fields[at + 4]!;
       if (unfinished === "") continue;
       try {
-        fields[at + 2] = finish(fields[at + 2]!, unfinished);
+        const data: unknown = finish(fields[at + 2]!, unfinished);
+        if (typeof data !== "string") throw new TypeError("what finishes it answers no text");
+        fields[at + 2] = data;
       } catch (error) {
         return `an event could not be finished: ${error instanceof Error ? error.message : String(error)}`;
       }

@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { faultOf } from "../sqlite/faults.ts";
 import { createTransaction } from "../sqlite/transaction.ts";
 import { createBatchWriter } from "./batch.ts";
-import { createLeaseTable } from "./leases.ts";
 import type { Finishing } from "./finishing.ts";
+import { createLeaseTable } from "./leases.ts";
 import type { Operation, Reply, Request } from "./messages.ts";
 
 /** Answers each request with what is durable by then. */

@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { anyEvent } from "../events/from-schema.ts";
+import { openCommandWorld } from "../commands/command-world.ts";
+
+test("who follows the log reads of what was appended here just what the log holds", async () => {
+  await using world = await openCommandWorld();
+  const { store } = world;
+  const appends = fc.sample(fc.array(anyEvent, { minLength: 1, maxLength: 7 }), { numRuns: 300, seed: 4711 });
+  const count = appends.flat().length;
+  const live = (async () => {
+    const events = [];
+    for await (const event of store.subscribe({ from: 1, signal: new AbortController().signal })) {
+      if (events.push(event) === count) return events;
+    }
+    return events;
+  })();
+  // Many at once, so that transactions hold several appends.
+  await Promise.all(appends.map((events, index) => store.append(`s${index % 20}`, events)));
+  const followed = await live;
+  const read = await Array.fromAsync(store.read());
+  expect(read).toHaveLength(count);
+  for (const [index, event] of read.entries()) expect(followed[index]).toEqual(event);
+  const given = new Set(appends.flat().map(({ data }) => data));
+  expect(followed.filter(({ data }) => given.has(data)).length).toBeGreaterThan(count / 2);
+  expect(await store.verify()).toMatchObject({ ok: true, checked: count });
+}, 30_000);
