@@ -1,10 +1,26 @@
-import { hash, randomBytes } from "node:crypto";
+import { randomInt } from "node:crypto";
 import type { SealingKey } from "../../events/sealing.ts";
-import { derived, keyAt, LEAF_DIGITS, punctured, textOf, wayTo, type Way } from "./key-tree.ts";
+import {
+  derived,
+  DIGITS,
+  isWalked,
+  keyAt,
+  LEAF_DIGITS,
+  punctured,
+  textOf,
+  walked,
+  wayTo,
+  type Way,
+} from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
-/** Keys of clicks: a tree for each day, and a leaf of it for each address. */
+/**
+ * Keys of clicks: a tree for each day, and a leaf of it for each address. Leaves are handed out in turn, since all of a
+ * node share all hashes but the last, and nothing in a leaf tells whose it is. No two addresses share one, unless the
+ * service was started anew on that day. An address that is not held any more gets another leaf: who is erased is found
+ * by opening their clicks.
+ */
 export interface ClickKeys {
   of(ip: string | undefined, now: number): SealingKey;
   /** The key of that ref; undefined: it is gone. */
@@ -13,6 +29,21 @@ export interface ClickKeys {
   puncture(refs: readonly string[]): number;
   refresh(): void;
 }
+
+/** What an address is sealed with. */
+type Leaf = SealingKey & { readonly key: string };
+
+/** A node above leaves, of which some were handed out. */
+interface Node {
+  /** How the prefixes of its leaves begin. */
+  readonly prefix: string;
+  /** In hex. */
+  readonly key: string;
+  leavesUsed: number;
+}
+
+const NODE_DIGITS = LEAF_DIGITS - 1;
+const NODES = DIGITS.length ** NODE_DIGITS;
 
 /** Trees held at once: a reader comes from day to day. */
 const TREES_MAX = 4;
@@ -30,9 +61,12 @@ export function createClickKeys(file: KeysFile): ClickKeys {
   const trees = createTrees(file);
   const leaves = new Map<string, Uint8Array>();
   /** Of today. */
-  const addresses = new Map<string, SealingKey>();
+  const addresses = createAddresses();
   let today = { day: "", ref: "" };
-  let salt = newSalt();
+  /** Whose leaves are handed out now. */
+  let node: Node | undefined;
+  // Where it begins is left to chance, so that after a start addresses hardly ever share the leaves of before.
+  let nodesUsed = randomInt(NODES);
 
   const at = (ref: string): Uint8Array | undefined => {
     const held = leaves.get(ref);
@@ -46,15 +80,22 @@ export function createClickKeys(file: KeysFile): ClickKeys {
     return key;
   };
 
-  /** A leaf of its own for each address, and another one where that was punctured. */
-  const pick = (ip: string): SealingKey => {
-    for (let attempt = 0; ; attempt++) {
+  /** The next node below which nothing was punctured. */
+  const nextNode = (): Node => {
+    for (;;) {
       // Deleted by another process just now: the day gets another one.
       if (trees.isEmpty(today.ref)) today.ref = dayRef(file, "click", today.day);
-      const leaf = leafOf(salt, ip, attempt);
-      const way = trees.way(today.ref, leaf);
-      if (way !== undefined) return { prefix: `${file.id}:${today.ref}/${leaf}:`, key: textOf(way) };
+      const place = placeOf(nodesUsed++);
+      const way = trees.way(today.ref, place);
+      if (way !== undefined)
+        return { prefix: `${file.id}:${today.ref}/${place}`, key: walked(textOf(way)), leavesUsed: 0 };
     }
+  };
+
+  const nextLeaf = (): Leaf => {
+    if (node === undefined || node.leavesUsed === DIGITS.length) node = nextNode();
+    const digit = DIGITS[node.leavesUsed++] ?? "";
+    return { prefix: `${node.prefix}${digit}:`, key: node.key + digit };
   };
 
   return {
@@ -63,12 +104,13 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       const day = dayOf(now);
       if (today.day !== day) {
         today = { day, ref: dayRef(file, "click", day) };
+        node = undefined;
         addresses.clear();
       }
       const known = addresses.get(ip);
-      if (known !== undefined) return known;
-      if (addresses.size >= ADDRESSES_MAX) addresses.clear();
-      const leaf = pick(ip);
+      if (known !== undefined && isWalked(known.key)) return known;
+      // Most addresses come once: only one that comes again is worth its last hash here.
+      const leaf = known === undefined ? nextLeaf() : { prefix: known.prefix, key: walked(known.key) };
       addresses.set(ip, leaf);
       return leaf;
     },
@@ -81,7 +123,6 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       trees.clear();
       leaves.clear();
       today = { day: "", ref: "" };
-      salt = newSalt();
     },
   };
 }
@@ -117,16 +158,33 @@ function createTrees(file: KeysFile) {
   };
 }
 
-/**
- * Which leaf an address has is decided with a salt that no file holds: nobody can try out later which address a leaf
- * belonged to. After a restart an address has another leaf; who is erased is found by opening their clicks.
- */
-function newSalt(): string {
-  return randomBytes(32).toString("base64");
+/** The place of the `index`th node above the leaves; after the last one they begin anew. */
+function placeOf(index: number): string {
+  return (index % NODES).toString(16).padStart(NODE_DIGITS, "0");
 }
 
-function leafOf(salt: string, ip: string, attempt: number): string {
-  return hash("sha256", `${salt} ${attempt} ${ip}`).slice(0, LEAF_DIGITS);
+/** Those that come often are held for the whole day. */
+function createAddresses() {
+  let young = new Map<string, Leaf>();
+  let old = new Map<string, Leaf>();
+  const set = (ip: string, leaf: Leaf): void => {
+    if (young.size >= ADDRESSES_MAX / 2) [old, young] = [young, new Map()];
+    young.set(ip, leaf);
+  };
+  return {
+    set,
+    get(ip: string): Leaf | undefined {
+      const known = young.get(ip);
+      if (known !== undefined) return known;
+      const before = old.get(ip);
+      if (before !== undefined) set(ip, before);
+      return before;
+    },
+    clear(): void {
+      young.clear();
+      old.clear();
+    },
+  };
 }
 
 /** Punctures a tree at all of these refs, and writes what is left of it once. */

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../account/key.ts";
 
-/** A leaf is named by so many hex digits: two addresses of a day share one of 16 million only by a rare chance. */
+/** A leaf is named by so many hex digits: a day has 16 million. */
 export const LEAF_DIGITS = 6;
 
-const DIGITS = Array.from("0123456789abcdef");
+export const DIGITS = Array.from("0123456789abcdef");
 
 /**
  * Some keys of a tree by their place in it: the root's is "", its children's are "0" to "f". Whoever has a node's key can
@@ -80,6 +80,16 @@ const KEY_DIGITS = 2 * KEY_BYTES;
 /** A way as text: the key in hex, and behind it the digits that lead down. */
 export function textOf({ key, below }: Way): string {
   return key.toHex() + below;
+}
+
+/** Whether a way given as text has no step left. */
+export function isWalked(way: string): boolean {
+  return way.length === KEY_DIGITS;
+}
+
+/** The same way without steps. */
+export function walked(way: string): string {
+  return passingKey(way).toHex();
 }
 
 /** The key at the end of a way given as text; it holds until the next key is derived. */

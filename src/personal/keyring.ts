@@ -81,9 +81,8 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     file,
     refresh,
     prepare(owners) {
-      const refs = owners.flatMap((owner) =>
-        owner.kind === "person" && !isErased(owner) ? [personRef(people, owner)] : [],
-      );
+      const refs: string[] = [];
+      for (const owner of owners) if (owner.kind === "person" && !isErased(owner)) refs.push(personRef(people, owner));
       if (refs.length > 0) people.ensure(refs);
     },
     keyFor(owner) {

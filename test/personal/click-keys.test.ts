@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createClickKeys } from "../../src/personal/click-keys.ts";
 import { openKeysFile, type KeysFile } from "../../src/personal/keys-file.ts";
+import { passingKey } from "../../src/personal/key-tree.ts";
 import { openKeysWorld } from "./keys.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
@@ -9,17 +10,28 @@ function openFile(world: ReturnType<typeof openKeysWorld>): KeysFile {
   return openKeysFile(world.file, () => world.master);
 }
 
-test("an address keeps its leaf for the day, however many others come", () => {
+test("no two addresses share a leaf, and one that comes often keeps its own", () => {
   using world = openKeysWorld();
   using file = openFile(world);
   const clicks = createClickKeys(file);
-  const first = clicks.of("203.0.113.7", NOW);
-  const prefixes = new Set<string>();
-  for (let n = 0; n < 40_000; n++) prefixes.add(clicks.of(`10.0.${n >> 8}.${n & 255}`, NOW).prefix);
-  // Two share one by a rare chance: of 40,000 some fifty.
-  expect(prefixes.size).toBeGreaterThan(39_800);
-  expect(clicks.of("203.0.113.7", NOW)).toEqual(first);
-  expect(clicks.of("203.0.113.7", NOW + 86_400_000).prefix).not.toBe(first.prefix);
+  const { prefix } = clicks.of("203.0.113.7", NOW);
+  const others = new Set<string>();
+  for (let n = 0; n < 100_000; n++) {
+    others.add(clicks.of(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, NOW).prefix);
+    if (n % 10_000 === 0) expect(clicks.of("203.0.113.7", NOW).prefix).toBe(prefix);
+  }
+  expect(others.size).toBe(100_000);
+  expect(others.has(prefix)).toBe(false);
+  expect(clicks.of("203.0.113.7", NOW + 86_400_000).prefix).not.toBe(prefix);
+});
+
+test("an address that comes again is sealed with the key of the first time", () => {
+  using world = openKeysWorld();
+  using file = openFile(world);
+  const clicks = createClickKeys(file);
+  const keys = Array.from({ length: 3 }, () => passingKey(clicks.of("203.0.113.7", NOW).key!).toHex());
+  const ref = clicks.of("203.0.113.7", NOW).prefix.split(":")[1]!;
+  expect(keys).toEqual(Array.from({ length: 3 }, () => clicks.at(ref)!.toHex()));
 });
 
 test("many leaves of a day are punctured at once, and no others", () => {
@@ -43,7 +55,9 @@ test("where leaves were punctured, an address gets one of those that are left", 
   using file = openFile(world);
   const under = (root: string) => file.under(root).map(([ref, key]) => [`${ref}/a`, key] as const);
   const clicks = createClickKeys({ ...file, under });
-  for (let n = 0; n < 50; n++) expect(clicks.of(`10.0.0.${n}`, NOW).prefix).toMatch(/\/a[0-9a-f]{5}:$/);
+  const leaves = Array.from({ length: 50 }, (_, n) => clicks.of(`10.0.0.${n}`, NOW).prefix);
+  for (const leaf of leaves) expect(leaf).toMatch(/\/a[0-9a-f]{5}:$/);
+  expect(new Set(leaves).size).toBe(50);
 });
 
 test("a day whose keys another process deletes just then gets another one", () => {
