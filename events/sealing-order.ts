@@ -20,9 +20,9 @@ export function writeOrder({ prefix, key, context, text }: SealingOrder): string
 }
 
 export function readOrder(order: string): SealingOrder {
-  const [prefix, key, context, text, ...more] = order.split(SEPARATOR);
-  if (prefix === undefined || key === undefined || context === undefined || text === undefined || more.length > 0)
-    throw new Error("an order to seal has four parts");
+  const parts = order.split(SEPARATOR);
+  if (parts.length !== 4) throw new Error("an order to seal has four parts");
+  const [prefix, key, context, text] = parts as [string, string, string, string];
   return { prefix, key, context, text };
 }
 

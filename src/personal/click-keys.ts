@@ -51,8 +51,8 @@ const TREES_MAX = 4;
 /** Leaves held at once for reading. */
 const LEAVES_MAX = 8_192;
 
-/** Addresses of today held at once with their leaves, some 300 bytes each. */
-const ADDRESSES_MAX = 32_768;
+/** Addresses of today held at once with their leaves: with many more, holding costs more than a new leaf does. */
+const ADDRESSES_MAX = 4_096;
 
 /** Down to this depth the keys of a tree are held, so that a leaf is at most three steps away. */
 const HELD_DIGITS = 3;
@@ -163,7 +163,7 @@ function placeOf(index: number): string {
   return (index % NODES).toString(16).padStart(NODE_DIGITS, "0");
 }
 
-/** Those that come often are held for the whole day. */
+/** Those that come often are held for the whole day: an address leaves only behind many others. */
 function createAddresses() {
   let young = new Map<string, Leaf>();
   let old = new Map<string, Leaf>();
