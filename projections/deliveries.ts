@@ -20,7 +20,10 @@ export interface LaneState {
 export interface Retry {
   attempt: number;
   retry_at: string;
-  /** When an attempt was recorded, the first, that may have arrived: a repeat is safe only while the network knows it. */
+  /**
+   * When the first attempt that may have arrived was over, as far as that is known: a repeat is safe only while the
+   * network knows it.
+   */
   doubtful_since?: string;
 }
 
@@ -52,7 +55,7 @@ type Outcome = DataOf<
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 4,
+  version: 5,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -85,7 +88,9 @@ export const deliveries: Projection<Deliveries> = {
         const { channel, lane, owed, attempt, retry_at, settled_below, may_have_arrived } = event.data;
         const failing = state[channel].lanes[lane];
         if (isSettled(failing, owed)) break;
-        const since = failing.retries.get(owed)?.doubtful_since ?? (may_have_arrived && event.time);
+        // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
+        const over = event.time < retry_at ? event.time : retry_at;
+        const since = failing.retries.get(owed)?.doubtful_since ?? (may_have_arrived && over);
         failing.retries.set(owed, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
         advance(failing, settled_below);
         break;
@@ -185,7 +190,7 @@ export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.settled_below ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** When an attempt that may have arrived was recorded, in ms since 1970; undefined: none was. No clock is asked. */
+/** When an attempt that may have arrived was over, in ms since 1970; undefined: none did. No clock is asked. */
 export function doubtfulSince({ retries }: LaneState, position: number): number | undefined {
   const since = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
   return since === undefined ? undefined : Temporal.Instant.from(since).epochMilliseconds;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
+import type { Journal } from "../../src/journal.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
@@ -58,6 +60,22 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await house.settled();
     expect(chat.sent).toHaveLength(2);
     expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+
+  test("counts from when it was over, also where the log did not take that for a day", async () => {
+    const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : DELIVERED));
+    let isFull = true;
+    const onFullDisk = (journal: Journal): Journal => ({
+      ...journal,
+      append: (...args) => (isFull ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [channel], wrap: onFullDisk });
+    await house.clicks(1);
+    await house.until(house.time.clock() + DAY_MS);
+    isFull = false;
+    await house.until(house.time.clock() + DAY_MS / 2);
+    expect(chat.sent).toHaveLength(1);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dispatched: 0 });
   });
 
   test("is in doubt where another network is configured since, which cannot know it", async () => {
