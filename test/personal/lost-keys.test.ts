@@ -4,24 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createJournal, type Fact } from "../../src/journal.ts";
 import { KeysLost, openSealedLog, type SealedLog } from "../../src/personal/sealed-log.ts";
-
-const PERSON: Fact = {
-  type: "RecipientAdded",
-  data: { recipient: { username: "ann" }, basis: "none", fields: {}, source: "list" },
-};
+import { clickOf, PERSON } from "./facts.ts";
 
 /** Nothing of it is personal, so that it has no box. */
-const CLICK: Fact = {
-  type: "LinkClicked",
-  data: {
-    event: "click",
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://shop.example/",
-    bot: false,
-    channels: [],
-  },
-};
+const CLICK = clickOf();
 const READ: Fact = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
 
 test.each([CLICK, READ])("that keys are lost is noticed behind however much that needed none: $type", async (fact) => {

@@ -10,28 +10,14 @@ import { dispatchOf } from "../../src/delivery/owed.ts";
 import { heedErasures } from "../../src/personal/heed.ts";
 import { startRetention } from "../../src/personal/retention.ts";
 import { openSealedLog } from "../../src/personal/sealed-log.ts";
+import { clickOf, PERSON } from "./facts.ts";
 
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-11-01T12:00:00.000Z");
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-const CLICK: Fact = {
-  type: "LinkClicked",
-  data: {
-    event: "click",
-    domain: "go.example",
-    short_code: "x",
-    original_url: "https://shop.example/",
-    ip: "203.0.113.7",
-    bot: false,
-    channels: ["ads"],
-  },
-};
+const CLICK = clickOf({ ip: "203.0.113.7", channels: ["ads"] });
 const MESSAGE: Fact = { type: "MessageRequested", data: { text: "call Ann" } };
-const PERSON: Fact = {
-  type: "RecipientAdded",
-  data: { recipient: { username: "ann" }, basis: "none", fields: {}, source: "list" },
-};
 
 /** A log whose clock and timer the test has. */
 async function openWorld(days: number | undefined) {
