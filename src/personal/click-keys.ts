@@ -1,17 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { SealingKey } from "../../events/sealing.ts";
-import {
-  derived,
-  DIGITS,
-  isWalked,
-  keyAt,
-  LEAF_DIGITS,
-  punctured,
-  textOf,
-  walked,
-  wayTo,
-  type Way,
-} from "./key-tree.ts";
+import { derived, DIGITS, isWalked, keyAt, LEAF_DIGITS, punctured, walked, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
 
@@ -88,7 +77,7 @@ export function createClickKeys(file: KeysFile): ClickKeys {
       const place = placeOf(nodesUsed++);
       const way = trees.way(today.ref, place);
       if (way !== undefined)
-        return { prefix: `${file.id}:${today.ref}/${place}`, key: walked(textOf(way)), leavesUsed: 0 };
+        return { prefix: `${file.id}:${today.ref}/${place}`, key: derived(way).toHex(), leavesUsed: 0 };
     }
   };
 

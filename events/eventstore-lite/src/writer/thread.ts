@@ -13,8 +13,9 @@ const port = parentPort;
 const { file, databaseBytesMax, eventBytesMax, finish } = workerData as ThreadOptions;
 
 try {
+  const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
   const { db, storeId } = openWriter(file, databaseBytesMax);
-  const writer = createWriter(db, createFinishing(await loadFinish(finish), eventBytesMax));
+  const writer = createWriter(db, finishing);
   const stopWatching = watchOthers(db, (position) => {
     port.postMessage({ kind: "notice", position } satisfies Notice);
   });
