@@ -9,7 +9,7 @@ export interface Boxes {
   /** The event as the log holds it. */
   close(personal: Personal | undefined, event: NewEvent): Encoded;
   open(personal: Personal | undefined, stored: Stored): Opened;
-  /** Whether an event that was closed here would open as it was given; true once, and not once {@link Boxes.heed} came to a deletion. */
+  /** Whether an event that was closed here would open as it was given: once, and not after {@link heed} met a deletion. */
   isOpen(personal: Personal | undefined, event: NewEvent): boolean;
   /** Everybody who comes to an event with which keys were deleted reads from then on without them. */
   heed(type: string): void;

@@ -1,7 +1,7 @@
 /** Holds everything of an event that is personal; no event has a member of this name. */
 export const SEALED = "sealed";
 
-/** What the writer thread is asked to seal: encrypting costs as much as all else that a click needs. */
+/** What the writer thread is asked to seal: the request thread only chooses the key. */
 export interface SealingOrder {
   /** How the box begins. */
   readonly prefix: string;
