@@ -1,6 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
 import type { Projection } from "./projection.ts";
+import { msOf } from "./time.ts";
 
 /**
  * One lane of one channel. The log is the outbox: what is owed is read from it, this only knows how far it is settled.
@@ -193,7 +194,7 @@ export function isSettled(lane: LaneState, position: number): boolean {
 /** When an attempt that may have arrived was over, in ms since 1970; undefined: none did. No clock is asked. */
 export function doubtfulSince({ retries }: LaneState, position: number): number | undefined {
   const since = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
-  return since === undefined ? undefined : Temporal.Instant.from(since).epochMilliseconds;
+  return since === undefined ? undefined : msOf(since);
 }
 
 function emptyChannel(): ChannelState {

@@ -2,6 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import { LINKS_MAX } from "./clicks.ts";
 import type { Projection } from "./projection.ts";
 import { linkKey, linksIn } from "./sent-links.ts";
+import { msOf } from "./time.ts";
 
 /** `clicks`: not of bots; `suspected` are among them. */
 export interface SuspectCounts {
@@ -36,6 +37,8 @@ export interface Suspects {
   others: SuspectCounts;
   /** Attempt -> its message, while clicks may be due to it. */
   sends: Map<string, Send>;
+  /** Link -> in how many of `sends` it is: most clicks are on a link that is in none. */
+  sent: Map<string, number>;
   /** Link -> the last request for it, the oldest first. */
   bursts: Map<string, Burst>;
 }
@@ -68,9 +71,9 @@ export const SENDS_MAX = 100;
  */
 export const suspects: Projection<Suspects> = {
   name: "suspects",
-  version: 1,
+  version: 2,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
-  initial: () => ({ all: none(), links: new Map(), others: none(), sends: new Map(), bursts: new Map() }),
+  initial: () => ({ all: none(), links: new Map(), others: none(), sends: new Map(), sent: new Map(), bursts: new Map() }),
   evolve(state, event) {
     evolveSuspects(state, event);
     return state;
@@ -102,10 +105,20 @@ function attempt(state: Suspects, { attempt_id, text, ...data }: DataOf<"DirectM
   if (links.length === 0) return;
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
   state.sends.set(attempt_id, { at: [now], open: true, left });
+  for (const link of left.keys()) state.sent.set(link, (state.sent.get(link) ?? 0) + 1);
   for (const oldest of state.sends.keys()) {
     if (state.sends.size <= SENDS_MAX) break;
-    state.sends.delete(oldest);
+    drop(state, oldest);
   }
+}
+
+function drop({ sends, sent }: Suspects, id: string): void {
+  for (const link of sends.get(id)?.left.keys() ?? []) {
+    const others = (sent.get(link) ?? 0) - 1;
+    if (others > 0) sent.set(link, others);
+    else sent.delete(link);
+  }
+  sends.delete(id);
 }
 
 /** Later outcomes are of messages that were in doubt: they come at any time. */
@@ -122,7 +135,7 @@ function click(state: Suspects, { bot, domain, short_code }: DataOf<"LinkClicked
   // Deleting first moves the link to the end: the Map's order is the order of the last click.
   state.links.delete(name);
   state.links.set(name, counts);
-  if (state.sends.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, msOf(time));
+  if (state.sent.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, time);
   if (state.links.size > LINKS_MAX) dropOldest(state);
 }
 
@@ -133,7 +146,9 @@ interface Request {
   readonly bot: boolean;
 }
 
-function judge(state: Suspects, { link, name, bot }: Request, now: number): void {
+function judge(state: Suspects, { link, name, bot }: Request, time: string): void {
+  if (!state.sent.has(link)) return;
+  const now = msOf(time);
   forget(state, now);
   if (sendsBefore(state, link, now).length === 0) return;
   const before = state.bursts.get(link);
@@ -162,9 +177,10 @@ function sendsBefore({ sends }: Suspects, link: string, at: number): readonly Se
 }
 
 /** Forgets what cannot be asked for any more: the last click that waits is as old as a gap. */
-function forget({ sends, bursts }: Suspects, now: number): void {
+function forget(state: Suspects, now: number): void {
+  const { sends, bursts } = state;
   for (const [id, { at, open }] of sends) {
-    if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) sends.delete(id);
+    if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(state, id);
   }
   for (const [link, { at }] of bursts) {
     if (now - at <= BURST_GAP_MS) break;
@@ -181,11 +197,6 @@ function dropOldest({ links, others, bursts }: Suspects): void {
     for (const [link, { waiting }] of bursts) if (waiting === name) bursts.delete(link);
     return;
   }
-}
-
-/** ms since 1970 of a recorded time. No clock is asked. */
-function msOf(time: string): number {
-  return Temporal.Instant.from(time).epochMilliseconds;
 }
 
 function none(): SuspectCounts {
