@@ -73,7 +73,14 @@ export const suspects: Projection<Suspects> = {
   name: "suspects",
   version: 2,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
-  initial: () => ({ all: none(), links: new Map(), others: none(), sends: new Map(), sent: new Map(), bursts: new Map() }),
+  initial: () => ({
+    all: none(),
+    links: new Map(),
+    others: none(),
+    sends: new Map(),
+    sent: new Map(),
+    bursts: new Map(),
+  }),
   evolve(state, event) {
     evolveSuspects(state, event);
     return state;
