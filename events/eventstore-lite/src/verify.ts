@@ -6,7 +6,7 @@ import { openReader } from "./sqlite/connections.ts";
 import type { Verification } from "./store.ts";
 import { createCheckRange } from "./verify/check.ts";
 import { checkInThreads, RANGE_EVENTS } from "./verify/crew.ts";
-import { findUnindexed } from "./verify/indexes.ts";
+import { findUnindexed, walkIndexes } from "./verify/indexes.ts";
 import type { Findings, Range } from "./verify/range.ts";
 
 export interface VerifyOptions {
@@ -77,7 +77,10 @@ async function checkHere(
     for (;;) {
       const { done, value } = chunks.next();
       if (done === true) {
-        return { event: value, index: isWhole && !value ? findUnindexed(db, range.last) : undefined };
+        const { fault, sums } = value;
+        const isDue = isWhole && fault === undefined;
+        const index = isDue ? findUnindexed(db, walkIndexes(db, range.last), sums, range.last) : undefined;
+        return { event: fault, index };
       }
       onChecked(value);
       await nextTurn();

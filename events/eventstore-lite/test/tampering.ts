@@ -29,3 +29,34 @@ export function chainAnew(file: string): void {
   raw.exec("COMMIT");
   raw.close();
 }
+
+/**
+ * Leaves an index with another value of `column` at `position` than the event has: changes both, and puts the event back
+ * while the index is not known to be one.
+ */
+export function misindex(file: string, index: string, column: "type" | "version", position: number): void {
+  const unique = ",\n    UNIQUE (stream, version)";
+  const change = (by: string): void =>
+    tamper(file, `PRAGMA foreign_keys = 0; UPDATE events SET ${column} = ${column} ${by} WHERE position = ${position}`);
+  change("+ 1000000");
+  editSchema(
+    file,
+    `CREATE TABLE kept AS SELECT rowid AS row, * FROM sqlite_schema WHERE name IN ('events', '${index}');
+     DELETE FROM sqlite_schema WHERE name = '${index}';
+     UPDATE sqlite_schema SET sql = replace(sql, '${index.startsWith("sqlite_") ? unique : ""}', '') WHERE name = 'events'`,
+  );
+  change("- 1000000");
+  editSchema(
+    file,
+    `UPDATE sqlite_schema SET sql = (SELECT sql FROM kept WHERE name = 'events') WHERE name = 'events';
+     INSERT INTO sqlite_schema SELECT type, name, tbl_name, rootpage, sql FROM kept WHERE name = '${index}'`,
+  );
+  tamper(file, "DROP TABLE kept");
+}
+
+/** What is changed counts from the next opening on. */
+function editSchema(file: string, sql: string): void {
+  const raw = new DatabaseSync(file, { defensive: false });
+  raw.exec(`PRAGMA writable_schema = 1; ${sql}`);
+  raw.close();
+}

@@ -3,7 +3,7 @@ import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
 import { RANGE_EVENTS } from "../src/verify/crew.ts";
-import { chainAnew, tamper } from "./tampering.ts";
+import { chainAnew, misindex, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -215,6 +215,21 @@ test("a damaged index is found, although no event was altered", async () => {
     expect([ok, fault?.position]).toEqual([false, 1]);
   }
 });
+
+test.each([
+  ["events_by_type", "type", "the event is not found by its type"],
+  ["sqlite_autoindex_events_1", "version", "the event is not found by its stream and version"],
+] as const)(
+  "an event that %s knows with another %s is named",
+  async (index, column, reason) => {
+    await using store = await openAfter((file) => misindex(file, index, column, EVENTS - 20));
+    const { ok, fault } = await store.verify();
+    expect([ok, fault]).toEqual([false, { position: EVENTS - 20, reason }]);
+    // The rest of the log is whole.
+    expect((await store.verify({ to: EVENTS - 1 })).ok).toBe(true);
+  },
+  TIMEOUT_MS,
+);
 
 test("a damaged index does not hide an altered event, wherever that is", async () => {
   await using store = await openAfter((file) => {

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { CANONICAL_SQL, createLink, GENESIS_HASH, HASH_BYTES } from "../chain.ts";
-import type { Fault, Range } from "./range.ts";
+import type { Checked, Range } from "./range.ts";
 import { createReadRows, Unreadable } from "./rows.ts";
+import { addTo, newSums, type Sums } from "./sums.ts";
 
 /** Rows read at once: fewer cost more a row, and this many of the largest events are 32 MiB. */
 const CHUNK_EVENTS = 128;
@@ -11,7 +12,7 @@ const CHUNK_EVENTS = 128;
 const STREAMS_REMEMBERED_MAX = 16_384;
 
 const SELECT_LINKS = `
-  SELECT ${CANONICAL_SQL}, e.hash, e.position, e.stream, e.version, e.time
+  SELECT ${CANONICAL_SQL}, e.hash, e.position, e.stream, e.version, e.time, e.type
   FROM events e CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
@@ -23,10 +24,11 @@ type LinkRow = readonly [
   stream: number,
   version: number,
   timeMs: number,
+  type: number,
 ];
 
-/** Checks one range after the other: yields the events that each chunk found good, and returns the first fault. */
-export type CheckRange = (range: Range) => Generator<number, Fault | undefined>;
+/** Checks one range after the other: yields the events that each chunk found good. */
+export type CheckRange = (range: Range) => Generator<number, Checked>;
 
 /**
  * Makes the check of ranges: positions and versions without gaps, each hash made from the event and the hash stored
@@ -41,25 +43,26 @@ export function createCheckRange(db: DatabaseSync): CheckRange {
   const events = createEventCheck(db);
 
   return function* checkRange({ first, last }) {
-    events.begin(first);
+    const sums = newSums();
+    events.begin(first, sums);
     let chunkEvents = CHUNK_EVENTS;
     for (let low = first; low <= last;) {
       const high = Math.min(last, low + chunkEvents - 1);
       const rows = read(low, high);
       if (rows instanceof Unreadable) {
-        if (low === high) return { position: low, reason: rows.reason };
+        if (low === high) return { fault: { position: low, reason: rows.reason }, sums };
         // One of them cannot be read: they are read one by one to find out which.
         chunkEvents = 1;
         continue;
       }
       for (let position = low; position <= high; position += 1) {
         const reason = events.check(position, rows[position - low] as LinkRow | undefined);
-        if (reason !== undefined) return { position, reason };
+        if (reason !== undefined) return { fault: { position, reason }, sums };
       }
       yield high - low + 1;
       low = high + 1;
     }
-    return undefined;
+    return { fault: undefined, sums };
   };
 }
 
@@ -67,8 +70,8 @@ type BeforeRow = readonly [hash: Uint8Array, timeMs: number];
 const BEFORE_FIRST: BeforeRow = [GENESIS_HASH, 0];
 
 interface EventCheck {
-  /** To be called before the event at `first` is checked. */
-  begin(first: number): void;
+  /** To be called before the event at `first` is checked. What is found good from there on is added to `sums`. */
+  begin(first: number, sums: Sums): void;
   /** Checks one event after the other, and names what is wrong. */
   check(position: number, row: LinkRow | undefined): string | undefined;
 }
@@ -78,9 +81,11 @@ function createEventCheck(db: DatabaseSync): EventCheck {
   const versions = createVersionCheck(db);
   const readBefore = createReadRows(db, "SELECT hash, time FROM events WHERE position BETWEEN ? AND ?");
   let [previousHash, previousTimeMs] = BEFORE_FIRST;
+  let sums = newSums();
 
   return {
-    begin(first) {
+    begin(first, sumsOfRange) {
+      sums = sumsOfRange;
       const rows = readBefore(first - 1, first - 1);
       // Where it is missing or cannot be read, the event at `first` cannot be proved: the range before names the fault.
       const [hash, timeMs] =
@@ -91,7 +96,7 @@ function createEventCheck(db: DatabaseSync): EventCheck {
     },
     check(expected, row) {
       if (row === undefined || row[2] !== expected) return "the event is missing";
-      const [canonical, stored, position, stream, version, timeMs] = row;
+      const [canonical, stored, position, stream, version, timeMs, type] = row;
       const hash = link(previousHash, canonical ?? "");
       if (!isSame(hash, stored)) return "the hash does not follow from the event and its predecessor";
       if (timeMs < previousTimeMs) return "the time is before that of its predecessor";
@@ -99,6 +104,7 @@ function createEventCheck(db: DatabaseSync): EventCheck {
       if (reason !== undefined) return reason;
       previousHash = hash;
       previousTimeMs = timeMs;
+      addTo(sums, position, type, stream, version);
       return undefined;
     },
   };

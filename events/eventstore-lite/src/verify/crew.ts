@@ -1,6 +1,8 @@
 import { availableParallelism } from "node:os";
+import type { IndexWalk } from "./indexes.ts";
 import type { Fault, Findings, Range } from "./range.ts";
 import { startCheckThread, type CheckThread } from "./start-thread.ts";
+import { addAllTo, newSums } from "./sums.ts";
 
 /** More would wait for the disk and for each other, and a service beside them wants its core too. */
 const THREADS_MAX = 8;
@@ -24,27 +26,28 @@ export async function checkInThreads(
   const stopAll = (): void => void Atomics.store(stop, 0, 1);
   signal.addEventListener("abort", stopAll);
   const faults: Fault[] = [];
-  let index: Fault | undefined;
-  let isIndexDue = isWhole;
+  const sums = newSums();
+  let walk: Promise<IndexWalk> | undefined;
 
   async function work(thread: CheckThread): Promise<void> {
-    if (isIndexDue) {
-      isIndexDue = false;
-      index = await thread.check({ indexesTo: range.last }, onChecked);
-    }
+    if (isWhole && walk === undefined) await (walk = thread.walk(range));
     // Parts are taken in order, so whatever lies before a fault is being checked already, and is finished.
     while (faults.length === 0 && !signal.aborted) {
       const { value: part } = parts.next();
       if (part === undefined) return;
-      const found = await thread.check(part, onChecked);
-      if (found !== undefined) faults.push(found);
+      const checked = await thread.check(part, onChecked);
+      if (checked?.fault !== undefined) faults.push(checked.fault);
+      if (checked !== undefined) addAllTo(sums, checked.sums);
     }
   }
 
   const threads = Array.from({ length: threadsFor(range) }, () => startCheckThread({ file, stop }));
   try {
     await Promise.all(threads.map(work));
-    return { event: faults.sort((a, b) => a.position - b.position)[0], index };
+    const [event] = faults.sort((a, b) => a.position - b.position);
+    const walked = await walk;
+    if (walked === undefined || event !== undefined || signal.aborted) return { event, index: undefined };
+    return { event, index: await threads[0]?.compare({ walk: walked, sums, last: range.last }) };
   } finally {
     stopAll();
     signal.removeEventListener("abort", stopAll);

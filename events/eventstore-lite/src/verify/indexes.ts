@@ -1,20 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isDamage } from "../sqlite/faults.ts";
 import type { Fault } from "./range.ts";
-
-/**
- * Sums by which two walks over the same events are told apart unless what differs was chosen to have the same ones: an
- * accident is found, and against intent an index protects nobody. Of every number the lower 24 bits, so that no sum
- * leaves SQLite's integers, whatever somebody has stored.
- */
-const sumsOf = (key: string): string =>
-  ["e.position", key, `e.position * (${key})`].map((value) => `sum((${value}) & 16777215)`).join(" || ' ' || ") +
-  " || ' ' || count(*)";
+import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./sums.ts";
 
 interface Index {
   readonly name: string;
-  /** Its columns as one number. */
-  readonly key: string;
+  /** What its entries add up to, and the same of the events. */
+  readonly sums: string;
+  readonly sumsOf: (events: Sums) => string;
   /** A condition on the event e: it is found by way of the index. */
   readonly finds: string;
   readonly missing: string;
@@ -23,38 +16,53 @@ interface Index {
 const INDEXES: readonly Index[] = [
   {
     name: "events_by_type",
-    key: "e.type",
+    sums: SUMS_BY_TYPE,
+    sumsOf: byType,
     finds:
       "EXISTS (SELECT 1 FROM events i INDEXED BY events_by_type WHERE i.type = e.type AND i.position = e.position)",
     missing: "the event is not found by its type",
   },
   {
     name: "sqlite_autoindex_events_1",
-    key: "e.stream * 1021 + e.version",
+    sums: SUMS_BY_PLACE,
+    sumsOf: byPlace,
     finds: `(SELECT i.position FROM events i INDEXED BY sqlite_autoindex_events_1
       WHERE i.stream = e.stream AND i.version = e.version) IS e.position`,
     missing: "the event is not found by its stream and version",
   },
 ];
 
+/** What the indexes hold of the events 1 to `last`: their sums in the order of {@link INDEXES}, or why there are none. */
+export type IndexWalk = { readonly sums: readonly unknown[] } | { readonly fault: Fault };
+
+/** Walks each index once, and looks up the names of streams and types. */
+export function walkIndexes(db: DatabaseSync, last: number): IndexWalk {
+  const sumsOf = ({ name, sums }: Index): unknown =>
+    db.prepare(`SELECT ${sums} AS sums FROM events e INDEXED BY ${name} WHERE +e.position <= ?`).get(last)?.["sums"];
+  try {
+    const fault = findUnnamed(db, "stream", last) ?? findUnnamed(db, "type", last);
+    return fault === undefined ? { sums: INDEXES.map(sumsOf) } : { fault };
+  } catch (error) {
+    if (isDamage(error)) return { fault: UNREADABLE };
+    throw error;
+  }
+}
+
+const UNREADABLE: Fault = { position: 1, reason: "an index by which events are found cannot be read" };
+
 /**
  * Whether readers find by the indexes what the events 1 to `last` hold. The chain cannot tell: it covers the events
- * alone, and a stream whose index lost an event could be begun a second time. Walks the events and each index once.
+ * alone, and a stream whose index lost an event could be begun a second time.
  */
-export function findUnindexed(db: DatabaseSync, last: number): Fault | undefined {
-  const walk = (hint: string, indexes: readonly Index[]): unknown[] => {
-    const sums = indexes.map(({ key }, at) => `${sumsOf(key)} AS sums${at}`).join();
-    return Object.values(db.prepare(`SELECT ${sums} FROM events e ${hint} WHERE +e.position <= ?`).get(last) ?? {});
-  };
+export function findUnindexed(db: DatabaseSync, walk: IndexWalk, events: Sums, last: number): Fault | undefined {
+  if ("fault" in walk) return walk.fault;
+  const index = INDEXES.find(({ sumsOf }, at) => walk.sums[at] !== sumsOf(events));
+  if (index === undefined) return undefined;
   try {
-    const wanted = walk("NOT INDEXED", INDEXES);
-    for (const [at, index] of INDEXES.entries()) {
-      if (walk(`INDEXED BY ${index.name}`, [index])[0] !== wanted[at]) return findMissing(db, index, last);
-    }
-    return findUnnamed(db, "stream", last) ?? findUnnamed(db, "type", last);
+    return findMissing(db, index, last);
   } catch (error) {
-    if (!isDamage(error)) throw error;
-    return { position: 1, reason: "an index by which events are found cannot be read" };
+    if (isDamage(error)) return UNREADABLE;
+    throw error;
   }
 }
 

@@ -1,10 +1,15 @@
 import { Worker } from "node:worker_threads";
-import type { Fault, Range } from "./range.ts";
-import type { CheckOptions, CheckReply, CheckRequest } from "./thread.ts";
+import type { Range } from "./range.ts";
+import type { CheckOptions, CheckReply, CheckTasks } from "./thread.ts";
 
+type Task = keyof CheckTasks;
+
+/** Asked for one thing at a time. */
 export interface CheckThread {
-  /** Asked for one thing at a time. */
-  check(what: Range | { readonly indexesTo: number }, onChecked: (events: number) => void): Promise<Fault | undefined>;
+  /** Undefined: it was stopped before the end of the range. */
+  check(range: Range, onChecked: (events: number) => void): Promise<CheckTasks["check"]["answer"]>;
+  walk(ask: CheckTasks["walk"]["ask"]): Promise<CheckTasks["walk"]["answer"]>;
+  compare(ask: CheckTasks["compare"]["ask"]): Promise<CheckTasks["compare"]["answer"]>;
   end(): Promise<void>;
 }
 
@@ -19,29 +24,30 @@ export function startCheckThread(options: CheckOptions): CheckThread {
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 
-  /** Sends the request and takes replies until `answer` makes a result of one. */
-  function ask<Result>(request: CheckRequest, answer: (reply: CheckReply) => { result: Result } | undefined) {
-    const answered = new Promise<Result>((resolve) => {
+  /** Sends the request and takes the reports that come before its answer. */
+  function perform<Name extends Task>(
+    task: Name,
+    ask: CheckTasks[Name]["ask"],
+    onChecked: (events: number) => void = () => {},
+  ): Promise<CheckTasks[Name]["answer"]> {
+    const answered = new Promise<CheckTasks[Name]["answer"]>((resolve) => {
       onReply = (reply) => {
-        const found = answer(reply);
-        if (found !== undefined) resolve(found.result);
+        if ("checked" in reply) onChecked(reply.checked);
+        else resolve(reply.answer);
       };
     });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-    worker.postMessage(request);
+    worker.postMessage({ task, ask });
     return Promise.race([answered, crashed]);
   }
 
   return {
-    check: (what, onChecked) =>
-      ask(what, (reply) => {
-        if (typeof reply === "object" && "done" in reply) return { result: reply.done };
-        if (typeof reply === "object") onChecked(reply.checked);
-        return undefined;
-      }),
+    check: (range, onChecked) => perform("check", range, onChecked),
+    walk: (ask) => perform("walk", ask),
+    compare: (ask) => perform("compare", ask),
     async end() {
       // In order: nobody promises when the end of a thread would close its connection, which holds locks.
-      await ask("close", (reply) => (reply === "closed" ? { result: undefined } : undefined)).catch(() => {});
+      await perform("close", undefined).catch(() => {});
       await worker.terminate();
     },
   };

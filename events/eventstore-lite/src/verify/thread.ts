@@ -2,8 +2,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../sqlite/connections.ts";
 import { createCheckRange } from "./check.ts";
-import { findUnindexed } from "./indexes.ts";
-import type { Fault, Range } from "./range.ts";
+import { findUnindexed, type IndexWalk, walkIndexes } from "./indexes.ts";
+import type { Checked, Fault, Range } from "./range.ts";
+import type { Sums } from "./sums.ts";
 
 export interface CheckOptions {
   readonly file: string;
@@ -11,11 +12,22 @@ export interface CheckOptions {
   readonly stop: Int32Array;
 }
 
-/** A range to check, the indexes up to a position, or the end. */
-export type CheckRequest = Range | { readonly indexesTo: number } | "close";
+/** What is asked of a thread, and the one answer to each; an answer to `check` may have reports before it. */
+export interface CheckTasks {
+  readonly check: { readonly ask: Range; readonly answer: Checked | undefined };
+  readonly walk: { readonly ask: { readonly last: number }; readonly answer: IndexWalk };
+  readonly compare: {
+    readonly ask: { readonly walk: IndexWalk; readonly sums: Sums; readonly last: number };
+    readonly answer: Fault | undefined;
+  };
+  readonly close: { readonly ask: undefined; readonly answer: undefined };
+}
 
-/** Any number of the first kind come before the one answer of the others. */
-export type CheckReply = { readonly checked: number } | { readonly done: Fault | undefined } | "closed";
+export type CheckRequest = {
+  [Task in keyof CheckTasks]: { readonly task: Task; readonly ask: CheckTasks[Task]["ask"] };
+}[keyof CheckTasks];
+
+export type CheckReply = { readonly checked: number } | { readonly answer: CheckTasks[keyof CheckTasks]["answer"] };
 
 /** Events between two reports: some milliseconds. */
 const REPORT_EVENTS = 4_096;
@@ -26,7 +38,8 @@ const { file, stop } = workerData as CheckOptions;
 const db = openReader(file);
 const checkRange = createCheckRange(db);
 
-function check(range: Range): Fault | undefined {
+/** Undefined: it was stopped. */
+function check(range: Range): Checked | undefined {
   const chunks = checkRange(range);
   let unreported = 0;
   for (;;) {
@@ -41,13 +54,24 @@ function check(range: Range): Fault | undefined {
   }
 }
 
-port.on("message", (request: CheckRequest) => {
-  if (request !== "close") {
-    const done = "indexesTo" in request ? findUnindexed(db, request.indexesTo) : check(request);
-    port.postMessage({ done } satisfies CheckReply);
-    return;
+function perform(request: CheckRequest): CheckTasks[keyof CheckTasks]["answer"] {
+  switch (request.task) {
+    case "check":
+      return check(request.ask);
+    case "walk":
+      return walkIndexes(db, request.ask.last);
+    case "compare": {
+      const { walk, sums, last } = request.ask;
+      return findUnindexed(db, walk, sums, last);
+    }
+    default:
+      db.close();
+      return undefined;
   }
-  db.close();
-  port.postMessage("closed" satisfies CheckReply);
-  port.close();
+}
+
+port.on("message", (request: CheckRequest) => {
+  const answer = perform(request);
+  port.postMessage({ answer } satisfies CheckReply);
+  if (request.task === "close") port.close();
 });
