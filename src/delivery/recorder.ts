@@ -2,6 +2,7 @@ import { OWN_CAUSE, STREAMS, type Fact } from "../journal.ts";
 import type { OutcomeFact } from "./attempt.ts";
 import type { FlightDeps } from "./flight.ts";
 import type { Item, LaneWindow } from "./lane.ts";
+import { nextRound } from "./next-round.ts";
 
 /**
  * Dispatches that the network answered and the log does not tell of yet, at the most: after a kill they are made again,
@@ -71,11 +72,6 @@ export function createRecorder({ channel, journal, projector }: RecorderDeps): R
       });
     },
   };
-}
-
-/** Answers that have come by now are read before that, and so are told in the same append. */
-function nextRound(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function countNext(entries: readonly Entry[]): number {

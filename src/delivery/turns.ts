@@ -1,4 +1,9 @@
-/** Work that is done when asked for: one turn at a time, and one more when asked meanwhile. */
+import { nextRound } from "./next-round.ts";
+
+/**
+ * Work that is done soon after it was asked for: one turn at a time, for all who asked by then. A turn for each landing
+ * flight would take a tenth of what a drain takes.
+ */
 export interface Turns {
   ask(): void;
   readonly stopped: boolean;
@@ -14,6 +19,8 @@ export function createTurns(turn: () => Promise<void>): Turns {
 
   const run = async (): Promise<void> => {
     while (asked) {
+      await nextRound();
+      if (stopped) break;
       asked = false;
       await turn();
     }

@@ -1,7 +1,7 @@
 import type { Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
-import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
 import { classifySlackAnswer, slackError } from "./slack-answers.ts";
 import { slackMessage } from "./slack-message.ts";
 import { wordDispatch } from "./wording.ts";
@@ -18,10 +18,9 @@ export interface SlackOptions {
 /** A Slack incoming webhook as the chat channel. */
 export function createSlackChannel({ webhookUrl, safeFetch }: SlackOptions): Channel {
   function post(body: string, timeoutMs: number): Promise<NetworkAnswer> {
-    const headers = { "content-type": "application/json" };
     return safeFetch(webhookUrl.reveal(), {
       method: "POST",
-      headers,
+      headers: JSON_BODY,
       body,
       timeoutMs,
     });

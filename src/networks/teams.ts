@@ -1,7 +1,7 @@
 import type { Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
-import type { SafeFetch } from "./safe-fetch.ts";
+import { JSON_BODY, type SafeFetch } from "./safe-fetch.ts";
 import { classifyTeamsAnswer } from "./teams-answers.ts";
 import { teamsMessage } from "./teams-card.ts";
 import { wordDispatch } from "./wording.ts";
@@ -25,7 +25,7 @@ export function createTeamsChannel({ webhookUrl, safeFetch }: TeamsOptions): Cha
       try {
         const answer = await safeFetch(webhookUrl.reveal(), {
           method: "POST",
-          headers: { "content-type": "application/json" },
+          headers: JSON_BODY,
           body: teamsMessage(wordDispatch(dispatch)),
           timeoutMs,
         });

@@ -1,7 +1,7 @@
 import { secret, type Secret } from "../secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
-import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
 import { classifyTelegramAnswer, describeTelegram, isDone, migratedTo } from "./telegram-answers.ts";
 import { telegramText } from "./telegram-text.ts";
 import { wordDispatch } from "./wording.ts";
@@ -21,7 +21,7 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
   function call(method: string, parameters: object, timeoutMs: number): Promise<NetworkAnswer> {
     return options.safeFetch(`${options.baseUrl}/bot${options.botToken.reveal()}/${method}`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: JSON_BODY,
       body: JSON.stringify(parameters),
       timeoutMs,
     });
