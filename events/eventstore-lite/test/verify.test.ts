@@ -194,6 +194,11 @@ describe("an event that cannot be read is named, and is no failure of the check"
   });
 });
 
+test("a log without events is whole", async () => {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  expect(await store.verify()).toEqual({ ok: true, checked: 0, head: await store.head() });
+});
+
 test("a damaged index is found, although no event was altered", async () => {
   const file = newLogPath();
   {

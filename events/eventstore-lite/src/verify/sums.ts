@@ -19,9 +19,11 @@ const STREAM_FACTOR = 1_021;
 export const SUMS_BY_TYPE = summed("e.type");
 export const SUMS_BY_PLACE = summed(`(e.stream * ${STREAM_FACTOR} + e.version)`);
 
-/** How many, their positions, the keys, and the products of both, as one text. */
+/** How many, their positions, the keys, and the products of both, as one text; of no events it is all zeros. */
 function summed(key: string): string {
-  const sums = ["e.position", key, `(e.position * ${key})`].map((value) => `sum(${value} & ${MASK}) & 0xffffffff`);
+  const sums = ["e.position", key, `(e.position * ${key})`].map(
+    (value) => `ifnull(sum(${value} & ${MASK}), 0) & 0xffffffff`,
+  );
   return ["count(*) & 0xffffffff", ...sums].map((sum) => `(${sum})`).join(" || ' ' || ");
 }
 
