@@ -6,10 +6,11 @@ const last = { day: "", ms: 0 };
 
 /** ms since 1970 of a time as the log has it. No clock is asked. */
 export function msOf(time: string): number {
-  if (time.length !== USUAL_CHARACTERS) return Temporal.Instant.from(time).epochMilliseconds;
-  if (!time.startsWith(last.day) || last.day === "") {
-    last.day = time.slice(0, 10);
-    last.ms = Temporal.Instant.from(`${last.day}T00:00Z`).epochMilliseconds;
+  if (time.length !== USUAL_CHARACTERS || !time.endsWith("Z")) return Temporal.Instant.from(time).epochMilliseconds;
+  if (last.day === "" || !time.startsWith(last.day)) {
+    const day = time.slice(0, 10);
+    last.ms = Temporal.Instant.from(`${day}T00:00Z`).epochMilliseconds;
+    last.day = day;
   }
   const minutes = digits(time, 11, 13) * 60 + digits(time, 14, 16);
   return last.ms + (minutes * 60 + digits(time, 17, 19)) * 1_000 + digits(time, 20, 23);

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { msOf } from "../../projections/time.ts";
+
+test("a time is read as the clock's own reading of it, in whatever order times come", () => {
+  const [min, max] = [new Date("0000-01-01T00:00:00Z"), new Date("9999-12-31T23:59:59.999Z")];
+  const times = fc.date({ min, max, noInvalidDate: true });
+  const neighbours = times.chain((time) => fc.tuple(fc.constant(time), fc.integer({ min: -2_000, max: 2_000 })));
+  fc.assert(
+    fc.property(fc.array(neighbours), (all) => {
+      for (const [time, ms] of all) {
+        for (const each of [time, new Date(time.getTime() + ms)]) expect(msOf(each.toISOString())).toBe(each.getTime());
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  "+010000-01-01T00:00:00.000Z",
+  "2026-11-20T00:05:00Z",
+  "2026-11-20T00:05:00.000000Z",
+  "2026-11-20T01:05+01:00",
+])("a time in another form, %s, is read too", (time) => {
+  expect(msOf(time)).toBe(Date.parse(time));
+});
+
+test("what is no time is refused, each time anew", () => {
+  for (const time of ["2026-13-20T00:05:00.000Z", "2026-13-20T00:05:00.000Z", "2026-11-20"]) {
+    expect(() => msOf(time)).toThrow(RangeError);
+  }
+  expect(msOf("2026-11-20T00:05:00.000Z")).toBe(Date.UTC(2026, 10, 20, 0, 5));
+});
