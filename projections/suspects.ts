@@ -111,6 +111,7 @@ function attempt(state: Suspects, { attempt_id, text, ...data }: DataOf<"DirectM
   const { links = linksIn(text) } = data;
   if (links.length === 0) return;
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
+  drop(state, attempt_id);
   state.sends.set(attempt_id, { at: [now], open: true, left });
   for (const link of left.keys()) state.sent.set(link, (state.sent.get(link) ?? 0) + 1);
   for (const oldest of state.sends.keys()) {

@@ -238,6 +238,29 @@ test("a click that waits while its link falls out of the list is not suspected a
 });
 
 describe("what it remembers of messages", () => {
+  test("it knows which links are in them, and of no others", () => {
+    const linksOf = ({ sends }: Suspects): Map<string, number> => {
+      const found = new Map<string, number>();
+      for (const { left } of sends.values())
+        for (const link of left.keys()) found.set(link, (found.get(link) ?? 0) + 1);
+      return found;
+    };
+    fc.assert(
+      fc.property(closeHistories, (events) => {
+        const state = fold(suspects, suspects.initial(), events);
+        expect(state.sent).toEqual(linksOf(state));
+      }),
+      { numRuns: 1_000 },
+    );
+    const full = after(many(3 * SENDS_MAX, (at) => `${at * 60} intent=go.example/${at} go.example/all`));
+    expect(full.sent).toEqual(linksOf(full));
+    expect(full.sent.get("go.example/all")).toBe(SENDS_MAX);
+    const repeated = after(
+      "0 intent=go.example/b | 1 intent=go.example/b | 2 sent=go.example/b | 60 intent=go.example/c",
+    );
+    expect(repeated.sent).toEqual(new Map([["go.example/c", 1]]));
+  });
+
   test("is forgotten once no click can be due to it", () => {
     const state = after("0 intent | 1 sent | 2 bot | 2 person");
     expect([state.sends.size, state.bursts.size]).toEqual([1, 1]);
