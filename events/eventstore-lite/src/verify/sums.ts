@@ -9,7 +9,7 @@ export function newSums(): Sums {
   return new Uint32Array(6);
 }
 
-/** Of every number the lower 24 bits are added: no sum leaves SQLite's integers, whatever somebody has stored. */
+/** Of every number the lower 24 bits: no product and no sum leaves SQLite's integers, whatever somebody has stored. */
 const MASK = 0xff_ff_ff;
 
 /** Makes one number of a stream and a version. */
@@ -17,13 +17,16 @@ const STREAM_FACTOR = 1_021;
 
 /** The SQL of what {@link addTo} adds, of an event e. */
 export const SUMS_BY_TYPE = summed("e.type");
-export const SUMS_BY_PLACE = summed(`(e.stream * ${STREAM_FACTOR} + e.version)`);
+export const SUMS_BY_PLACE = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
+
+function masked(sql: string): string {
+  return `(${sql} & ${MASK})`;
+}
 
 /** How many, their positions, the keys, and the products of both, as one text; of no events it is all zeros. */
 function summed(key: string): string {
-  const sums = ["e.position", key, `(e.position * ${key})`].map(
-    (value) => `ifnull(sum(${value} & ${MASK}), 0) & 0xffffffff`,
-  );
+  const values = ["e.position", key, `(${masked("e.position")} * ${masked(key)})`];
+  const sums = values.map((value) => `ifnull(sum(${masked(value)}), 0) & 0xffffffff`);
   return ["count(*) & 0xffffffff", ...sums].map((sum) => `(${sum})`).join(" || ' ' || ");
 }
 
