@@ -214,6 +214,7 @@ function createLife(store: EventStore<Event>) {
         return appended;
       }),
     head: () => call(() => store.head()),
+    streamHead: (stream) => call(() => store.streamHead(stream)),
     leases: {
       acquire: (name, options) => call(() => store.leases.acquire(name, options)),
       release: (lease) => call(() => store.leases.release(lease)),

@@ -139,6 +139,7 @@ function createBusy() {
           return appended;
         }),
       head: () => during(() => store.head()),
+      streamHead: (stream) => during(() => store.streamHead(stream)),
       leases: {
         acquire: (...args) => during(() => store.leases.acquire(...args)),
         release: (...args) => during(() => store.leases.release(...args)),

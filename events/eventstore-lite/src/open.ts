@@ -3,7 +3,7 @@ import { readEpochs } from "./epoch/epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
 import { readHashAt } from "./read/hash-at.ts";
-import { readHead } from "./read/head.ts";
+import { readHead, readStreamHead } from "./read/head.ts";
 import { oneByOne } from "./read/one-by-one.ts";
 import { readBatches, readFolded } from "./read/read.ts";
 import { loadSnapshot } from "./read/snapshot.ts";
@@ -100,6 +100,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     head: () => attempt(() => readHead(reader)),
+    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
     hashAt: (position) => attempt(() => readHashAt(reader, position)),
     verify: (options) => verifier.verify(options),
     backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),

@@ -95,6 +95,14 @@ export interface Head {
   readonly time: string | undefined;
 }
 
+/** The newest event of one stream. */
+export interface StreamHead {
+  /** The stream's version, to be named as the expected one; 0 for an empty stream. */
+  readonly version: number;
+  /** Where in the log that event is; 0 for an empty stream. */
+  readonly position: number;
+}
+
 export interface Verification {
   readonly ok: boolean;
   /** Events whose links were checked. */
@@ -173,6 +181,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   /** As `subscribe`, with all that is there at a time; never an empty batch. */
   subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   head(): Promise<Head>;
+  /** What the log holds of one stream now. A decision made on a state that reaches `position` may expect `version`. */
+  streamHead(stream: string): Promise<StreamHead>;
   /** The hash of one event as the log holds it; undefined when it holds none there. Of position 0 it is 64 zeros. */
   hashAt(position: number): Promise<string | undefined>;
   /**

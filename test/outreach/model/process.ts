@@ -131,6 +131,7 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
     ...store,
     append: (...args) => call("append", () => store.append(...args)),
     head: () => call("head", () => store.head()),
+    streamHead: (stream) => call("streamHead", () => store.streamHead(stream)),
     leases: {
       acquire: (...args) => call("acquire", () => store.leases.acquire(...args)),
       release: (lease) => call("release", () => store.leases.release(lease)),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { newEvent, newEvents, take } from "./events.ts";
+import { VersionConflict } from "../errors.ts";
+import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { OpenStore } from "./open-store.ts";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
@@ -57,6 +58,32 @@ export function chainContract(open: OpenStore): void {
       },
       TIMEOUT_MS,
     );
+  });
+
+  describe("the head of a stream", () => {
+    test("of an empty stream is version 0 at position 0", async () => {
+      await using store = await open();
+      await store.append("other", newEvents(2));
+      expect(await store.streamHead("a")).toEqual({ version: 0, position: 0 });
+    });
+
+    test("is its newest event's version and position, whatever else was appended since", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      await store.append("other", newEvents(2));
+      await store.append("a", newEvents(1));
+      await store.append("other", newEvents(4));
+      expect(await store.streamHead("a")).toEqual({ version: 4, position: 6 });
+    });
+
+    test("is a version to expect: it holds until something is appended to the stream", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(3));
+      const { version } = await store.streamHead("a");
+      await store.append("other", newEvents(1));
+      await store.append("a", newEvents(1), { expected: version });
+      expect(await refusalOf(store.append("a", newEvents(1), { expected: version }))).toBeInstanceOf(VersionConflict);
+    });
   });
 
   describe("head", () => {

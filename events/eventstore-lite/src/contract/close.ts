@@ -18,6 +18,7 @@ export function closeContract(open: OpenStore): void {
       await store[Symbol.asyncDispose]();
       expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreClosed);
       expect(await refusalOf(store.head())).toBeInstanceOf(StoreClosed);
+      expect(await refusalOf(store.streamHead("a"))).toBeInstanceOf(StoreClosed);
       expect(await refusalOf(store.hashAt(1))).toBeInstanceOf(StoreClosed);
       expect(await refusalOf(store.verify())).toBeInstanceOf(StoreClosed);
       expect(await refusalOf(take(store.read()))).toBeInstanceOf(StoreClosed);

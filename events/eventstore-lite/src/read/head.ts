@@ -1,5 +1,5 @@
 import { GENESIS_HASH } from "../chain.ts";
-import type { Head } from "../store.ts";
+import type { Head, StreamHead } from "../store.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 export function readHead(reader: DatabaseReader): Head {
@@ -10,4 +10,13 @@ export function readHead(reader: DatabaseReader): Head {
     hash: String(row["hash"]),
     time: new Date(Number(row["time"])).toISOString(),
   };
+}
+
+export function readStreamHead(reader: DatabaseReader, stream: string): StreamHead {
+  const row = reader.get(
+    `SELECT version, position FROM events
+     WHERE stream = (SELECT id FROM streams WHERE name = ?) ORDER BY version DESC LIMIT 1`,
+    stream,
+  );
+  return { version: Number(row?.["version"] ?? 0), position: Number(row?.["position"] ?? 0) };
 }
