@@ -1,0 +1,77 @@
+import { VersionConflict, type Appended, type Fence } from "eventstore-lite";
+import type { Cause, Fact, Journal } from "../journal.ts";
+import type { Projector } from "../projector.ts";
+
+/** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
+export type Decision<Refusal> = { readonly events: readonly Fact[] } | { readonly refusal: Refusal };
+
+/** What became of it. `appended` is undefined where the decision made no events. */
+export type Handled<Refusal> =
+  { readonly appended: (Appended & { readonly ids: readonly string[] }) | undefined } | { readonly refusal: Refusal };
+
+export interface HandleOptions {
+  /** Who and what causes the events. */
+  readonly cause: Cause;
+  /** Refuses the append once another holds the lease. */
+  readonly fence?: Fence;
+  /** Idempotency: a repeat gives the first result. */
+  readonly key?: string;
+  /** How often it is decided at the most. Default: {@link ATTEMPTS_MAX}. */
+  readonly attempts?: number;
+}
+
+export interface HandleDeps {
+  readonly journal: Journal;
+  readonly projector: Projector;
+  /** Waits `ms`, or less when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Others that decide at the same time win in turn, so a few attempts are enough for all but a fault. */
+export const ATTEMPTS_MAX = 5;
+
+/** Before the second attempt; twice as long before each further one, with full jitter, so that rivals come apart. */
+const BACKOFF_MS = 10;
+
+/** The stream moved on at every attempt: nothing was appended. */
+export class StreamContended extends Error {
+  override readonly name = "StreamContended";
+  constructor(stream: string, attempts: number) {
+    super(`others appended to ${stream} during each of ${attempts} attempts; nothing was done`);
+  }
+}
+
+/**
+ * Decides on the newest state and appends what was decided; when the stream moved on meanwhile, decides anew.
+ *
+ * `decide` is pure and reads the projector's states, which reach at least to the stream's head: the version that the
+ * append expects is the stream's own, as the store knows it. Resolves when the projections hold what was appended.
+ * Throws {@link StreamContended}, and what the store's append throws.
+ */
+export async function handle<Refusal = never>(
+  { journal, projector, sleep, random }: HandleDeps,
+  stream: string,
+  decide: () => Decision<Refusal>,
+  { cause, attempts = ATTEMPTS_MAX, ...conditions }: HandleOptions,
+): Promise<Handled<Refusal>> {
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const { version, position } = await journal.store.streamHead(stream);
+    await projector.until(position);
+    const decision = decide();
+    if ("refusal" in decision) return decision;
+    if (decision.events.length === 0) return { appended: undefined };
+    try {
+      const appended = await journal.append(stream, decision.events, cause, { ...conditions, expected: version });
+      await projector.until(appended.last);
+      return { appended };
+    } catch (fault) {
+      if (!(fault instanceof VersionConflict)) throw fault;
+      if (attempt < attempts) await sleep(random() * BACKOFF_MS * 2 ** (attempt - 1), NEVER);
+    }
+  }
+  throw new StreamContended(stream, attempts);
+}
+
+const NEVER = new AbortController().signal;

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { makeId } from "../../src/clock.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { ATTEMPTS_MAX, handle, StreamContended, type HandleDeps } from "../../src/log/handle.ts";
+import { startProjector, type Projector } from "../../src/projector.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+
+const CAUSE = { caller: "tests" };
+
+const skipOf = (id: string): Fact => ({
+  type: "DirectMessageSkipped",
+  data: { run_id: "r", recipient: { id }, reason: "self" },
+});
+
+interface House extends AsyncDisposable {
+  readonly deps: HandleDeps;
+  readonly store: EventStore<Event>;
+  readonly projector: Projector;
+  /** What was waited between attempts, in ms. */
+  readonly waits: number[];
+  append(...facts: Fact[]): Promise<void>;
+}
+
+async function openHouse(): Promise<House> {
+  const store = await openSqliteStore({ file: newLogFile(), codec });
+  const projector = await startProjector(store);
+  const journal = createJournal(store, makeId);
+  const waits: number[] = [];
+  return {
+    deps: { journal, projector, random: () => 0.5, sleep: async (ms) => void waits.push(ms) },
+    store,
+    projector,
+    waits,
+    append: async (...facts) => void (await journal.append(STREAMS.outreach, facts, CAUSE)),
+    async [Symbol.asyncDispose]() {
+      await projector[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const skippedIn = ({ projector }: House): number => projector.state("stats").skipped;
+
+describe("handle", () => {
+  test("appends what was decided, and resolves when the projections hold it", async () => {
+    await using house = await openHouse();
+    const handled = await handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1"), skipOf("2")] }), {
+      cause: CAUSE,
+    });
+    expect(handled).toMatchObject({ appended: { first: 1, last: 2, version: 2, repeated: false } });
+    expect(skippedIn(house)).toBe(2);
+  });
+
+  test("decides on a state that holds all of the stream, however far the projections lagged", async () => {
+    await using house = await openHouse();
+    await house.append(...Array.from({ length: 500 }, (_, index) => skipOf(String(index))));
+    let seen: number | undefined;
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        seen = skippedIn(house);
+        return { events: [] };
+      },
+      { cause: CAUSE },
+    );
+    expect(seen).toBe(500);
+  });
+
+  test("a refusal appends nothing and is handed on", async () => {
+    await using house = await openHouse();
+    const handled = await handle(house.deps, STREAMS.outreach, () => ({ refusal: "no_consent" }), { cause: CAUSE });
+    expect(handled).toEqual({ refusal: "no_consent" });
+    expect((await house.store.head()).position).toBe(0);
+  });
+
+  test("a decision without events appends nothing", async () => {
+    await using house = await openHouse();
+    expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { cause: CAUSE })).toEqual({
+      appended: undefined,
+    });
+  });
+
+  test("decides anew on what others appended to the stream meanwhile", async () => {
+    await using house = await openHouse();
+    const seen: number[] = [];
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        seen.push(skippedIn(house));
+        // The first time, somebody else is faster.
+        if (seen.length === 1) void house.append(skipOf("rival"));
+        return { events: [skipOf(`mine, having seen ${skippedIn(house)}`)] };
+      },
+      { cause: CAUSE },
+    );
+    expect(seen).toEqual([0, 1]);
+    expect(skippedIn(house)).toBe(2);
+  });
+
+  test("an event of any type makes it decide anew: no list says which ones count", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    await handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        // A type that no state of outreach folds.
+        const stranger: Fact = { type: "KeyRotated", data: { from: "0123456789abcdef", to: "fedcba9876543210" } };
+        if (++decisions === 1) void house.append(stranger);
+        return { events: [skipOf("1")] };
+      },
+      { cause: CAUSE },
+    );
+    expect(decisions).toBe(2);
+  });
+
+  test("what is appended to other streams does not", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    const elsewhere = (): unknown => house.deps.journal.append("elsewhere", [skipOf("9")], CAUSE);
+    await handle(house.deps, STREAMS.outreach, () => (decisions++, void elsewhere(), { events: [skipOf("1")] }), {
+      cause: CAUSE,
+    });
+    expect(decisions).toBe(1);
+  });
+
+  test("gives up after a bounded number of attempts, each after a longer wait, and has appended nothing", async () => {
+    await using house = await openHouse();
+    let decisions = 0;
+    const contended = handle(
+      house.deps,
+      STREAMS.outreach,
+      () => {
+        decisions++;
+        void house.append(skipOf(`rival ${decisions}`));
+        return { events: [skipOf("mine")] };
+      },
+      { cause: CAUSE },
+    );
+    expect(await contended.catch((fault: unknown) => fault)).toBeInstanceOf(StreamContended);
+    expect(decisions).toBe(ATTEMPTS_MAX);
+    expect(house.waits).toEqual([5, 10, 20, 40]);
+    const texts = await Array.fromAsync(house.store.read(), (event) => JSON.stringify(event.data));
+    expect(texts).toHaveLength(ATTEMPTS_MAX);
+    expect(texts.join()).not.toContain("mine");
+  });
+
+  test("a lost lease ends it at once", async () => {
+    await using house = await openHouse();
+    const fence = { lease: "run", token: 7 };
+    const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { cause: CAUSE, fence });
+    expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
+  });
+
+  test("a repeat with the same key gives the first result", async () => {
+    await using house = await openHouse();
+    const once = () =>
+      handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { cause: CAUSE, key: "k" });
+    await once();
+    expect(await once()).toMatchObject({ appended: { first: 1, repeated: true } });
+    expect(skippedIn(house)).toBe(1);
+  });
+
+  test("of many that decide at once, each sees what those before it did", async () => {
+    await using house = await openHouse();
+    const places = 3;
+    const take = (name: string) =>
+      handle<"full">(
+        house.deps,
+        STREAMS.outreach,
+        () => (skippedIn(house) >= places ? { refusal: "full" } : { events: [skipOf(name)] }),
+        { cause: CAUSE, attempts: 50 },
+      );
+    const handled = await Promise.all(Array.from({ length: 12 }, (_, index) => take(String(index))));
+    expect(handled.filter((one) => "refusal" in one)).toHaveLength(12 - places);
+    expect(skippedIn(house)).toBe(places);
+  });
+});
