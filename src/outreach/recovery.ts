@@ -13,7 +13,10 @@ const RECOVERY_RETRY_MS = 5_000;
 export interface Recovery {
   /** Settles and closes under a lease that was free although a run is open in the log. */
   under(lease: RunLease): Promise<void>;
-  /** Closes a dead run, however long the log refuses it: nobody else would unasked. `steal`: its lease needs no waiting for. */
+  /**
+   * Closes a dead run, however long the log refuses it: nobody else would unasked. `steal`: its lease needs no waiting
+   * for, which is true of the first try only: who holds the lease at a later one took it since, and lives.
+   */
   untilClosed(steal: boolean): Promise<void>;
   /** Does it once, unless a run is in progress. */
   once(): Promise<"settled" | "running">;
@@ -45,13 +48,14 @@ export function createRecovery(context: OutreachContext, works: Works): Recovery
     },
     async untilClosed(steal) {
       const dead = context.projector.state("run").current?.run_id;
-      for (;;) {
+      const isOpen = (): boolean => dead !== undefined && context.projector.state("run").current?.run_id === dead;
+      for (let isFirst = true; isFirst || isOpen(); isFirst = false) {
         try {
-          await once(steal);
+          await once(steal && isFirst);
         } catch (fault) {
           context.log.error("a dead run could not be closed", faultFields(fault));
         }
-        if (dead === undefined || context.projector.state("run").current?.run_id !== dead) return;
+        if (!isOpen()) return;
         await context.sleep(RECOVERY_RETRY_MS, works.signal);
         if (works.stopped()) return;
       }

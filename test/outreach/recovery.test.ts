@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { setImmediate } from "node:timers/promises";
+import { StoreFull } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -81,6 +83,28 @@ test("a process that has not yet seen the dead run starts none on top of it", as
   const { runner } = await world.start({ projector: lagging });
   expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "running", run_id: runId });
   expect(await world.events("RunStarted")).toHaveLength(1);
+});
+
+test("a start whose first try failed leaves alone the run that a trigger has started since", async () => {
+  await using world = await worldOfThree();
+  await world.append([{ type: "RunStarted", data: { run_id: "dead", dry_run: false } }]);
+  const { context, runner, projector, run } = await world.start({ spacingMs: 20_000 });
+  const { store } = context.journal;
+  const { leases } = store;
+  const failed = Promise.withResolvers<void>();
+  const acquire = (): Promise<never> => {
+    failed.resolve();
+    return Promise.reject(new StoreFull());
+  };
+  Object.assign(store, { leases: { ...leases, acquire } });
+  const recovering = runner.recover({ steal: true });
+  await failed.promise;
+  Object.assign(store, { leases });
+  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "running", run_id: "dead" });
+  while (projector.state("run").current !== null) await setImmediate();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  await recovering;
+  expect(await world.events("RunAbandoned")).toMatchObject([{ data: { run_id: "dead" } }]);
 });
 
 test("without a dead run or a doubt there is nothing to recover", async () => {
