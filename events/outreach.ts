@@ -119,9 +119,10 @@ export const pagedSource = Type.Union([
 export type PagedSource = Static<typeof pagedSource>;
 
 /**
- * A page of a source was worked off. `scope`: the query, the list or the account that was read. `next`: where the next
- * page begins; absent: this was the last one. `newest`: told of the first page of a pass, its newest entry: once the pass
- * has come to its end, a later one reads only down to that.
+ * A page of a source was worked off. `scope`: the query, the list or the account that was read. `from`: where the page
+ * begins; absent: it is the first of a pass. `next`: where the next one begins; absent: this was the last one. `newest`:
+ * the newest entry of the page (of a search, of the pass): once the pass has come to its end, a later one reads only
+ * down to that.
  */
 export const SourceRead = withPersonal(
   defineEvent(
@@ -131,6 +132,7 @@ export const SourceRead = withPersonal(
         run_id: Type.String(),
         source: pagedSource,
         scope: Type.String(),
+        from: Type.Optional(Type.String()),
         next: Type.Optional(Type.String()),
         newest: Type.Optional(Type.String()),
         people: Type.Integer(),

@@ -5,11 +5,14 @@ import type { Projection } from "./projection.ts";
 export interface SourceCursor {
   /** The page to read next; null: from the top. */
   next: string | null;
-  /** Newest entry of the pass under way. */
-  newest: string | null;
-  /** Newest entry of the last pass that came to its end: what is older was worked off. */
-  since: string | null;
+  /** Newest entries of the pages of the pass under way, the first page's first. */
+  newest: string[];
+  /** Those of the passes that came to their end, the newest first: what is older than any of them was worked off. */
+  since: string[];
 }
+
+/** People leave, and whoever is left of these still shows where the last pass began; all of them are hardly ever gone. */
+const LANDMARKS_MAX = 20;
 
 /** The paged sources, by {@link sourceKey}. */
 export interface Sources {
@@ -18,19 +21,19 @@ export interface Sources {
 
 export const sources: Projection<Sources> = {
   name: "sources",
-  version: 1,
+  version: 2,
   types: ["SourceRead"],
   initial: () => ({ cursors: new Map() }),
   evolve(state, event) {
     if (event.type !== "SourceRead") return state;
-    const { source, scope, next, newest } = event.data;
+    const { source, scope, from, next, newest } = event.data;
     const cursor = cursorOf(state, source, scope);
-    // Told of the first page of a pass.
-    if (newest !== undefined) cursor.newest = newest;
+    if (from === undefined) cursor.newest = [];
+    if (newest !== undefined && cursor.newest.length < LANDMARKS_MAX) cursor.newest.push(newest);
     cursor.next = next ?? null;
     if (next === undefined) {
-      cursor.since = cursor.newest ?? cursor.since;
-      cursor.newest = null;
+      cursor.since = [...new Set([...cursor.newest, ...cursor.since])].slice(0, LANDMARKS_MAX);
+      cursor.newest = [];
     }
     state.cursors.set(sourceKey(source, scope), cursor);
     return state;
@@ -40,7 +43,8 @@ export const sources: Projection<Sources> = {
 /** What a source stands at, without changing anything. */
 export function cursorOf(state: Sources, source: PagedSource, scope: string): SourceCursor {
   const cursor = state.cursors.get(sourceKey(source, scope));
-  return cursor === undefined ? { next: null, newest: null, since: null } : { ...cursor };
+  if (cursor === undefined) return { next: null, newest: [], since: [] };
+  return { next: cursor.next, newest: [...cursor.newest], since: [...cursor.since] };
 }
 
 /** `scope` is the query, the list or the account that is read. */

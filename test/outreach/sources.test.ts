@@ -157,6 +157,42 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
+  test("new followers are met behind pages of people who were known before they followed", async () => {
+    await using world = await worldOf("10", "11", "12");
+    const daily = { sources: [followers], rules: { ...rules, dailyLimit: 10, requireConsent: true } };
+    const nextRun = async () => {
+      world.time.jump(86_400_000);
+      return (await world.start(daily)).run();
+    };
+    await nextRun();
+    // Of ninety new ones the forty that came last were suppressed before; the others opted in somewhere else.
+    const unwanted = Array.from({ length: 40 }, (_, number) => String(100 + number));
+    const wanted = Array.from({ length: 50 }, (_, number) => String(200 + number));
+    await world.append(
+      unwanted.map((id) => ({ type: "RecipientSuppressed", data: { recipient: { id }, reason: "by_hand" } })),
+    );
+    await world.list(...wanted);
+    const before = [...world.network.people];
+    world.network.people.clear();
+    for (const id of [...unwanted, ...wanted]) world.network.people.set(id, person(id));
+    for (const [id, user] of before) world.network.people.set(id, user);
+    world.network.pageMax = 10;
+    const sent = [];
+    for (let day = 0; day < 6; day++) sent.push((await nextRun()).sent);
+    expect(sent).toEqual([10, 10, 10, 10, 10, 0]);
+    expect(reached(world)).toEqual(wanted);
+  });
+
+  test("they are not all read again though whole pages of the newest have left", async () => {
+    await using world = await worldOf("10", "11", "12", "13", "14", "15");
+    const { run } = await world.start({ sources: [followers], rules });
+    expect(await run()).toMatchObject({ sent: 6 });
+    for (const id of ["10", "11", "12"]) world.network.people.delete(id);
+    world.network.reads.length = 0;
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+    expect(world.network.reads).toEqual(["followers "]);
+  });
+
   test("a cursor that the network no longer takes begins the pass anew", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });

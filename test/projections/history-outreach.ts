@@ -125,7 +125,8 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       const { run_id } = run;
       const newest = dice.once(2) ? { newest: String(++made) } : {};
       const read = { source: dice.pick(["followers", "search"] as const), scope: dice.pick(["1", "2"]), people: 2 };
-      log.add("SourceRead", { run_id, ...read, ...newest, ...(dice.once(2) ? { next: `p${made}` } : {}) });
+      const from = dice.once(2) ? { from: `p${made}` } : {};
+      log.add("SourceRead", { run_id, ...read, ...from, ...newest, ...(dice.once(2) ? { next: `p${made}` } : {}) });
     },
     (dice) => {
       if (run === undefined) return;

@@ -3,7 +3,7 @@ import { cursorOf, sources } from "../../projections/sources.ts";
 import type { Fact } from "../../src/journal.ts";
 import { given } from "./recorded.ts";
 
-const read = (more: { next?: string; newest?: string; scope?: string }): Fact => {
+const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): Fact => {
   const { scope = "42", ...rest } = more;
   return { type: "SourceRead", data: { run_id: "r1", source: "followers", scope, people: 2, ...rest } };
 };
@@ -11,27 +11,38 @@ const read = (more: { next?: string; newest?: string; scope?: string }): Fact =>
 const after = (...facts: Fact[]) => cursorOf(given(sources, facts), "followers", "42");
 
 test("a source that was never read begins at the top", () => {
-  expect(after()).toEqual({ next: null, newest: null, since: null });
+  expect(after()).toEqual({ next: null, newest: [], since: [] });
 });
 
-test("a pass goes on at the next page, and once it has ended the next one reads down to its newest entry", () => {
+test("a pass goes on at the next page, and once it has ended the next one reads down to where its pages began", () => {
   const first = read({ newest: "9", next: "p2" });
-  expect(after(first)).toEqual({ next: "p2", newest: "9", since: null });
-  const second = read({ next: "p3" });
-  expect(after(first, second)).toEqual({ next: "p3", newest: "9", since: null });
-  expect(after(first, second, read({}))).toEqual({ next: null, newest: null, since: "9" });
+  expect(after(first)).toEqual({ next: "p2", newest: ["9"], since: [] });
+  const second = read({ from: "p2", newest: "7", next: "p3" });
+  expect(after(first, second)).toEqual({ next: "p3", newest: ["9", "7"], since: [] });
+  const last = read({ from: "p3" });
+  expect(after(first, second, last)).toEqual({ next: null, newest: [], since: ["9", "7"] });
 });
 
-test("a pass without anybody new keeps the newest entry of the one before", () => {
-  expect(after(read({ newest: "9" }), read({}))).toEqual({ next: null, newest: null, since: "9" });
+test("a pass without anybody new keeps the newest entries of the one before", () => {
+  expect(after(read({ newest: "9" }), read({}))).toEqual({ next: null, newest: [], since: ["9"] });
 });
 
-test("a pass that had to begin anew has another newest entry", () => {
-  expect(after(read({ newest: "9", next: "p2" }), read({ newest: "11", next: "q2" }), read({}))).toMatchObject({
-    since: "11",
-  });
+test("a pass that had to begin anew has other newest entries", () => {
+  const begun = read({ newest: "9", next: "p2" });
+  expect(after(begun, read({ newest: "11", next: "q2" }), read({ from: "q2" })).since).toEqual(["11"]);
+});
+
+test("the newest entries of many passes and pages are forgotten, the oldest first", () => {
+  const pages = Array.from({ length: 30 }, (_, page) => read({ newest: String(page) }));
+  expect(after(...pages).since).toEqual(Array.from({ length: 20 }, (_, page) => String(29 - page)));
+  const long = Array.from({ length: 30 }, (_, page) =>
+    read({ newest: String(100 + page), next: "n", ...(page === 0 ? {} : { from: "n" }) }),
+  );
+  expect(after(...pages, ...long, read({ from: "n" })).since).toEqual(
+    Array.from({ length: 20 }, (_, page) => String(100 + page)),
+  );
 });
 
 test("another query, list or account has a cursor of its own", () => {
-  expect(after(read({ newest: "9", next: "p2", scope: "43" }))).toEqual({ next: null, newest: null, since: null });
+  expect(after(read({ newest: "9", next: "p2", scope: "43" }))).toEqual({ next: null, newest: [], since: [] });
 });

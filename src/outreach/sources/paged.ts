@@ -1,5 +1,4 @@
 import type { PagedSource } from "../../../events/outreach.ts";
-import { findContact, type Contacts } from "../../../projections/contacts.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
 import type { RunContext } from "../context.ts";
@@ -18,9 +17,10 @@ export interface PagedOptions {
 
 /** Where a pass stands. */
 interface Pass {
+  /** Undefined: at its first page. */
   readonly next: string | undefined;
-  readonly since: string | undefined;
-  readonly isFirstPage: boolean;
+  /** Newest entries of earlier passes, the last one's first. */
+  readonly since: readonly string[];
 }
 
 /**
@@ -34,18 +34,18 @@ export function pagedSource(options: PagedOptions): Source {
     async *candidates(reader) {
       const scope = options.scope();
       const { next, since } = cursorOf(reader.run.projector.state("sources"), options.name, scope);
-      let pass: Pass = { next: next ?? undefined, since: since ?? undefined, isFirstPage: next === null };
+      let pass: Pass = { next: next ?? undefined, since };
       for (;;) {
         const page = await readPage(options, reader, pass);
         // A cursor that the network no longer takes: the pass begins anew.
         if (page === undefined) {
-          pass = { next: undefined, since: undefined, isFirstPage: true };
+          pass = { next: undefined, since: [] };
           continue;
         }
-        const following = isKnownFrom(page, pass, reader.run.projector.state("contacts")) ? undefined : page.next;
+        const following = isKnownFrom(page, pass) ? undefined : page.next;
         yield batchOf(options.name, scope, pass, page, following);
         if (following === undefined) return;
-        pass = { ...pass, next: following, isFirstPage: false };
+        pass = { ...pass, next: following };
       }
     },
   };
@@ -57,7 +57,7 @@ type PageRead = Awaited<ReturnType<PagedOptions["read"]>>;
 async function readPage(
   { read }: PagedOptions,
   { run, patience, wanted }: Reader,
-  { next, since }: Pass,
+  { next, since: [since] }: Pass,
 ): Promise<PageRead | undefined> {
   const page = {
     limit: wanted(),
@@ -74,24 +74,31 @@ async function readPage(
 }
 
 /**
- * Whether the page reaches what the last whole pass began with: that person; or, since people leave, nobody but those
- * whom we know. Where the network itself reads only what is newer, it ends the list.
+ * Whether the page reaches people whom an earlier pass has met: its beginning, or that of a page of it, since people
+ * leave. That we know somebody says nothing: they may have been imported, and follow us since. Where the network itself
+ * reads only what is newer, it ends the list.
  */
-function isKnownFrom({ users, newest }: PageRead, { since }: Pass, contacts: Contacts): boolean {
-  if (since === undefined || newest !== undefined || users.length === 0) return false;
-  return users.some(({ id }) => id === since) || users.every(({ id }) => findContact(contacts, { id }) !== undefined);
+function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
+  return newest === undefined && users.some(({ id }) => since.includes(id));
 }
 
 function batchOf(source: PagedSource, scope: string, pass: Pass, page: PageRead, next: string | undefined): Batch {
-  const newest = pass.isFirstPage ? (page.newest ?? page.users[0]?.id) : undefined;
+  const newest = newestOf(page, pass);
   return {
     candidates: page.users.map((user) => ({ who: { id: user.id, username: user.username }, user })),
     read: {
       source,
       scope,
       people: page.users.length,
+      ...(pass.next === undefined ? {} : { from: pass.next }),
       ...(next === undefined ? {} : { next }),
       ...(newest === undefined ? {} : { newest }),
     },
   };
+}
+
+/** What a later pass reads down to: a person of this page; of a search one post for all, which is the first page's. */
+function newestOf({ users, newest }: PageRead, { next }: Pass): string | undefined {
+  if (newest === undefined) return users[0]?.id;
+  return next === undefined ? newest : undefined;
 }
