@@ -79,6 +79,6 @@ export interface RunContext extends OutreachContext {
   /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
   readonly signal: AbortSignal;
   readonly cause: Cause;
-  /** Renews the right to run. False: it is lost, another process may make runs. */
-  readonly keepLease: () => Promise<boolean>;
+  /** Renews the right to run. The answer, asked later, is false when another process may make runs by then. */
+  readonly keepLease: () => Promise<() => boolean>;
 }

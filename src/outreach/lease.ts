@@ -18,8 +18,11 @@ export interface RunLease extends AsyncDisposable {
   readonly fence: Fence;
   readonly signal: AbortSignal;
   end(reason: RunEnd): void;
-  /** Renews it. True: it lasts for a send from now on, also where this process stood still while it asked. */
-  keep(): Promise<boolean>;
+  /**
+   * Renews it. The answer tells, as often as it is asked, whether the lease lasts for a send from then on: also where
+   * this process stood still, or waited for something else, since the renewal was asked for.
+   */
+  keep(): Promise<() => boolean>;
 }
 
 /** Takes the lease for one run; undefined while another holds it. `steal`: its holder is known to be dead. */
@@ -61,9 +64,11 @@ export async function takeRunLease(
     async keep() {
       const askedAt = context.clock();
       const isRenewed = await renew();
-      const sinceMs = context.clock() - askedAt;
-      // An answer that is seen late may be out of date, and so may one on a clock that was set back.
-      return isRenewed && sinceMs >= 0 && sinceMs < LEASE_TTL_MS - SEND_MS_MAX;
+      return () => {
+        const sinceMs = context.clock() - askedAt;
+        // A renewal of some time ago may be out of date, and so may one on a clock that was set back.
+        return isRenewed && sinceMs >= 0 && sinceMs < LEASE_TTL_MS - SEND_MS_MAX;
+      };
     },
     async [Symbol.asyncDispose]() {
       released.abort();

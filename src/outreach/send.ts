@@ -141,16 +141,17 @@ const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up befo
 
 /**
  * The network cannot be fenced, so this is asked at the last moment before it: whether the run and the day go on (sent
- * on the next day, the message would be one more than that day's limit), whether the person still may be written to,
- * and, as the last thing that is waited for, whether nobody else makes the runs by now.
+ * on the next day, the message would be one more than that day's limit), whether nobody else makes the runs by now, and
+ * whether the person still may be written to. The log is looked at last: what became durable while the lease was renewed
+ * is seen, and the lease is asked again for the time that the look took.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
-  await catchUp(context);
   const isOurs = await context.keepLease();
+  await catchUp(context);
   const state = outreachState(context);
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
   if (state.account.user?.id !== context.accountId) return "other_account";
-  if (!isOurs) return "lease_lost";
+  if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
   return today(context) === day ? undefined : "day_over";
 }

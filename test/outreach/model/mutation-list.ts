@@ -128,13 +128,13 @@ export const MUTATIONS: readonly Mutation[] = [
     "the lease is not looked at before a request",
     SEND,
     "const isOurs = await context.keepLease();",
-    "const isOurs = true;",
+    "const isOurs = () => true;",
   ),
   one(
     "the lease is looked at before the last wait",
     SEND,
-    "  await catchUp(context);\n  const isOurs = await context.keepLease();\n",
-    "  const isOurs = await context.keepLease();\n  await catchUp(context);\n",
+    "const isOurs = await context.keepLease();",
+    "const lasted = (await context.keepLease())();\n  const isOurs = () => lasted;",
   ),
   one(
     "an answer about the lease is believed however late it is",

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import type { Projector } from "../../src/projector.ts";
+import { person } from "./social-network.ts";
+import { openWorld, type World } from "./world.ts";
+
+/** A process that sees of the log only what it catches up with; `act` happens once, in a call that follows an intent. */
+async function worldWith(call: "renewal" | "look", act: (world: World) => unknown) {
+  const world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  const { projector } = await world.start();
+  const { run } = await world.start({ projector: lagging(projector) });
+  const { head, leases } = world.store;
+  let hasActed = false;
+  const actOnce = async (): Promise<void> => {
+    if (hasActed || (await world.events("DirectMessageAttempted")).length === 0) return;
+    hasActed = true;
+    await act(world);
+  };
+  const watched = {
+    async acquire(...asked: Parameters<typeof leases.acquire>) {
+      if (call === "renewal") await actOnce();
+      return leases.acquire(...asked);
+    },
+    async head() {
+      if (call === "look") await actOnce();
+      return head();
+    },
+  };
+  Object.assign(world.store, { head: watched.head, leases: { ...leases, acquire: watched.acquire } });
+  return { world, run };
+}
+
+/** A projector on a machine that is busy with something else: nothing comes to it unless somebody waits for it. */
+function lagging(projector: Projector): Projector {
+  let contacts = structuredClone(projector.state("contacts"));
+  return {
+    ...projector,
+    state: ((name) => (name === "contacts" ? contacts : projector.state(name))) as Projector["state"],
+    async until(position) {
+      await projector.until(position);
+      contacts = structuredClone(projector.state("contacts"));
+    },
+  };
+}
+
+test("a suppression that becomes durable while the lease is renewed keeps the message back", async () => {
+  const { world: opened, run } = await worldWith("renewal", (world) =>
+    world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand" } }]),
+  );
+  await using world = opened;
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1 });
+  expect(world.network.asked).toEqual(["11"]);
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, reason: "suppressed", frees_quota: true } },
+  ]);
+});
+
+test("a look at the log that takes longer than the renewed lease is sure to last keeps the message back", async () => {
+  const { world: opened, run } = await worldWith("look", (world) => world.time.jump(15_000));
+  await using world = opened;
+  expect(await run()).toMatchObject({ sent: 1, failed: 1 });
+  expect(world.network.asked).toEqual(["11"]);
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true } },
+  ]);
+});
