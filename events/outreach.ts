@@ -293,7 +293,7 @@ const counts = {
 
 /**
  * What a run asked of the network, and what that costs at most: the network does not charge twice a day for one thing.
- * `followers`: read of our own account, which is cheaper than other people. `usd` in dollars.
+ * `followers`: read of our own account, which may be cheaper than other people. `usd` in dollars.
  */
 export const usage = Type.Object(
   {

@@ -10,7 +10,7 @@ import type { Journal } from "./journal.ts";
 import { logFiles } from "./log-files.ts";
 import type { Logger } from "./log.ts";
 import type { SocialNetwork } from "./networks/network.ts";
-import { X_PRICES } from "./networks/x-prices.ts";
+import { xPrices } from "./networks/x-prices.ts";
 import type { SafeFetch } from "./networks/safe-fetch.ts";
 import type { OutreachContext, Sleep } from "./outreach/context.ts";
 import { createMarks } from "./outreach/marks.ts";
@@ -76,7 +76,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
       dailyLimit: outreach.dailyLimit,
       marks: createMarks(lastingKey(vault, key, "suppression")),
     },
-    prices: X_PRICES,
+    prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     isOptOut: createStopWords(outreach.stopWords),
     random: Math.random,
     timezone: outreach.timezone,

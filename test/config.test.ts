@@ -309,6 +309,11 @@ describe("AUTH_POLICY", () => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
     expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
   });
+  test("nobody is taken for the owner of the developer app, whose followers cost less, without being told", () => {
+    const env = { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" };
+    expect(load(env).x?.accountOwnsApp).toBe(false);
+    expect(load({ ...env, X_ACCOUNT_OWNS_APP: "true" }).x?.accountOwnsApp).toBe(true);
+  });
   test("a faulty token is told once, not as missing too", () => {
     expect(faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" })).toHaveLength(1);
   });
@@ -450,6 +455,7 @@ describe("half a credential names the missing half", () => {
     ["TELEGRAM_CHAT_ID", "@reach", "TELEGRAM_BOT_TOKEN"],
     ["X_CLIENT_SECRET", "s", "X_CLIENT_ID"],
     ["X_ACCOUNT", "ann", "X_CLIENT_ID"],
+    ["X_ACCOUNT_OWNS_APP", "true", "X_CLIENT_ID"],
   ])("%s alone", (name, value, missing) => {
     expect(faultsOf({ [name]: value })).toEqual([
       expect.stringMatching(new RegExp(`^${missing}: missing, but ${name} is set`)),

@@ -11,6 +11,8 @@ export interface XConfig {
   readonly clientSecret: Secret | undefined;
   /** The only handle that may authorize, lower case, without @. */
   readonly account: string | undefined;
+  /** Whether the authorized account owns the developer app: X charges less for what is its own then. */
+  readonly accountOwnsApp: boolean;
   readonly apiUrl: string;
   readonly authorizeUrl: string;
 }
@@ -26,12 +28,14 @@ export interface MetaConfig {
 export function readX(values: Environment, env: RawEnvironment, report: Report): XConfig | undefined {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
-  for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT"] as const) needs(name, "X_CLIENT_ID", env, report);
+  for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
+    needs(name, "X_CLIENT_ID", env, report);
   if (values.X_CLIENT_ID === undefined) return undefined;
   return {
     clientId: values.X_CLIENT_ID,
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
+    accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
     apiUrl,
     authorizeUrl,
   };

@@ -229,7 +229,7 @@ export interface UserPage {
 export interface Prices {
   readonly send: number;
   readonly user: number;
-  /** A follower of our own account. */
+  /** A follower of our own account, which may cost less than other people. */
   readonly follower: number;
   readonly post: number;
   readonly message: number;

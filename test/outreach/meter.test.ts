@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { InboxMessage, SendDmResult, SocialNetwork, SocialUser } from "../../src/networks/network.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { X_PRICES } from "../../src/networks/x-prices.ts";
+import { X_PRICES, xPrices } from "../../src/networks/x-prices.ts";
 import { createMeter } from "../../src/outreach/meter.ts";
 
 const NOTHING = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0, usd: 0 };
@@ -60,7 +60,7 @@ describe("reads are counted by what came back", () => {
       "followers of our own",
       { followers: async () => ({ users: two, next: "n" }) },
       (x) => x.followers("t", "9", page),
-      { followers: 2, usd: 0.002 },
+      { followers: 2, usd: 0.02 },
     ],
     [
       "members of a list",
@@ -90,6 +90,11 @@ describe("reads are counted by what came back", () => {
     const meter = meterOf(answers);
     await ask(meter.network);
     expect(meter.usage()).toEqual({ ...NOTHING, ...counted });
+  });
+
+  test("followers of an account that owns the developer app cost a tenth, and nothing else costs less", async () => {
+    expect(xPrices({ accountOwnsApp: true })).toEqual({ ...X_PRICES, follower: 1_000 });
+    expect(xPrices({ accountOwnsApp: false })).toEqual(X_PRICES);
   });
 
   test("the answer and the question are passed on as they are", async () => {
@@ -142,5 +147,5 @@ test("many small amounts add up without drift, also of calls under way at once",
     index % 2 === 0 ? meter.network.followers("t", "9", { limit: 1 }) : meter.network.usersById("t", ["1"]),
   );
   await Promise.all(asked);
-  expect(meter.usage()).toEqual({ ...NOTHING, followers: 500, users: 500, usd: 5.5 });
+  expect(meter.usage()).toEqual({ ...NOTHING, followers: 500, users: 500, usd: 10 });
 });
