@@ -179,7 +179,7 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
 /**
  * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
- * `template` the beginning of the SHA-256 of all variants, which tells a variant A from that of another template.
+ * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, which tells a variant A from that of another template.
  */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
@@ -197,6 +197,7 @@ export const DirectMessageAttempted = withPersonal(
         /** Whose message it is: only that account can find it in a conversation. */
         account_id: Type.Optional(Type.String()),
         day: Type.String(),
+        timezone: Type.Optional(Type.String()),
       },
       closed,
     ),

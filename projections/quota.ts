@@ -1,8 +1,9 @@
 import type { Projection } from "./projection.ts";
+import { msOf } from "./time.ts";
 
 /**
- * How many messages count against each day. A place is taken by the intent; only a certain refusal by the network
- * gives it back, an unknown outcome does not.
+ * How many messages count against each day, and against the last 24 hours. A place is taken by the intent; only a
+ * certain refusal by the network gives it back, an unknown outcome does not.
  */
 export interface Quota {
   /**
@@ -12,24 +13,50 @@ export interface Quota {
   days: Map<string, number>;
   /** Intents without a final outcome -> their day. */
   open: Map<string, string>;
+  /** Intents that took a place -> when their message was asked for at the latest. Of 24 hours: those of two days at most. */
+  recent: Map<string, number>;
+  /** Time zone of the newest intent's day; null: no intent told one yet. */
+  timezone: string | null;
+  /** Time of the first intent in that zone; null: there was no other zone before. */
+  changed_at: number | null;
 }
+
+/** A moment (ms since the epoch), and the calendar day that it belongs to. */
+export interface QuotaMoment {
+  readonly ms: number;
+  readonly day: string;
+  readonly timezone: string;
+}
+
+/** A change of the time zone counts for so long. */
+const WINDOW_MS = 24 * 3_600_000;
 
 export const quota: Projection<Quota> = {
   name: "quota",
-  version: 2,
-  types: ["DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed"],
-  initial: () => ({ days: new Map(), open: new Map() }),
+  version: 3,
+  types: ["DirectMessageAttempted", "DirectMessageInDoubt", "DirectMessageSent", "DirectMessageFailed"],
+  initial: () => ({ days: new Map(), open: new Map(), recent: new Map(), timezone: null, changed_at: null }),
   evolve(state, event) {
     if (event.type === "DirectMessageAttempted") {
-      const { attempt_id, day } = event.data;
+      const { attempt_id, day, timezone } = event.data;
       state.days.set(day, usedOn(state, day) + 1);
       state.open.set(attempt_id, day);
+      const at = msOf(event.time);
+      if (timezone !== undefined) noteTimezone(state, timezone, at);
+      forgetBefore(state.recent, at - WINDOW_MS);
+      state.recent.set(attempt_id, at);
+    } else if (event.type === "DirectMessageInDoubt") {
+      postpone(state, event.data.attempt_id, event.time);
     } else if (event.type === "DirectMessageSent") {
       state.open.delete(event.data.attempt_id);
+      if (event.data.settled_by === "answer") postpone(state, event.data.attempt_id, event.time);
     } else if (event.type === "DirectMessageFailed") {
       const day = state.open.get(event.data.attempt_id);
       state.open.delete(event.data.attempt_id);
-      if (day !== undefined && event.data.frees_quota) state.days.set(day, Math.max(0, usedOn(state, day) - 1));
+      if (day !== undefined && event.data.frees_quota) {
+        state.days.set(day, Math.max(0, usedOn(state, day) - 1));
+        state.recent.delete(event.data.attempt_id);
+      }
     }
     return state;
   },
@@ -38,4 +65,51 @@ export const quota: Projection<Quota> = {
 /** Places taken on `day`. */
 export function usedOn(state: Quota, day: string): number {
   return state.days.get(day) ?? 0;
+}
+
+/**
+ * Places that count at a moment, which is not before the newest event: those of its day. After a change of the time
+ * zone two days overlap, or one follows the other at once, so for 24 hours from the first message in the new zone on
+ * those of the last 24 hours count instead.
+ */
+export function usedAt(state: Quota, moment: QuotaMoment): number {
+  if (!isAfterChange(state, moment)) return usedOn(state, moment.day);
+  let used = 0;
+  for (const at of state.recent.values()) if (at > moment.ms - WINDOW_MS) used++;
+  return used;
+}
+
+/** Whether the last 24 hours count at a moment, and not its day. */
+export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
+  // The next intent will be the first one of the new zone.
+  if (timezone !== null && timezone !== moment.timezone) return true;
+  return changed_at !== null && moment.ms < changed_at + WINDOW_MS;
+}
+
+/** When fewer of the last 24 hours' places count, or days count again; undefined: these do now, or nothing is taken. */
+export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
+  if (!isAfterChange(state, moment)) return undefined;
+  const ends = [...state.recent.values(), ...(state.changed_at === null ? [] : [state.changed_at])]
+    .map((at) => at + WINDOW_MS)
+    .filter((end) => end > moment.ms);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function noteTimezone(state: Quota, timezone: string, at: number): void {
+  if (timezone === state.timezone) return;
+  if (state.timezone !== null) state.changed_at = at;
+  state.timezone = timezone;
+}
+
+/** An intent may have waited long for the request; its outcome was recorded after that. */
+function postpone({ recent }: Quota, attemptId: string, time: string): void {
+  if (recent.has(attemptId)) recent.set(attemptId, msOf(time));
+}
+
+/** They are in the order of their intents, so one that was postponed keeps a few later ones for a while. */
+function forgetBefore(recent: Map<string, number>, ms: number): void {
+  for (const [attemptId, at] of recent) {
+    if (at > ms) return;
+    recent.delete(attemptId);
+  }
 }

@@ -1,4 +1,4 @@
-import { usedOn } from "../projections/quota.ts";
+import { usedAt } from "../projections/quota.ts";
 import { isFormerKeyGiven } from "./account/master-key.ts";
 import { keepLastingKeys, lastingKey } from "./account/lasting.ts";
 import { createUsedStates } from "./account/used-states.ts";
@@ -28,8 +28,8 @@ import { logFiles } from "./log-files.ts";
 import { faultFields, type Logger } from "./log.ts";
 import { startClient } from "./networks/safe-fetch.ts";
 import { missingPlaceholders } from "./outreach/message.ts";
-import { logTime, today } from "./outreach/context.ts";
-import { nextDayAt } from "./outreach/day.ts";
+import { quotaNow } from "./outreach/context.ts";
+import { resetsAt } from "./outreach/quota.ts";
 import { createRunner } from "./outreach/runner.ts";
 import { openOutreach, type OutreachDeps } from "./outreach-parts.ts";
 import { masterKeyOf, openChannels, openKey, openLog, outbound } from "./parts.ts";
@@ -195,8 +195,8 @@ function wireHttp(served: Served): AppDeps {
   const day = { projector, clock: systemClock, timezone: config.outreach.timezone };
   const limits = {
     limit: config.outreach.dailyLimit,
-    used: () => usedOn(projector.state("quota"), today(day)),
-    resetsAt: () => nextDayAt(day.timezone, logTime(day)),
+    used: () => usedAt(projector.state("quota"), quotaNow(day)),
+    resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
   };
   return {
     admission: {

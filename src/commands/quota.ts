@@ -1,6 +1,6 @@
-import { usedOn } from "../../projections/quota.ts";
+import { isAfterChange, usedAt } from "../../projections/quota.ts";
 import { isoTime, systemClock } from "../clock.ts";
-import { dayIn, nextDayAt } from "../outreach/day.ts";
+import { momentIn, resetsAt } from "../outreach/quota.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { AS_OF_HELP, asOf, asOfJson, foldAsOf, parseMoment, type Moment, type Place } from "./moment.ts";
@@ -10,8 +10,10 @@ export const quota: Command = {
   help: `reachlog quota [--as-of TIME|POSITION] [--json]
 
 Messages that count against the day's limit. The day is that of the moment in
-QUOTA_TIMEZONE. The limit is the one configured now (DAILY_LIMIT): the log does
-not hold earlier ones.
+QUOTA_TIMEZONE; of a moment in the past, in the time zone that counted then.
+After a change of QUOTA_TIMEZONE the last 24 hours count instead, until 24 hours
+after the first message in the new zone. The limit is the one configured now
+(DAILY_LIMIT): the log does not hold earlier ones.
 
 ${AS_OF_HELP}  --json      one JSON object
 `,
@@ -22,18 +24,23 @@ ${AS_OF_HELP}  --json      one JSON object
     const moment = parseMoment(values["as-of"], timezone);
     await using store = await openExistingLog(config);
     const folded = await foldAsOf(terminal, store, ["quota"], moment);
-    const ms = timeOf(moment, folded, systemClock());
-    const day = ms === undefined ? null : dayIn(timezone, ms);
-    const used = day === null ? 0 : usedOn(folded.states.quota, day);
+    const state = folded.states.quota;
+    const now = systemClock();
+    const ms = timeOf(moment, folded, now);
+    const zone = ms !== undefined && ms < now ? (state.timezone ?? timezone) : timezone;
+    const at = ms === undefined ? undefined : momentIn(zone, ms);
+    const used = at === undefined ? 0 : usedAt(state, at);
     const left = Math.max(0, limit - used);
-    const resetsAt = ms === undefined ? null : isoTime(nextDayAt(timezone, ms));
+    const counted = at !== undefined && isAfterChange(state, at) ? "last_24_hours" : "day";
+    const resets_at = at === undefined ? null : isoTime(resetsAt(state, limit, at));
     if (values.json) {
-      const quota = { day, timezone, used, limit, left, resets_at: resetsAt, as_of: asOfJson(folded) };
-      terminal.out(`${JSON.stringify(quota)}\n`);
+      const shown = { day: at?.day ?? null, timezone: zone, counted, used, limit, left, resets_at };
+      terminal.out(`${JSON.stringify({ ...shown, as_of: asOfJson(folded) })}\n`);
       return EXIT.ok;
     }
-    const name = day === null ? "before the first day" : `${day} (${timezone})`;
-    const end = resetsAt === null ? "" : `, ends at ${resetsAt}`;
+    const day = at === undefined ? "before the first day" : `${at.day} (${zone})`;
+    const name = counted === "day" ? day : `the 24 hours before, since the time zone was changed to ${zone}`;
+    const end = resets_at === null ? "" : counted === "day" ? `, ends at ${resets_at}` : `, more at ${resets_at}`;
     terminal.out(`${name}: ${used} of ${limit} used, ${left} left${end} (${asOf(folded)})\n`);
     if (values["as-of"] !== undefined) terminal.out("the limit is the one configured now\n");
     return EXIT.ok;

@@ -1,13 +1,14 @@
 import type { Fence } from "eventstore-lite";
 import type { Credentials } from "../account/tokens.ts";
+import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../clock.ts";
 import type { Cause, Journal } from "../journal.ts";
 import type { Logger } from "../log.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
-import { dayIn } from "./day.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./meter.ts";
+import { momentIn } from "./quota.ts";
 import type { Source } from "./sources/source.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */
@@ -60,9 +61,14 @@ export function logTime({ projector, clock }: Omit<DayContext, "timezone">): num
   return Math.max(clock(), projector.time === undefined ? 0 : Date.parse(projector.time));
 }
 
+/** Now, as the quota counts it. */
+export function quotaNow(context: DayContext): QuotaMoment {
+  return momentIn(context.timezone, logTime(context));
+}
+
 /** Today in the quota's time zone. */
 export function today(context: DayContext): string {
-  return dayIn(context.timezone, logTime(context));
+  return quotaNow(context).day;
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */

@@ -1,7 +1,7 @@
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
-import { usedOn, type Quota } from "../../projections/quota.ts";
+import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "./message.ts";
@@ -43,23 +43,23 @@ export type Verdict =
       readonly variant: string;
     };
 
-/** Whether a run may start; `day` is today's calendar day in the quota's time zone. */
+/** Whether a run may start at a moment. */
 export function decideStart(
   state: OutreachState,
   rules: OutreachRules,
-  day: string,
+  now: QuotaMoment,
   dryRun: boolean,
 ): "start" | "running" | "not_authorized" | "limit_reached" {
   if (!state.account.authorized) return "not_authorized";
   if (state.run.current !== null) return "running";
   // A dry run takes no place of the quota.
-  if (!dryRun && remaining(state, rules, day) === 0) return "limit_reached";
+  if (!dryRun && remaining(state, rules, now) === 0) return "limit_reached";
   return "start";
 }
 
-/** Places left of the day's quota. */
-export function remaining(state: OutreachState, rules: OutreachRules, day: string): number {
-  return Math.max(0, rules.dailyLimit - usedOn(state.quota, day));
+/** Places left of the day's quota at a moment. */
+export function remaining(state: OutreachState, rules: OutreachRules, now: QuotaMoment): number {
+  return Math.max(0, rules.dailyLimit - usedAt(state.quota, now));
 }
 
 /** What can be said of a person before the network is asked: asking costs money. */

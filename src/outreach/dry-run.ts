@@ -1,6 +1,6 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contacts.ts";
-import { outreachState, today, type RunContext } from "./context.ts";
+import { outreachState, quotaNow, type RunContext } from "./context.ts";
 import { judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
@@ -24,7 +24,7 @@ export interface DryRun {
 export async function performDryRun(context: RunContext): Promise<DryRun> {
   const preview: DryRun = { reason: "completed", would_send: [], would_skip: [], variants: [] };
   const left = (): number =>
-    remaining(outreachState(context), context.rules, today(context)) - preview.would_send.length;
+    remaining(outreachState(context), context.rules, quotaNow(context)) - preview.would_send.length;
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, left()));
   const rehearsal: Rehearsal = {
     ...context,

@@ -2,7 +2,7 @@ import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { STREAMS, type Fact } from "../journal.ts";
 import { SocialError, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
-import { outreachState, today, type RunContext } from "./context.ts";
+import { outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
 import { isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
@@ -76,7 +76,7 @@ async function workOffSource(round: Round, source: Source): Promise<RunEnd | und
 }
 
 function placesLeft(context: RunContext): number {
-  return remaining(outreachState(context), context.rules, today(context));
+  return remaining(outreachState(context), context.rules, quotaNow(context));
 }
 
 async function tellRead(context: RunContext, read: NonNullable<Batch["read"]>): Promise<void> {

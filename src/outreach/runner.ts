@@ -1,7 +1,7 @@
 import { StoreClosed } from "eventstore-lite";
-import { usedOn } from "../../projections/quota.ts";
+import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type Cause, type Fact } from "../journal.ts";
-import { catchUp, outreachState, today, type OutreachContext, type RunContext } from "./context.ts";
+import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
@@ -103,13 +103,13 @@ export function createRunner(context: OutreachContext): Runner {
 }
 
 async function refuse(context: OutreachContext, dryRun: boolean, cause: Cause): Promise<Triggered | undefined> {
-  const day = today(context);
-  switch (decideStart(outreachState(context), context.rules, day, dryRun)) {
+  const now = quotaNow(context);
+  switch (decideStart(outreachState(context), context.rules, now, dryRun)) {
     case "not_authorized":
       return { kind: "not_authorized" };
     case "limit_reached": {
-      const used = usedOn(context.projector.state("quota"), day);
-      const data = { reason: "daily_limit_reached", day, used } as const;
+      const used = usedAt(context.projector.state("quota"), now);
+      const data = { reason: "daily_limit_reached", day: now.day, used } as const;
       const appended = await context.journal.append(STREAMS.outreach, [{ type: "RunRefused", data }], cause);
       await context.projector.until(appended.last);
       return { kind: "limit_reached" };

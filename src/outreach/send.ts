@@ -3,7 +3,7 @@ import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import { STREAMS, type Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { catchUp, outreachState, today, type RunContext } from "./context.ts";
+import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
 import { isSuppressed, isTold, judgeUser, remaining } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
@@ -59,9 +59,10 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
     const state = outreachState(context);
     if (state.account.user?.id !== context.accountId) return { attempt: undefined, end: "not_authorized" };
     const verdict = judgeUser(state, context.rules, user);
-    const day = today(context);
+    const now = quotaNow(context);
+    const { day, timezone } = now;
     if (verdict.verdict === "pass") return { attempt: undefined, end: undefined };
-    if (verdict.verdict === "write" && remaining(state, context.rules, day) === 0) {
+    if (verdict.verdict === "write" && remaining(state, context.rules, now) === 0) {
       return { attempt: undefined, end: "daily_limit_reached" };
     }
     const attempt = {
@@ -81,6 +82,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
               template: context.rules.template.id,
               ...(context.accountId === undefined ? {} : { account_id: context.accountId }),
               day,
+              timezone,
             },
           }
         : {

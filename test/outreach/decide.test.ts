@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Contact } from "../../projections/contacts.ts";
+import { quota } from "../../projections/quota.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
 import {
   decideStart,
@@ -12,9 +13,11 @@ import {
 } from "../../src/outreach/decide.ts";
 import { createMarks } from "../../src/outreach/marks.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
+import { momentIn } from "../../src/outreach/quota.ts";
 import { OWN, person } from "./social-network.ts";
 
 const DAY = "2026-03-01";
+const at = (day: string) => momentIn("UTC", Date.parse(day));
 const marks = createMarks(new Uint8Array(32).fill(7));
 const RULES: OutreachRules = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100, marks };
 
@@ -46,7 +49,7 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
   const current = { run_id: "r", dry_run: false, started_at: DAY, ...counts, waiting: null };
   return {
     run: { current: running ? current : null, open: new Map(), version: 0 },
-    quota: { days: new Map([[DAY, used]]), open: new Map() },
+    quota: { ...quota.initial(), days: new Map([[DAY, used]]) },
     contacts: {
       people: new Map([["7", known]]),
       ids: new Map([["7", "7"]]),
@@ -71,13 +74,13 @@ describe("whether a run starts", () => {
     ["the day's places are used up, but a dry run takes none", given({ used: 100 }), true, "start"],
     ["a run that is in progress counts before the limit", given({ running: true, used: 100 }), false, "running"],
   ] as const)("%s", (_what, state, dryRun, wanted) => {
-    expect(decideStart(state, RULES, DAY, dryRun)).toBe(wanted);
+    expect(decideStart(state, RULES, at(DAY), dryRun)).toBe(wanted);
   });
 
   test("the places of one day do not count on another, and are never fewer than none", () => {
-    expect(remaining(given({ used: 30 }), RULES, DAY)).toBe(70);
-    expect(remaining(given({ used: 30 }), RULES, "2026-03-02")).toBe(100);
-    expect(remaining(given({ used: 130 }), RULES, DAY)).toBe(0);
+    expect(remaining(given({ used: 30 }), RULES, at(DAY))).toBe(70);
+    expect(remaining(given({ used: 30 }), RULES, at("2026-03-02"))).toBe(100);
+    expect(remaining(given({ used: 130 }), RULES, at(DAY))).toBe(0);
   });
 });
 

@@ -151,8 +151,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the day is that of UTC",
     CONTEXT,
-    "return dayIn(context.timezone, logTime(context));",
-    'return dayIn("UTC", logTime(context));',
+    "return momentIn(context.timezone, logTime(context));",
+    'return momentIn("UTC", logTime(context));',
   ),
   one(
     "the day is that of the clock alone",

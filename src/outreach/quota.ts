@@ -1,0 +1,22 @@
+import { releasedAt, usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import { dayIn, nextDayAt } from "./day.ts";
+
+/** A moment as the quota counts it in an IANA time zone. */
+export function momentIn(timezone: string, ms: number): QuotaMoment {
+  return { ms, day: dayIn(timezone, ms), timezone };
+}
+
+/**
+ * When the quota has more places than at `moment`, or, where none is taken, when the day ends; ms since the epoch. That
+ * is the next midnight, but after a change of the time zone, when each place comes back 24 hours after it was taken.
+ */
+export function resetsAt(quota: Quota, limit: number, moment: QuotaMoment): number {
+  const { timezone } = moment;
+  const used = Math.min(usedAt(quota, moment), limit);
+  if (used === 0) return nextDayAt(timezone, moment.ms);
+  let next = moment;
+  do {
+    next = momentIn(timezone, releasedAt(quota, next) ?? nextDayAt(timezone, next.ms));
+  } while (usedAt(quota, next) >= used);
+  return next.ms;
+}
