@@ -100,6 +100,7 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
   expect(JSON.parse(await shown("--as-of", "2025-11-22", "--json"))).toEqual({
     day: "2025-11-22",
     timezone: "Pacific/Kiritimati",
+    counted: "day",
     used: 0,
     limit: 2,
     left: 2,
@@ -110,6 +111,35 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
     "before the first day: 0 of 2 used, 2 left (as of position 0, before the first event)\n" +
       "the limit is the one configured now\n",
   );
+});
+
+test("quota: a moment in the past counts as it did then, and after a change of the zone the last 24 hours count", async () => {
+  await using world = await openCommandWorld();
+  Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
+  const sentIn = (timezone: string, attempt_id: string, day: string): Fact[] =>
+    message(attempt_id, attempt_id, day).map((fact) =>
+      fact.type === "DirectMessageAttempted" ? { ...fact, data: { ...fact.data, timezone } } : fact,
+    );
+  // From 20 November, 10:01 UTC on, a minute apart.
+  await world.append(STREAMS.outreach, [
+    ...sentIn("UTC", "1", "2025-11-20"),
+    ...sentIn("UTC", "2", "2025-11-20"),
+    ...sentIn("Pacific/Kiritimati", "3", "2025-11-21"),
+  ]);
+  const shown = async (...args: string[]) =>
+    JSON.parse((await world.run(quota, "--json", ...args)).out) as Record<string, unknown>;
+  const inUtc = { day: "2025-11-20", timezone: "UTC", counted: "day", resets_at: "2025-11-21T00:00:00.000Z" };
+  expect(await shown("--as-of", "4")).toMatchObject({ ...inUtc, used: 2, left: 0 });
+  const changed = { day: "2025-11-21", timezone: "Pacific/Kiritimati", counted: "last_24_hours", used: 3, left: 0 };
+  const secondBack = new Date(Date.parse(timeAt(4)) + 24 * 3_600_000).toISOString();
+  expect(await shown("--as-of", "6")).toMatchObject({ ...changed, resets_at: secondBack });
+  const { out } = await world.run(quota, "--as-of", "6");
+  expect(out).toStartWith(
+    "the 24 hours before, since the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
+      `more at ${secondBack} (`,
+  );
+  // Long after the change the day counts again.
+  expect(await shown()).toMatchObject({ timezone: "Pacific/Kiritimati", counted: "day", used: 0 });
 });
 
 test("quota: without a moment, or at one to come, it is today", async () => {

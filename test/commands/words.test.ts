@@ -89,8 +89,8 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   DirectMessageAttempted: [
     [
-      { ...message, text: 'Hi "Ada",\nall well?', variant: "B", day: "2026-11-20" },
-      'run r1 set out to write to @ada_builds (1001), counted for 2026-11-20, variant B: "Hi \\"Ada\\",\\nall well?"',
+      { ...message, text: 'Hi "Ada",\nall well?', variant: "B", day: "2026-11-20", timezone: "Europe/Berlin" },
+      'run r1 set out to write to @ada_builds (1001), counted for 2026-11-20 in Europe/Berlin, variant B: "Hi \\"Ada\\",\\nall well?"',
     ],
   ],
   DirectMessageSent: [

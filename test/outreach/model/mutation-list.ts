@@ -41,33 +41,24 @@ export const MUTATIONS: readonly Mutation[] = [
       { file: QUOTA, from: TAKE_PLACE, to: "" },
       {
         file: QUOTA,
-        from: "      state.open.delete(event.data.attempt_id);\n    } else",
-        to: '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) + 1);\n      state.open.delete(event.data.attempt_id);\n    } else',
+        from: "      state.open.delete(event.data.attempt_id);\n      if (event.data.settled_by",
+        to: '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) + 1);\n      state.open.delete(event.data.attempt_id);\n      if (event.data.settled_by',
       },
     ],
   },
-  {
-    name: "a doubt gives its place back",
-    edits: [
-      {
-        file: QUOTA,
-        from: '"DirectMessageSent", "DirectMessageFailed"]',
-        to: '"DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"]',
-      },
-      {
-        file: QUOTA,
-        from: '    } else if (event.type === "DirectMessageSent") {',
-        to: '    } else if (event.type === "DirectMessageInDoubt") {\n      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) - 1);\n    } else if (event.type === "DirectMessageSent") {',
-      },
-    ],
-  },
+  one(
+    "a doubt gives its place back",
+    QUOTA,
+    "      postpone(state, event.data.attempt_id, event.time);\n    } else",
+    '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) - 1);\n    } else',
+  ),
   {
     // Either of the two is enough: a run asks about no more people than the day has places for.
     name: "the day's places are counted only before a batch",
     edits: [
       {
         file: SEND,
-        from: 'if (verdict.verdict === "write" && remaining(state, context.rules, day) === 0) {',
+        from: 'if (verdict.verdict === "write" && remaining(state, context.rules, now) === 0) {',
         to: "if (false) {",
       },
       {

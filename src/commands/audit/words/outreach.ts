@@ -35,8 +35,8 @@ export const OUTREACH_WORDS = {
     `one more message to ${nameOf(recipient)} was allowed by hand`,
   DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
     `${nameOf(recipient)} wrote to us at ${received_at}, message ${message_id}`,
-  DirectMessageAttempted: ({ run_id, recipient, text, variant, day }: DataOf<"DirectMessageAttempted">) =>
-    `run ${run_id} set out to write to ${nameOf(recipient)}, counted for ${day}, variant ${variant}: ${quoted(text)}`,
+  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) =>
+    `run ${run_id} set out to write to ${nameOf(recipient)}, counted for ${day}${timezone === undefined ? "" : ` in ${timezone}`}, variant ${variant}: ${quoted(text)}`,
   DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) =>
     settled_by === "answer"
       ? `the message to ${nameOf(recipient)} was sent: the network took it as message ${message_id}`

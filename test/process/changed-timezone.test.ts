@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { dayIn } from "../../src/outreach/day.ts";
+import { authorize, exported, openWorld } from "./service.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+/** One of them is on another day than UTC at any time. */
+const FAR_ZONES = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
+
+test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of it say until when", async () => {
+  await using world = await openWorld();
+  Object.assign(world.env, { DAILY_LIMIT: "2", QUOTA_TIMEZONE: "UTC" });
+  const csv = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nlinus_k,Linus,opt_in\n";
+  await world.command("recipients", "import", world.file("people.csv", csv));
+  const first = await world.serve();
+  await authorize(first, world.sandbox);
+  const sent = await (await first.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  expect(sent).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
+  first.process.kill("SIGTERM");
+  await first.process.exited;
+
+  const now = Date.now();
+  world.env["QUOTA_TIMEZONE"] = FAR_ZONES.find((zone) => dayIn(zone, now) !== dayIn("UTC", now)) ?? "";
+  const service = await world.serve();
+  const asked = Date.now();
+  const refused = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  expect(refused.status).toBe(429);
+
+  // The first place comes back 24 hours after its message was known to be out.
+  const [outcome] = (await exported(world)).filter(({ type }) => type === "DirectMessageSent");
+  const back = Date.parse((outcome as unknown as { time: string }).time) + DAY_MS;
+  const resets_at = new Date(back).toISOString();
+  const { quota } = (await (await service.get("/social/health")).json()) as { quota: unknown };
+  expect(quota).toEqual({ limit: 2, used: 2, remaining: 0, resets_at });
+  const seconds = Number(refused.headers.get("retry-after"));
+  expect(seconds).toBeLessThanOrEqual(Math.ceil((back - asked) / 1_000));
+  expect(seconds).toBeGreaterThanOrEqual(Math.ceil((back - Date.now()) / 1_000));
+  expect(refused.headers.get("ratelimit")).toMatch(/^"dm-day";r=0;t=\d+$/);
+  const told = JSON.parse((await world.command("quota", "--json")).out) as unknown;
+  expect(told).toMatchObject({ counted: "last_24_hours", used: 2, left: 0, resets_at });
+  expect(world.sandbox.x.accepted.size).toBe(2);
+}, 60_000);
