@@ -89,6 +89,6 @@ export function writeToUs(house: House, index: number, { text, lateMs }: { text:
 /** Sets the clock to shortly before the next midnight of the quota's zone, or back behind the last but one. */
 export function jumpToMidnight(house: House, { beforeMs, back }: { beforeMs: number; back: boolean }): void {
   const now = house.clock();
-  const midnight = nextDayAt(house.setting.timezone, back ? now - 48 * HOUR_MS : now);
+  const midnight = nextDayAt(house.timezone(), back ? now - 48 * HOUR_MS : now);
   house.jump(midnight - beforeMs - now);
 }

@@ -14,11 +14,16 @@ export interface Attempt {
   readonly recipientId: string;
   readonly runId: string;
   readonly day: string;
+  readonly timezone: string;
   readonly position: number;
+  /** When the intent was recorded, ms since the epoch. */
+  readonly time: number;
   state: "open" | "in_doubt" | "sent" | "failed";
   /** It was in doubt at some time. */
   doubted: boolean;
   reason?: string;
+  /** Its place was given back. */
+  isFreed?: boolean;
   /** Position of the final outcome. */
   settledAt?: number;
   /** A later attempt is legal: the outcome says so, or an operator. */
@@ -35,6 +40,8 @@ export interface Books {
   readonly suppressed: Map<string, number>;
   /** Day -> places taken. */
   readonly places: Map<string, number>;
+  /** Time of the first intent after the last change of the quota's time zone. */
+  changedAt: number;
   /** Messages that each person may have got by now: one, and one more for each retry after a `not_delivered`. */
   readonly allowed: Map<string, number>;
   readonly messageIds: Set<string>;
@@ -53,6 +60,7 @@ export function createBooks(): Books {
     latest: new Map(),
     suppressed: new Map(),
     places: new Map(),
+    changedAt: -Infinity,
     allowed: new Map(),
     messageIds: new Set(),
     skips: new Set(),

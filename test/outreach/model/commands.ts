@@ -55,6 +55,9 @@ function command<Args>(
 const which = fc.nat(INSTANCES_MAX - 1);
 const whom = fc.nat(9);
 
+/** At any time they are on two days at least. */
+const ZONES = ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"];
+
 /** More messages than are read at once. */
 const FLOOD = 12;
 
@@ -64,6 +67,11 @@ const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 2
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
     if (house.instances().length < INSTANCES_MAX) await start(house);
+  }),
+  command("another time zone", fc.constantFrom(...ZONES), async (house, timezone) => {
+    house.changeTimezone(timezone);
+    for (const { process } of house.instances()) process.die();
+    trigger(await start(house), false);
   }),
   command("trigger", fc.record({ which, dryRun: fc.boolean() }), async (house, given) => {
     trigger(await listening(house, given.which), given.dryRun);

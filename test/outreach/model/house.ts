@@ -46,6 +46,9 @@ export interface House {
   /** Those that live, stopped ones too. */
   instances(): readonly Instance[];
   start(): Promise<Instance>;
+  /** QUOTA_TIMEZONE of the processes that are started now. */
+  timezone(): string;
+  changeTimezone(timezone: string): void;
   /** What our machines take for the time, ms since the epoch. */
   clock(): number;
   jump(ms: number): void;
@@ -64,6 +67,7 @@ export interface Observer {
 export async function openHouse(setting: Setting, log: Log, observer: Observer): Promise<House> {
   const clockwork = createClockwork(setting.start, createPick(setting.seed));
   let offset = 0;
+  let { timezone } = setting;
   const clock = (): number => clockwork.now() + offset;
   log.useClock(clock);
   const network = createSimulatedNetwork(clockwork.now);
@@ -89,6 +93,10 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       const instance = await startInstance(house, makeId, observer);
       instances.push(instance);
       return instance;
+    },
+    timezone: () => timezone,
+    changeTimezone: (changed) => {
+      timezone = changed;
     },
     clock,
     jump: (ms) => {
@@ -157,7 +165,7 @@ async function startInstance(house: House, makeId: () => string, { onFate }: Obs
     prices: X_PRICES,
     isOptOut: createStopWords(["stop"]),
     random: () => 0.5,
-    timezone: setting.timezone,
+    timezone: house.timezone(),
     runMaxMs: RUN_MAX_MS,
     settleMs: SETTLE_MS,
     spacingMs: setting.spacingMs,

@@ -42,7 +42,7 @@ export function createLedger(house: House): Ledger {
 }
 
 /** A request to send against what the log held when it was made. */
-function judge({ latest, suppressed }: Books, ask: Ask, { setting, witness }: House): void {
+function judge({ latest, suppressed }: Books, ask: Ask, { witness }: House): void {
   const attempt = latest.get(ask.recipientId) ?? violated("a request without an intent", ask);
   attempt.asks.push(ask);
   if (attempt.settledAt !== undefined) violated("a request for an attempt that is settled", ask);
@@ -51,7 +51,7 @@ function judge({ latest, suppressed }: Books, ask: Ask, { setting, witness }: Ho
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
-  if (dayIn(setting.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
+  if (dayIn(attempt.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
 }
 
 function checkAccepted({ allowed }: Books, { network }: House): void {

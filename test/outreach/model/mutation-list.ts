@@ -52,6 +52,18 @@ export const MUTATIONS: readonly Mutation[] = [
     "      postpone(state, event.data.attempt_id, event.time);\n    } else",
     '      const day = state.open.get(event.data.attempt_id) ?? "";\n      state.days.set(day, usedOn(state, day) - 1);\n    } else',
   ),
+  one(
+    "a changed time zone has a day of its own at once",
+    QUOTA,
+    "  if (!isAfterChange(state, moment)) return usedOn(state, moment.day);",
+    "  if (true) return usedOn(state, moment.day);",
+  ),
+  one(
+    "days count again with the first message of another time zone",
+    QUOTA,
+    "moment.ms < changed_at + WINDOW_MS",
+    "moment.ms < changed_at",
+  ),
   {
     // Either of the two is enough: a run asks about no more people than the day has places for.
     name: "the day's places are counted only before a batch",

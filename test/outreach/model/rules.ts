@@ -8,6 +8,9 @@ import { indexOf } from "./setting.ts";
 /** A lease outlives its holder's last sign of life by so much: so old may a decision be when it is appended. */
 const LEASE_MS = 30_000;
 
+/** So long before and after a change of the time zone no more messages go out than on a day. */
+const WINDOW_MS = 24 * 3_600_000;
+
 /** Takes an event into the books; throws a Violation when it should not be there. */
 export function enter(books: Books, event: Recorded, house: House): void {
   switch (event.type) {
@@ -61,7 +64,7 @@ function end(books: Books, id: string): void {
 }
 
 function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: House): void {
-  const { attempt_id: id, run_id: runId, recipient, day } = event.data;
+  const { attempt_id: id, run_id: runId, recipient, day, timezone = "" } = event.data;
   const { position } = event;
   const about = { position, recipientId: recipient.id };
   if (books.openRun?.id !== runId || books.openRun.dry) violated("an intent outside of its run", about);
@@ -69,14 +72,18 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const optedOutAt = house.witness.optedOutBefore(runId).get(recipient.id) ?? -Infinity;
   if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
   const time = Date.parse(event.time);
-  const { timezone, dailyLimit } = house.setting;
   if (day !== dayIn(timezone, time) && day !== dayIn(timezone, time - LEASE_MS)) violated("not that day", about);
-  const taken = (books.places.get(day) ?? 0) + 1;
-  if (taken > dailyLimit) violated("a place too many", { ...about, day, taken });
-  books.places.set(day, taken);
+  const ofDay = (books.places.get(day) ?? 0) + 1;
+  books.places.set(day, ofDay);
   const fresh = { state: "open", doubted: false, mayRepeat: false, asks: [] } as const;
-  const attempt: Attempt = { id, recipientId: recipient.id, runId, day, position, ...fresh, asks: [] };
+  const attempt: Attempt = { id, recipientId: recipient.id, runId, day, timezone, position, time, ...fresh, asks: [] };
+  const before = [...books.attempts.values()].at(-1);
+  if (before !== undefined && before.timezone !== timezone) books.changedAt = time;
   books.attempts.set(id, attempt);
+  const isAfterChange = time < books.changedAt + WINDOW_MS;
+  const ofWindow = [...books.attempts.values()].filter((one) => !one.isFreed && one.time > time - WINDOW_MS).length;
+  const taken = isAfterChange ? ofWindow : ofDay;
+  if (taken > house.setting.dailyLimit) violated("a place too many", { ...about, day, isAfterChange, taken });
   books.latest.set(recipient.id, attempt);
 }
 
@@ -123,7 +130,9 @@ function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageF
   const isCertain = data.reason !== "not_delivered";
   if (data.frees_quota !== isCertain) violated("a place given back wrongly", data);
   if (data.retry && !isCertain) violated("to be sent again unasked", data);
-  if (data.frees_quota) books.places.set(attempt.day, (books.places.get(attempt.day) ?? 0) - 1);
+  if (!data.frees_quota) return;
+  attempt.isFreed = true;
+  books.places.set(attempt.day, (books.places.get(attempt.day) ?? 0) - 1);
 }
 
 function skip({ skips, counts, latest }: Books, { data, position }: Recorded<"DirectMessageSkipped">): void {
