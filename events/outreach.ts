@@ -149,9 +149,12 @@ export const SourceRead = withPersonal(
   },
 );
 
-/** An operator allows one more attempt after a failure. */
+/**
+ * One more attempt after a failure: an operator allows it, or the run `run_id` does, which found that the network
+ * refuses the account and not the person.
+ */
 export const RecipientRetryAllowed = withPersonal(
-  defineEvent("RecipientRetryAllowed", Type.Object({ recipient }, closed)),
+  defineEvent("RecipientRetryAllowed", Type.Object({ recipient, run_id: Type.Optional(Type.String()) }, closed)),
   { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
 );
 
@@ -161,15 +164,21 @@ export const RunStarted = defineEvent(
 );
 
 /**
- * A run waits: `pace` spreads the messages, `rate_limited` is the network's wish, `settling` gives it time to show a
- * message that is in doubt. `until` in ISO 8601.
+ * A run waits: `pace` spreads the messages, `rate_limited` is the network's wish, `network_unavailable` comes before a
+ * question is asked again that had no answer, `settling` gives the network time to show a message that is in doubt.
+ * `until` in ISO 8601.
  */
 export const RunPaused = defineEvent(
   "RunPaused",
   Type.Object(
     {
       run_id: Type.String(),
-      reason: Type.Union([Type.Literal("pace"), Type.Literal("rate_limited"), Type.Literal("settling")]),
+      reason: Type.Union([
+        Type.Literal("pace"),
+        Type.Literal("rate_limited"),
+        Type.Literal("network_unavailable"),
+        Type.Literal("settling"),
+      ]),
       until: Type.String(),
     },
     closed,
@@ -236,7 +245,8 @@ export const DirectMessageSkipped = withPersonal(
 );
 
 /**
- * `withdrawn`: the run or the day ended, `suppressed`: the person asked us to stop, before the message went out.
+ * `not_permitted`: the network does not say why, so it is taken for the person's; `sender_restricted`: for the account's,
+ * since the network refused several people in a row. `withdrawn`: the run or the day ended, `suppressed`: the person asked us to stop, before the message went out.
  * `frees_quota`: it was certainly not sent, so the day's place is given back.
  * `retry`: the person may be tried again in a later run.
  */
@@ -248,6 +258,7 @@ export const DirectMessageFailed = withPersonal(
         ...outcome,
         reason: Type.Union([
           Type.Literal("recipient_closed"),
+          Type.Literal("not_permitted"),
           Type.Literal("rejected"),
           Type.Literal("not_delivered"),
           Type.Literal("unreachable"),
@@ -259,6 +270,7 @@ export const DirectMessageFailed = withPersonal(
           Type.Literal("usage_capped"),
           Type.Literal("sender_restricted"),
           Type.Literal("missing_scope"),
+          Type.Literal("app_not_enrolled"),
         ]),
         detail: Type.String(),
         frees_quota: Type.Boolean(),
@@ -327,6 +339,7 @@ export const runEnd = Type.Union([
   Type.Literal("usage_capped"),
   Type.Literal("sender_restricted"),
   Type.Literal("missing_scope"),
+  Type.Literal("app_not_enrolled"),
   Type.Literal("fault"),
 ]);
 export type RunEnd = Static<typeof runEnd>;

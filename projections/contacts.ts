@@ -28,6 +28,8 @@ export interface Contact {
   again: boolean;
   /** Skips that the log tells already: each is told once. */
   skipped: SkipReason[];
+  /** How many messages had been taken of us when the network refused the last one to them; absent: it never did. */
+  refused_after?: number;
 }
 
 /** Everybody we know of, each found by id and by handle. */
@@ -44,11 +46,15 @@ export interface Contacts {
   fields: Map<string, number>;
   /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
   marks: Map<string, 1>;
+  /** Messages that the network took. */
+  taken: number;
+  /** Ids of those whom it refused since it took the last one, each once. */
+  refused: string[];
 }
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 5,
+  version: 6,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -60,6 +66,7 @@ export const contacts: Projection<Contacts> = {
     "DirectMessageFailed",
     "DirectMessageInDoubt",
     "PersonForgotten",
+    "AccountUnlinked",
   ],
   initial: () => ({
     people: new Map(),
@@ -68,6 +75,8 @@ export const contacts: Projection<Contacts> = {
     former: new Map(),
     fields: new Map(),
     marks: new Map(),
+    taken: 0,
+    refused: [],
   }),
   evolve(state, event) {
     if (contacts.types.includes(event.type)) evolveContact(state, event);
@@ -104,13 +113,16 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "DirectMessageAttempted":
       return attempt(meet(state, event.data.recipient), event.time);
     case "DirectMessageSent":
-      meet(state, event.data.recipient).status = "sent";
-      return;
+      return take(state, meet(state, event.data.recipient));
     case "DirectMessageInDoubt":
       meet(state, event.data.recipient).status = "in_doubt";
       return;
     case "DirectMessageFailed":
-      return fail(meet(state, event.data.recipient), event.data);
+      return fail(state, meet(state, event.data.recipient), event.data);
+    case "AccountUnlinked":
+      // What another account is refused says nothing of this one.
+      state.refused = [];
+      return;
     default:
   }
 }
@@ -169,11 +181,39 @@ function attempt(contact: Contact, at: string): void {
   contact.again = false;
 }
 
-function fail(contact: Contact, { retry, frees_quota }: DataOf<"DirectMessageFailed">): void {
+function take(state: Contacts, contact: Contact): void {
+  contact.status = "sent";
+  delete contact.refused_after;
+  state.taken++;
+  state.refused = [];
+}
+
+function fail(state: Contacts, contact: Contact, { retry, frees_quota, reason }: DataOf<"DirectMessageFailed">): void {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
   // Certainly not sent, so nothing that they write is an answer to it.
   if (frees_quota) delete contact.attempted_at;
+  if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact);
+  if (reason !== "sender_restricted") return;
+  // The row has led to a decision, and the next one begins.
+  state.refused = [];
+  contact.refused_after = state.taken;
+}
+
+function refuse(state: Contacts, contact: Contact): void {
+  const { id } = contact;
+  if (id !== undefined && !isOwnRefusal(state, contact) && !state.refused.includes(id)) state.refused.push(id);
+  contact.refused_after = state.taken;
+}
+
+/** Whether others were reached since the network refused the person: one more refusal is about them alone. */
+export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
+  return refused_after !== undefined && refused_after < taken;
+}
+
+/** Whom the network refused once, and who may be tried again: behind all others, or they would hold up the line. */
+export function isTriedLast({ again, refused_after }: Contact): boolean {
+  return again && refused_after !== undefined;
 }
 
 function skip(contact: Contact, reason: SkipReason): void {
@@ -293,6 +333,7 @@ function absorb(state: Contacts, into: Contact, otherKey: string): void {
   into.received ||= other.received;
   into.replied ||= other.replied;
   into.again ||= other.again;
+  if (other.refused_after !== undefined) into.refused_after = Math.max(into.refused_after ?? 0, other.refused_after);
   if (into.attempted_at === undefined && other.attempted_at !== undefined) into.attempted_at = other.attempted_at;
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   into.fields = { ...other.fields, ...into.fields };

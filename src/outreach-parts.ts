@@ -15,7 +15,7 @@ import type { SafeFetch } from "./networks/safe-fetch.ts";
 import type { OutreachContext, Sleep } from "./outreach/context.ts";
 import { createMarks } from "./outreach/marks.ts";
 import { parseTemplate } from "./outreach/message.ts";
-import { againSource } from "./outreach/sources/again.ts";
+import { againSource, lastSource } from "./outreach/sources/again.ts";
 import { followersSource } from "./outreach/sources/followers.ts";
 import { inboundSource } from "./outreach/sources/inbound.ts";
 import { listMembersSource } from "./outreach/sources/list-members.ts";
@@ -68,7 +68,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
     makeId,
     ...timing,
     credentials: tokens,
-    sources: [againSource(), ...outreach.sources.map((name) => openSource(name, outreach, projector))],
+    sources: [againSource(), ...outreach.sources.map((name) => openSource(name, outreach, projector)), lastSource()],
     rules: {
       // Never rendered where none is configured: then no run starts.
       template: outreach.template ?? parseTemplate("-"),

@@ -157,13 +157,15 @@ export interface RateWindow {
 /**
  * `in_doubt`: it may have arrived; never send it again unread.
  * `unreachable`: no connection came about, so it certainly did not arrive, and the recipient may be tried again.
- * `rejected`: the network refused this message or this person for good.
+ * `recipient_closed`, `not_permitted`: refused for this person, the second without saying why. Many in a row are refused
+ * for the account.
+ * `rejected`: the network refused this message for what it is.
  * `rate_limited`: certainly not delivered; the same message may be sent from `retryAt` (ms since the epoch) on.
  */
 export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "sent"; readonly messageId: string }
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
-  | { readonly outcome: "recipient_closed"; readonly detail: string }
+  | { readonly outcome: "recipient_closed" | "not_permitted"; readonly detail: string }
   | { readonly outcome: "rejected"; readonly detail: string }
   | { readonly outcome: "in_doubt"; readonly detail: string }
   | { readonly outcome: "unreachable"; readonly detail: string }
@@ -176,8 +178,9 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
     }
 );
 
-/** Why the network stops an account, as the run's end tells it. */
-export type StopReason = "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope";
+/** Why the network stops an account, as the run's end tells it; `app_not_enrolled`: the app's access is at fault. */
+export type StopReason =
+  "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
 /** A read failed: what kind, so that the run knows whether to wait, to refresh or to end. */
 export class SocialError extends Error {

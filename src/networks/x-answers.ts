@@ -13,9 +13,8 @@ const PROBLEM = Type.Object({
   errors: Type.Optional(Type.Array(Type.Unknown())),
 });
 
-const CODED = Type.Object({
-  errors: Type.Array(Type.Object({ code: Type.Integer() })),
-});
+const CODE = Type.Object({ code: Type.Integer() });
+const CODED = Type.Object({ errors: Type.Array(CODE) });
 const SPOKEN = Type.Object({
   errors: Type.Array(Type.Object({ message: Type.String() })),
 });
@@ -30,7 +29,7 @@ type XRefusal =
       readonly detail: string;
     }
   | {
-      readonly kind: "recipient_closed" | "duplicate" | "rejected" | "unavailable";
+      readonly kind: "recipient_closed" | "not_permitted" | "duplicate" | "rejected" | "unavailable";
       readonly detail: string;
     };
 
@@ -58,6 +57,9 @@ const DUPLICATE_CODES = [187];
 /** Account suspended; looks automated; account locked. */
 const RESTRICTED_CODES = [64, 226, 326];
 
+/** The app's access level does not include the endpoint. */
+const NOT_ENROLLED_CODES = [453];
+
 /**
  * Reads an answer without success by the last segment of `type`, by `detail` and by the legacy codes.
  * https://docs.x.com/x-api/fundamentals/response-codes-and-errors
@@ -79,12 +81,19 @@ export function classifyXRefusal(answer: NetworkAnswer): XRefusal {
   if (status === 429 || coded(RATE_LIMITED_CODES)) return { kind: "rate_limited" };
   if (coded(CLOSED_CODES)) return { kind: "recipient_closed", detail };
   if (coded(DUPLICATE_CODES)) return { kind: "duplicate", detail };
+  if (coded(NOT_ENROLLED_CODES) || slug === "client-forbidden") {
+    return { kind: "stopped", reason: "app_not_enrolled", detail };
+  }
   if (coded(RESTRICTED_CODES)) return { kind: "stopped", reason: "sender_restricted", detail };
   if (status === 403) return classifyForbidden(problem, detail);
   return { kind: "rejected", detail };
 }
 
-/** The 403s differ by their words alone. One that nobody knows stops the account: to go on could cost it. */
+/**
+ * The 403s differ by their words alone. "This operation is not permitted." is one person's in production while others
+ * in the same run are reached, and so may be words that nobody knows. Without any word it does not come from the API,
+ * and to go on could cost the account.
+ */
 function classifyForbidden(problem: Problem, detail: string): XRefusal {
   const words = problem.detail.toLowerCase();
   if (/permission to dm|cannot send messages to this user|not following you/.test(words)) {
@@ -93,12 +102,11 @@ function classifyForbidden(problem: Problem, detail: string): XRefusal {
   if (words.includes("duplicate")) return { kind: "duplicate", detail };
   if (problem.slug === "not-authorized-for-resource") return { kind: "rejected", detail };
   // A token of the app rather than of the user lacks the right to write as well.
-  const wrongToken = problem.slug === "unsupported-authentication" || words === "forbidden";
-  return {
-    kind: "stopped",
-    reason: wrongToken ? "missing_scope" : "sender_restricted",
-    detail,
-  };
+  if (problem.slug === "unsupported-authentication" || words === "forbidden") {
+    return { kind: "stopped", reason: "missing_scope", detail };
+  }
+  const isSilent = words === "" && problem.codes.length === 0;
+  return isSilent ? { kind: "stopped", reason: "sender_restricted", detail } : { kind: "not_permitted", detail };
 }
 
 function problemOf({ status, text }: NetworkAnswer): Problem {
@@ -109,7 +117,7 @@ function problemOf({ status, text }: NetworkAnswer): Problem {
     slug: body?.type?.split("/").at(-1) ?? "",
     title: body?.title ?? "",
     detail: body?.detail ?? body?.message ?? spoken ?? "",
-    codes: readJson(CODED, text)?.errors.map(({ code }) => code) ?? [],
+    codes: (readJson(CODED, text)?.errors ?? [readJson(CODE, text)]).flatMap((coded) => coded?.code ?? []),
   };
 }
 

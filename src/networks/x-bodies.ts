@@ -9,8 +9,14 @@ export const USERNAME = Type.String({ pattern: "^[A-Za-z0-9_]{1,15}$" });
 /** What X says of a page. */
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
-  next_token: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+  /** X says of no length that it is too long; the answer as a whole is bounded. */
+  next_token: Type.Optional(Type.String()),
 });
+
+/** Where the list goes on, as a member of a page. */
+export function nextOf(meta: Static<typeof META> | undefined): { readonly next?: string } {
+  return meta?.next_token === undefined || meta.next_token === "" ? {} : { next: meta.next_token };
+}
 
 const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
 

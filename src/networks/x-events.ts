@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { InboxMessage, SentDm } from "./network.ts";
-import { ID, META, required, unreadable, USERNAME } from "./x-bodies.ts";
+import { ID, META, nextOf, required, unreadable, USERNAME } from "./x-bodies.ts";
 
 const DM_EVENT = Type.Object({
   id: ID,
@@ -81,7 +81,7 @@ function eventsIn(text: string) {
 }
 
 function pageOf<M>(messages: readonly M[], meta: Static<typeof META> | undefined): MessagePage<M> {
-  return meta?.next_token === undefined ? { messages } : { messages, next: meta.next_token };
+  return { messages, ...nextOf(meta) };
 }
 
 function messageOf(event: Static<typeof DM_EVENT>, senderId: string | undefined): SentDm {

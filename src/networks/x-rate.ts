@@ -29,13 +29,15 @@ export function rateOf(headers: Headers, now: number): RateWindow | undefined {
 
 /**
  * When a request refused with 429 may be made again: once the exhausted window is over (the others were not the reason)
- * and `Retry-After` has passed; where neither is told, after X's usual window.
+ * and `Retry-After` has passed. Where X says that something is left and refuses all the same, `Retry-After` decides, else
+ * the window's reset; where nothing is told, X's usual window.
  */
 export function retryAtOf(headers: Headers, now: number): number {
   const rate = rateOf(headers, now);
   const asked = retryAfterMs(headers.get("retry-after"), RESET_IN_MS_MAX);
-  const told = [...(rate?.remaining === 0 ? [rate.resetAt] : []), ...(asked === undefined ? [] : [now + asked])];
-  return told.length === 0 ? now + UNKNOWN_WINDOW_MS : Math.max(...told);
+  if (rate?.remaining === 0) return Math.max(rate.resetAt, now + (asked ?? 0));
+  const unknown = Math.min(rate?.resetAt ?? Infinity, now + UNKNOWN_WINDOW_MS);
+  return asked === undefined ? unknown : now + asked;
 }
 
 function windowOf(headers: Headers, prefix: string, now: number): RateWindow | undefined {

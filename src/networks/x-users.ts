@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { excerpt } from "./excerpt.ts";
 import { SocialError, type SocialUser, type UserPage } from "./network.ts";
 import { oneLine } from "./plain-text.ts";
-import { ID, META, required, unreadable, USERNAME } from "./x-bodies.ts";
+import { ID, META, nextOf, required, unreadable, USERNAME } from "./x-bodies.ts";
 
 const USER = Type.Object({
   id: ID,
@@ -46,8 +46,7 @@ export function readUsers(text: string): readonly SocialUser[] {
 export function readUserPage(text: string): UserPage {
   const { data, errors, meta } = required(USERS, text);
   if (data === undefined && meta === undefined) throw errors === undefined ? unreadable() : refusedBy(errors);
-  const users = usersIn(data);
-  return meta?.next_token === undefined ? { users } : { users, next: meta.next_token };
+  return { users: usersIn(data), ...nextOf(meta) };
 }
 
 /** The authors of a page of posts, in the order of their newest one. */
@@ -61,7 +60,7 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
     users: [...authors].flatMap((id) => users.get(id) ?? []),
     posts: posts.length,
     ...(newest === "" ? {} : { newest }),
-    ...(meta.next_token === undefined ? {} : { next: meta.next_token }),
+    ...nextOf(meta),
   };
 }
 

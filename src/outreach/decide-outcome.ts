@@ -1,4 +1,5 @@
-import type { FailureReason, KnownRecipient, RunEnd } from "../../events/outreach.ts";
+import type { FailureReason, KnownRecipient, Recipient, RunEnd } from "../../events/outreach.ts";
+import type { Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult } from "../networks/network.ts";
 import type { OutcomeFact } from "./outcome.ts";
 
@@ -18,11 +19,23 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   suppressed: "the person was suppressed before the message went out",
 };
 
-/** What a send means: the outcome to record, and whether the run ends with it. */
+interface Decided {
+  readonly fact: OutcomeFact;
+  /** What follows from it, to be recorded with it. */
+  readonly more?: readonly Fact[];
+  /** Why the run ends with it. */
+  readonly end?: RunEnd;
+}
+
+/**
+ * What a send means. `refusedBefore`: where the network's refusal of this person would be the account's, those who were
+ * refused before for the same reason: they were not at fault, so a later run may try them again.
+ */
 export function decideOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
   result: SendDecided,
-): { readonly fact: OutcomeFact; readonly end?: RunEnd } {
+  refusedBefore: readonly Recipient[] | undefined,
+): Decided {
   const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeFact => ({
     type: "DirectMessageFailed",
     data: { ...attempt, reason, detail, frees_quota: true, retry },
@@ -35,7 +48,14 @@ export function decideOutcome(
     case "in_doubt":
       return { fact: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
-      return { fact: failed("recipient_closed", result.detail, false) };
+    case "not_permitted": {
+      if (refusedBefore === undefined) return { fact: failed(result.outcome, result.detail, false) };
+      const detail = `${result.detail}; ${refusedBefore.length} other people were refused before, one after the other`;
+      const more = refusedBefore.map((recipient): Fact => {
+        return { type: "RecipientRetryAllowed", data: { recipient, run_id: attempt.run_id } };
+      });
+      return { fact: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
+    }
     case "rejected":
       return { fact: failed("rejected", result.detail, false) };
     case "unreachable":

@@ -1,6 +1,6 @@
-import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import type { KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { findContact, isOwnRefusal, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { SocialUser } from "../networks/network.ts";
@@ -60,6 +60,34 @@ export function decideStart(
 /** Places left of the day's quota at a moment. */
 export function remaining(state: OutreachState, rules: OutreachRules, now: QuotaMoment): number {
   return Math.max(0, rules.dailyLimit - usedAt(state.quota, now));
+}
+
+/**
+ * Different people in a row whose messages the network refuses without saying that the account is at fault: it is
+ * then. Of five people whom a look-up calls open hardly all are closed; and to a restricted account each request more
+ * does harm.
+ */
+export const REFUSED_IN_A_ROW_MAX = 5;
+
+/**
+ * Whose refusal one more is. Undefined: the person's. Else the account's, and these people were refused before for the
+ * same reason.
+ */
+export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipient): readonly Recipient[] | undefined {
+  const contact = findContact(contacts, who);
+  if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
+  const before = contacts.refused.filter((id) => id !== who.id);
+  if (before.length + 1 < REFUSED_IN_A_ROW_MAX) return undefined;
+  return before.map((id) => {
+    const username = findContact(contacts, { id })?.username;
+    return { id, ...(username === undefined ? {} : { username }) };
+  });
+}
+
+/** Whether the person's turn comes with the last source only. */
+export function isHeldBack({ contacts }: OutreachState, source: { readonly last?: true }, who: Recipient): boolean {
+  const contact = findContact(contacts, who);
+  return source.last !== true && contact !== undefined && isTriedLast(contact);
 }
 
 /** What can be said of a person before the network is asked: asking costs money. */

@@ -1,7 +1,7 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
+import { isHeldBack, judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { impatient } from "./patience.ts";
@@ -58,7 +58,7 @@ interface Rehearsal extends RunContext {
 async function rehearse(context: Rehearsal, source: Source): Promise<RunEnd | undefined> {
   if (source.paid && context.left() <= 0) return "daily_limit_reached";
   for await (const { candidates } of source.candidates(context.reader)) {
-    const open = screen(context, candidates);
+    const open = screen(context, source, candidates);
     for (let at = 0; at < open.length;) {
       if (context.left() <= 0) return "daily_limit_reached";
       const size = context.reader.wanted();
@@ -71,11 +71,12 @@ async function rehearse(context: Rehearsal, source: Source): Promise<RunEnd | un
   return undefined;
 }
 
-function screen(context: Rehearsal, candidates: readonly Candidate[]): readonly Candidate[] {
+function screen(context: Rehearsal, source: Source, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.filter(({ who }) => {
-    const id = who.id ?? findContact(outreachState(context).contacts, who)?.id;
-    if (id !== undefined && context.met.has(id)) return false;
-    const verdict = judgeKnown(outreachState(context), context.rules, who);
+    const state = outreachState(context);
+    const id = who.id ?? findContact(state.contacts, who)?.id;
+    if ((id !== undefined && context.met.has(id)) || isHeldBack(state, source, who)) return false;
+    const verdict = judgeKnown(state, context.rules, who);
     if (verdict.verdict === "ask") return true;
     if (id !== undefined) context.met.add(id);
     skip(context, who, verdict);

@@ -6,16 +6,21 @@ import { catchUp, type OutreachContext } from "./context.ts";
 export type OutcomeFact = Extract<Fact, { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }>;
 
 /**
- * Records what became of an attempt, unless it is settled already: an attempt has at most one final outcome, and is doubted once,
- * whoever looks at it (the run that sent it, the next start, another instance).
+ * Records what became of an attempt, and what follows from it, unless it is settled already: an attempt has at most one
+ * final outcome, and is doubted once, whoever looks at it (the run that sent it, the next start, another instance).
  */
-export async function recordOutcome(context: OutreachContext, fact: OutcomeFact, cause: Cause): Promise<void> {
+export async function recordOutcome(
+  context: OutreachContext,
+  fact: OutcomeFact,
+  cause: Cause,
+  more: readonly Fact[] = [],
+): Promise<void> {
   for (;;) {
     const { open, version } = context.projector.state("run");
     const attempt = open.get(fact.data.attempt_id);
     if (attempt === undefined || (fact.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;
     try {
-      const appended = await context.journal.append(STREAMS.outreach, [fact], cause, { expected: version });
+      const appended = await context.journal.append(STREAMS.outreach, [fact, ...more], cause, { expected: version });
       await context.projector.until(appended.last);
       return;
     } catch (fault) {

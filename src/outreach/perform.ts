@@ -33,6 +33,7 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "usage_capped",
   "sender_restricted",
   "missing_scope",
+  "app_not_enrolled",
   "request_rejected",
   "log_restored",
 ]);

@@ -4,7 +4,7 @@ import { SocialError, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
-import { isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { isHeldBack, isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
@@ -66,7 +66,7 @@ export async function wasRestoredToday(context: RunContext): Promise<boolean> {
 async function workOffSource(round: Round, source: Source): Promise<RunEnd | undefined> {
   if (source.paid && placesLeft(round) === 0) return "daily_limit_reached";
   for await (const batch of source.candidates(round.reader)) {
-    const end = await workOff(round, batch.candidates);
+    const end = await workOff(round, source, batch.candidates);
     if (end !== undefined) return end;
     if (batch.read !== undefined) await tellRead(round, batch.read);
     // Reading on would only tell whether anybody is left, and cost money.
@@ -100,8 +100,8 @@ export function endOf({ log, runId, signal }: RunContext, fault: unknown): RunEn
   return fault.stop ?? "network_unavailable";
 }
 
-async function workOff(context: Round, candidates: readonly Candidate[]): Promise<RunEnd | undefined> {
-  const open = await screen(context, candidates);
+async function workOff(context: Round, source: Source, candidates: readonly Candidate[]): Promise<RunEnd | undefined> {
+  const open = await screen(context, source, candidates);
   for (let at = 0; at < open.length;) {
     if (context.signal.aborted) return stopReason(context);
     if (placesLeft(context) === 0) return "daily_limit_reached";
@@ -137,13 +137,13 @@ async function writeTo(context: Round, users: readonly SocialUser[]): Promise<Ru
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
-async function screen(context: Round, batch: readonly Candidate[]): Promise<readonly Candidate[]> {
+async function screen(context: Round, source: Source, batch: readonly Candidate[]): Promise<readonly Candidate[]> {
   const open: Candidate[] = [];
   const refused: Refused[] = [];
   const state = outreachState(context);
   for (const candidate of batch) {
     const id = candidate.who.id ?? findContact(state.contacts, candidate.who)?.id;
-    if (id !== undefined && context.met.has(id)) continue;
+    if ((id !== undefined && context.met.has(id)) || isHeldBack(state, source, candidate.who)) continue;
     const verdict = judgeKnown(state, context.rules, candidate.who);
     if (verdict.verdict !== "ask") refused.push({ who: candidate.who, verdict });
     // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.

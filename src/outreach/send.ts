@@ -5,7 +5,7 @@ import { STREAMS, type Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
-import { isSuppressed, isTold, judgeUser, remaining } from "./decide.ts";
+import { isSuppressed, isTold, judgeUser, refusedForAccount, remaining } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./patience.ts";
 import { pause } from "./pause.ts";
@@ -32,8 +32,9 @@ export async function takeTurn(context: RunContext, user: SocialUser): Promise<T
     const intended = await intend(context, user);
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
-    const { fact, end } = decideOutcome(intended.attempt, result);
-    await recordOutcome(context, fact, context.cause);
+    const refusedBefore = refusedForAccount(outreachState(context), intended.attempt.recipient);
+    const { fact, more, end } = decideOutcome(intended.attempt, result, refusedBefore);
+    await recordOutcome(context, fact, context.cause, more);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
     const called = result.outcome !== "gave_up" || result.rate !== undefined;

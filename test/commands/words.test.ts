@@ -68,7 +68,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'run r1 worked off 0 people of the source search, "links \\"-is\\"", to its end',
     ],
   ],
-  RecipientRetryAllowed: [[{ recipient: ada }, "one more message to @ada_builds (1001) was allowed by hand"]],
+  RecipientRetryAllowed: [
+    [{ recipient: ada }, "one more message to @ada_builds (1001) was allowed by hand"],
+    [
+      { recipient: ada, run_id: "r1" },
+      "one more message to @ada_builds (1001) was allowed by run r1, since the network refused the account and not them",
+    ],
+  ],
   RunStarted: [
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
@@ -81,6 +87,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { run_id: "r1", reason: "rate_limited", until: "2026-11-20T10:15:00.000Z" },
       "run r1 waited until 2026-11-20T10:15:00.000Z, as the network asked",
+    ],
+    [
+      { run_id: "r1", reason: "network_unavailable", until: "2026-11-20T10:15:30.000Z" },
+      "run r1 waited until 2026-11-20T10:15:30.000Z, since the network gave no answer",
     ],
     [
       { run_id: "r1", reason: "settling", until: "2026-11-20T10:16:00.000Z" },

@@ -39,15 +39,25 @@ test.each<[number, unknown, string]>([
   [403, legacy(349, "You cannot send messages to this user."), "recipient_closed"],
   [403, legacy(150), "recipient_closed"],
   [403, blank("You cannot send messages to users who are not following you."), "recipient_closed"],
-  [403, blank("This operation is not permitted."), "sender_restricted"],
-  [403, problem(`${X}client-forbidden`, "Client Forbidden", "App not enrolled"), "sender_restricted"],
+  [403, blank("This operation is not permitted."), "not_permitted"],
+  [403, { code: 403, message: "This operation is not permitted." }, "not_permitted"],
+  [403, problem(`${X}client-forbidden`, "Client Forbidden", "App not enrolled"), "app_not_enrolled"],
+  [403, problem(`${TWITTER}client-forbidden`, "Client Forbidden", ""), "app_not_enrolled"],
+  [403, legacy(453, "You currently have access to a subset of X API V2 endpoints"), "app_not_enrolled"],
+  [403, { code: 453, message: "You currently have access to a subset" }, "app_not_enrolled"],
+  [403, { code: 349, message: "words" }, "recipient_closed"],
+  [403, { code: 326, message: "words" }, "sender_restricted"],
+  [400, { code: 89, message: "words" }, "unauthorized"],
+  [400, { code: 88, message: "words" }, "rate_limited"],
+  [403, { code: "326", message: "words" }, "not_permitted"],
   [403, legacy(226, "This request looks automated"), "sender_restricted"],
   [403, legacy(326), "sender_restricted"],
   [403, legacy(64), "sender_restricted"],
-  [403, legacy(151), "sender_restricted"],
+  [403, legacy(151), "not_permitted"],
+  [403, legacy(476, "Sender is not verified to send message requests"), "not_permitted"],
   [403, "", "sender_restricted"],
   [403, "<html>", "sender_restricted"],
-  [403, blank("Something new"), "sender_restricted"],
+  [403, blank("Something new"), "not_permitted"],
   [403, blank("Forbidden"), "missing_scope"],
   [403, problem(`${X}unsupported-authentication`, "Unsupported Authentication", "Application-Only"), "missing_scope"],
   [403, problem(`${TWITTER}not-authorized-for-resource`, "Authorization Error", "Sorry"), "rejected"],
@@ -91,6 +101,7 @@ test("the detail tells status, words and codes, but nobody's name or id", () => 
   expect(detailOf(403, legacy(349, "You cannot send messages to @jane."))).toBe(
     "X answered 403 You cannot send messages to […] (code 349)",
   );
+  expect(detailOf(403, { code: 453, message: "No access" })).toBe("X answered 403 No access (code 453)");
   expect(detailOf(403, blank("Forbidden"))).toBe("X answered 403 Forbidden");
   expect(detailOf(400, blank(`a\n${"word ".repeat(500)}`)).length).toBe(200);
 });

@@ -53,6 +53,14 @@ describe("the inbox", () => {
     expect(await read({ meta: { result_count: 0, next_token: "n" } })).toEqual({ messages: [], next: "n" });
   });
 
+  test("goes on at a token of any length, and nowhere at an empty one", async () => {
+    const long = "n".repeat(5_000);
+    expect(await read({ meta: { result_count: 0, next_token: long, previous_token: "p" } })).toMatchObject({
+      next: long,
+    });
+    expect(await read({ meta: { result_count: 0, next_token: "" } })).toEqual({ messages: [] });
+  });
+
   test("a message without words is one", async () => {
     const { text: _text, ...wordless } = event({ sender_id: "22" });
     expect((await read({ data: [wordless] })).messages).toMatchObject([{ senderId: "22", text: "" }]);

@@ -112,8 +112,13 @@ describe("a 429 waits", () => {
 
   test("for the exhausted window, else a quarter of an hour", () => {
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] })).toBe(7000);
-    expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 7] })).toBe(QUARTER_HOUR_MS);
     expect(waitOf({})).toBe(QUARTER_HOUR_MS);
+  });
+
+  test("for the window's reset, though X says that something is left, but not for a day", () => {
+    expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 5] })).toBe(5000);
+    expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 5], [USER_DAY]: [1440, 700, EPOCH_S + 60] })).toBe(5000);
+    expect(waitOf({ [USER_DAY]: [1440, 700, EPOCH_S + 7200] })).toBe(QUARTER_HOUR_MS);
   });
 
   test("for Retry-After where no exhausted window is told", () => {

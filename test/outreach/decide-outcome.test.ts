@@ -18,6 +18,7 @@ describe("what a send comes to", () => {
     ],
     [{ outcome: "in_doubt", detail, rate }, { type: "DirectMessageInDoubt", data: { ...attempt, detail } }, undefined],
     [{ outcome: "recipient_closed", detail, rate }, failed("recipient_closed", false), undefined],
+    [{ outcome: "not_permitted", detail, rate }, failed("not_permitted", false), undefined],
     [{ outcome: "rejected", detail, rate }, failed("rejected", false), undefined],
     [{ outcome: "unreachable", detail, rate }, failed("unreachable", true), "network_unavailable"],
     [{ outcome: "unauthorized", rate }, failed("unauthorized", true), "not_authorized"],
@@ -25,7 +26,7 @@ describe("what a send comes to", () => {
       (why) => [{ outcome: "gave_up", why, rate }, failed("withdrawn", true), undefined] as const,
     ),
     [{ outcome: "gave_up", why: "suppressed", rate }, failed("suppressed", false), undefined],
-    ...(["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const).map(
+    ...(["credits_depleted", "usage_capped", "sender_restricted", "missing_scope", "app_not_enrolled"] as const).map(
       (reason) => [{ outcome: "stopped", reason, detail, rate }, failed(reason, true), reason] as const,
     ),
   ];
@@ -33,9 +34,19 @@ describe("what a send comes to", () => {
   test.each(cases.map(([result, fact, end]) => [result.outcome, result, fact, end] as const))(
     "%s",
     (_outcome, result, fact, end) => {
-      const decided = decideOutcome(attempt, result);
+      const decided = decideOutcome(attempt, result, undefined);
       expect(decided.fact).toMatchObject(fact);
       expect(decided.end).toBe(end);
     },
   );
+
+  test.each(["recipient_closed", "not_permitted"] as const)("%s behind a row of others", (outcome) => {
+    const before = [{ id: "8" }, { id: "9", username: "user_9" }];
+    const { fact, more, end } = decideOutcome(attempt, { outcome, detail, rate }, before);
+    expect(fact).toMatchObject(failed("sender_restricted", true));
+    expect(more).toEqual(
+      before.map((recipient) => ({ type: "RecipientRetryAllowed", data: { recipient, run_id: "r" } })),
+    );
+    expect(end).toBe("sender_restricted");
+  });
 });

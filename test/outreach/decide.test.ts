@@ -57,6 +57,8 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
       former: new Map(),
       fields: new Map(),
       marks: new Map(),
+      taken: 0,
+      refused: [],
     },
     account: { user: authorized ? OWN : null, scopes: [], authorized },
   };

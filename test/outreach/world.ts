@@ -13,6 +13,7 @@ import { createMarks } from "../../src/outreach/marks.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
 import type { RunReport } from "../../src/outreach/perform.ts";
 import { createRunner, type Runner } from "../../src/outreach/runner.ts";
+import { lastSource } from "../../src/outreach/sources/again.ts";
 import { listSource } from "../../src/outreach/sources/list.ts";
 import { createStopWords } from "../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../src/projector.ts";
@@ -128,7 +129,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     projector,
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
-    sources: [listSource(() => projector.state("contacts"))],
+    sources: [listSource(() => projector.state("contacts")), lastSource()],
     rules: RULES,
     prices: X_PRICES,
     isOptOut: createStopWords(["stop", "unsubscribe"]),

@@ -70,7 +70,9 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     if (kind === "sent") {
       log.add("DirectMessageSent", { ...outcome, message_id: "m", settled_by: last.doubted ? "lookup" : "answer" });
     } else {
-      const reason = last.doubted ? "not_delivered" : dice.pick(["recipient_closed", "rate_limited"] as const);
+      const reason = last.doubted
+        ? "not_delivered"
+        : dice.pick(["recipient_closed", "not_permitted", "rate_limited"] as const);
       const frees_quota = !last.doubted;
       log.add("DirectMessageFailed", { ...outcome, reason, detail: "", frees_quota, retry: reason === "rate_limited" });
     }
@@ -133,7 +135,11 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       const reason = dice.pick(["pace", "rate_limited", "settling"] as const);
       log.add("RunPaused", { run_id: run.run_id, reason, until: "2026-11-22T10:00:00.000Z" });
     },
-    (dice) => log.add("RecipientRetryAllowed", { recipient: someone(dice) }),
+    (dice) =>
+      log.add("RecipientRetryAllowed", {
+        recipient: someone(dice),
+        ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
+      }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
   ];
 }

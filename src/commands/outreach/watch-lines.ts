@@ -8,6 +8,7 @@ import { printable } from "../table.ts";
 const WAITS: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "because X asks to",
+  network_unavailable: "because X gives no answer",
   settling: "for X to show what is in doubt",
 };
 

@@ -20,7 +20,9 @@ const run = Type.Object({
   started_at: time,
   ...counts,
   in_doubt: count,
-  waiting: orNull(Type.Object({ reason: oneOf("pace", "rate_limited", "settling"), until: time })),
+  waiting: orNull(
+    Type.Object({ reason: oneOf("pace", "rate_limited", "network_unavailable", "settling"), until: time }),
+  ),
 });
 
 export const socialHealth = Type.Object({

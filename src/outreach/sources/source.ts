@@ -32,6 +32,8 @@ export interface Source {
   readonly name: string;
   /** Whether reading on costs money: then nothing is read that the day has no place for. */
   readonly paid: boolean;
+  /** Whether it gives those who are tried behind everybody else: then no other source does. */
+  readonly last?: true;
   /** Throws the network's SocialError. */
   candidates(reader: Reader): AsyncIterable<Batch>;
 }

@@ -23,6 +23,7 @@ export const answer: fc.Arbitrary<Answer | undefined> = fc.oneof(
     weight: 1,
     arbitrary: fc.constantFrom<Answer[]>(
       "recipient_closed",
+      "not_permitted",
       "rejected",
       "unreachable",
       "unauthorized",

@@ -9,6 +9,7 @@ import { SocialError, type SocialNetwork } from "../../../src/networks/network.t
 import { X_PRICES } from "../../../src/networks/x-prices.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
 import { inboundSource } from "../../../src/outreach/sources/inbound.ts";
+import { lastSource } from "../../../src/outreach/sources/again.ts";
 import { listSource } from "../../../src/outreach/sources/list.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../../src/projector.ts";
@@ -160,7 +161,7 @@ async function startInstance(house: House, makeId: () => string, { onFate }: Obs
     ...common,
     network: witness.watch(process, projector, guarded(house), setting.answerMs),
     credentials,
-    sources: [listSource(() => projector.state("contacts")), inboundSource()],
+    sources: [listSource(() => projector.state("contacts")), inboundSource(), lastSource()],
     rules: { ...RULES, dailyLimit: setting.dailyLimit },
     prices: X_PRICES,
     isOptOut: createStopWords(["stop"]),

@@ -31,8 +31,8 @@ export const OUTREACH_WORDS = {
     const why = reason === "by_hand" ? "by hand" : `because they opted out${asked}`;
     return `${nameOf(recipient)} was suppressed ${why}, never to be written to`;
   },
-  RecipientRetryAllowed: ({ recipient }: DataOf<"RecipientRetryAllowed">) =>
-    `one more message to ${nameOf(recipient)} was allowed by hand`,
+  RecipientRetryAllowed: ({ recipient, run_id }: DataOf<"RecipientRetryAllowed">) =>
+    `one more message to ${nameOf(recipient)} was allowed ${run_id === undefined ? "by hand" : `by run ${run_id}, since the network refused the account and not them`}`,
   DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
     `${nameOf(recipient)} wrote to us at ${received_at}, message ${message_id}`,
   DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) =>

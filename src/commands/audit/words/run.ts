@@ -24,6 +24,7 @@ export const RUN_WORDS = {
 const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "as the network asked",
+  network_unavailable: "since the network gave no answer",
   settling: "for the network to show a message that is in doubt",
 };
 
