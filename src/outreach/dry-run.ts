@@ -26,21 +26,23 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
   const left = (): number =>
     remaining(outreachState(context), context.rules, quotaNow(context)) - preview.would_send.length;
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, left()));
+  const patience = impatient(context);
   const rehearsal: Rehearsal = {
     ...context,
-    reader: { run: context, patience: impatient, wanted },
+    reader: { run: context, patience, wanted },
     preview,
     left,
     met: new Set(),
   };
   try {
     if (await wasRestoredToday(context)) return { ...preview, reason: "log_restored" };
-    await readInbox(context, impatient);
+    await readInbox(context, patience);
     for (const source of context.sources) {
+      if (context.signal.aborted) break;
       const end = await rehearse(rehearsal, source);
       if (end !== undefined) return { ...preview, reason: end };
     }
-    return preview;
+    return context.signal.aborted ? { ...preview, reason: context.signal.reason as RunEnd } : preview;
   } catch (fault) {
     return { ...preview, reason: endOf(context, fault) };
   }
@@ -85,7 +87,8 @@ function screen(context: Rehearsal, source: Source, candidates: readonly Candida
 }
 
 async function previewSome(context: Rehearsal, open: readonly Candidate[]): Promise<void> {
-  for (const { candidate, user } of await resolve(context.network, context.credentials, open)) {
+  const { patience } = context.reader;
+  for (const { candidate, user } of await patience(() => resolve(context.network, context.credentials, open))) {
     if (user === undefined) {
       skip(context, candidate.who, { verdict: "skip", reason: "invalid_recipient" });
       continue;

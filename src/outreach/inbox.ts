@@ -3,6 +3,7 @@ import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../clock.ts";
 import { STREAMS, type Fact } from "../journal.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
+import { watchCircles } from "./circles.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
 import type { Patience } from "./patience.ts";
@@ -19,7 +20,9 @@ const CLOCK_SKEW_MS = 60 * 60_000;
 
 /**
  * Reads what was written to us since the last time: who asks to be left alone is suppressed, and who wrote is noted.
- * Each page is recorded before the next is read; how far it was read, only at the end. Throws the network's SocialError.
+ * Each page is recorded before the next is read; how far it was read, only at the end. A run that has to end leaves the
+ * rest unread. Throws the network's SocialError, also where its cursors lead back to where they came from: one of the
+ * messages that it does not show may be a wish to be left alone.
  */
 export async function readInbox(run: RunContext, patience: Patience): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
@@ -28,7 +31,8 @@ export async function readInbox(run: RunContext, patience: Patience): Promise<vo
   let lateFrom: number | undefined;
   let messages = 0;
   let cursor: string | undefined;
-  for (let page = 0; ; page++) {
+  const circles = watchCircles(cursor);
+  for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, patience, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
     await tell(run, read.messages);
@@ -36,14 +40,17 @@ export async function readInbox(run: RunContext, patience: Patience): Promise<vo
     // By the network's clock where ours is ahead.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
-    const isDone = read.next === undefined || read.messages.some(isEnd);
-    if (isDone) {
+    const isEnded = read.messages.some(isEnd);
+    const next = circles.following({ entries: read.messages.length, next: read.next });
+    if (!isEnded && circles.isCircle())
+      throw new SocialError("unavailable", "the pages of messages go round in circles");
+    if (isEnded || next === undefined) {
       // The first reading leaves what is older to those who want more people.
-      const left = begun ? backlog : (read.next ?? null);
-      const upTo = newest ?? (begun || read.next === undefined ? undefined : read.messages.at(-1)?.id);
+      const left = begun ? backlog : (next ?? null);
+      const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await tellRead(run, { newest: upTo, messages, left });
     }
-    cursor = read.next;
+    cursor = next;
   }
 }
 
@@ -60,6 +67,7 @@ export interface Backlog {
 
 export function openBacklog(run: RunContext, patience: Patience): Backlog {
   let isAnew = false;
+  let circles = watchCircles(run.projector.state("inbox").backlog ?? undefined);
 
   /** Undefined: what is older is not to be had. */
   const read = async (size: number, cursor: string): Promise<InboxPage | undefined> => {
@@ -70,6 +78,7 @@ export function openBacklog(run: RunContext, patience: Patience): Backlog {
       // Not for its age: to begin anew each time would cost money for ever.
       if (isAnew) return undefined;
       isAnew = true;
+      circles = watchCircles(undefined);
       // An old cursor: whoever is known already is noted once all the same.
       return readPage(run, patience, size, undefined);
     }
@@ -83,8 +92,9 @@ export function openBacklog(run: RunContext, patience: Patience): Backlog {
       const page = await read(size, backlog);
       const messages = page?.messages ?? [];
       await tell(run, messages);
-      await tellRead(run, { newest: undefined, messages: messages.length, left: page?.next ?? null });
-      return page?.next !== undefined;
+      const next = circles.following({ entries: messages.length, next: page?.next });
+      await tellRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
+      return next !== undefined;
     },
   };
 }

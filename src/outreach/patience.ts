@@ -1,41 +1,68 @@
+import type { PauseReason } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
-import type { RunContext } from "./context.ts";
+import { backoffMs } from "./backoff.ts";
+import type { OutreachContext, RunContext } from "./context.ts";
 import { pause } from "./pause.ts";
 
-/** Asks the network a question; how long to bear with a 429 is the asker's matter. */
+/** Asks the network a question; how long to bear with it is the asker's matter. */
 export type Patience = <T>(ask: () => Promise<T>) => Promise<T>;
 
 /** A window that is over already must not make a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
 
-/** Waits for the window after a 429 and asks again; once the run has to end, the SocialError is thrown on. */
-export function patient(run: RunContext): Patience {
-  return (ask) =>
-    patiently(
-      ask,
-      async (retryAt) => {
-        await pause(run, "rate_limited", retryAt);
-        return !run.signal.aborted;
-      },
-      run.clock,
-    );
+/** Times a run asks a question that the network gives no answer to: to give up costs the day. */
+export const READ_ATTEMPTS_MAX = 7;
+
+/** Where somebody waits for the answer, or where it is asked again by itself later: at most ten seconds of waiting. */
+export const QUICK_ATTEMPTS_MAX = 3;
+
+/** How a question is asked again. */
+export interface Again {
+  readonly attempts: number;
+  /** Until a time in ms since the epoch. Answers whether to ask again then. */
+  wait(reason: PauseReason, until: number): Promise<boolean>;
 }
 
-/** `wait` answers whether to ask again. */
+/**
+ * Waits for the window after a 429, and a little after no answer at all, and asks again; once the run has to end, the
+ * SocialError is thrown on.
+ */
+export function patient(run: RunContext): Patience {
+  return (ask) => patiently(run, ask, { attempts: READ_ATTEMPTS_MAX, wait: (...until) => wait(run, ...until) });
+}
+
+/** For somebody who waits for the answer: a 429 is thrown like any other fault, and an outage is borne with briefly. */
+export function impatient(run: RunContext): Patience {
+  return (ask) =>
+    patiently(run, ask, {
+      attempts: QUICK_ATTEMPTS_MAX,
+      wait: async (reason, until) => reason !== "rate_limited" && wait(run, reason, until),
+    });
+}
+
+async function wait(run: RunContext, reason: PauseReason, until: number): Promise<boolean> {
+  await pause(run, reason, until);
+  return !run.signal.aborted;
+}
+
 export async function patiently<T>(
+  { clock, random }: Pick<OutreachContext, "clock" | "random">,
   ask: () => Promise<T>,
-  wait: (until: number) => Promise<boolean>,
-  clock: () => number,
+  again: Again,
 ): Promise<T> {
-  for (;;) {
+  for (let unanswered = 0; ;) {
     try {
       return await ask();
     } catch (fault) {
-      if (!(fault instanceof SocialError) || fault.retryAt === undefined) throw fault;
-      if (!(await wait(Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN)))) throw fault;
+      if (!(fault instanceof SocialError)) throw fault;
+      if (fault.retryAt !== undefined) {
+        const until = Math.max(fault.retryAt, clock() + RETRY_WAIT_MS_MIN);
+        if (!(await again.wait("rate_limited", until))) throw fault;
+      } else {
+        if (fault.kind !== "unavailable" || ++unanswered >= again.attempts) throw fault;
+        const until = clock() + backoffMs(unanswered, random());
+        if (!(await again.wait("network_unavailable", until))) throw fault;
+      }
     }
   }
 }
-
-/** For somebody who waits for the answer: a 429 is thrown like any other fault. */
-export const impatient: Patience = (ask) => ask();

@@ -5,7 +5,7 @@ import { OWN_CAUSE } from "../journal.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
 import { findSent, hasUnknown, reachesBack } from "./match.ts";
-import { patiently } from "./patience.ts";
+import { patiently, QUICK_ATTEMPTS_MAX, type Again } from "./patience.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
@@ -126,14 +126,20 @@ async function look(
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the person was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > SHOWN_MS) return doubtful("it is older than X shows");
+  const again: Again = {
+    // What cannot be read now is looked for at the next trigger.
+    attempts: QUICK_ATTEMPTS_MAX,
+    async wait(reason, until) {
+      await wait(reason, until);
+      return !signal.aborted;
+    },
+  };
+  const { credentials, network } = context;
   const read = (limit: number): Promise<readonly SentDm[]> =>
     patiently(
-      () => context.credentials.use((token) => context.network.conversation(token, attempt.recipient.id, limit)),
-      async (until) => {
-        await wait("rate_limited", until);
-        return !signal.aborted;
-      },
-      context.clock,
+      context,
+      () => credentials.use((token) => network.conversation(token, attempt.recipient.id, limit)),
+      again,
     );
   try {
     for (const limit of LOOKUP_MESSAGES) {

@@ -48,10 +48,11 @@ export async function performRun(context: RunContext): Promise<RunEnd> {
     // Who asked to be left alone meanwhile is known before anybody is judged.
     await readInbox(context, patience);
     for (const source of context.sources) {
+      if (context.signal.aborted) return stopReason(context);
       const end = await workOffSource(round, source);
       if (end !== undefined) return end;
     }
-    return "completed";
+    return context.signal.aborted ? stopReason(context) : "completed";
   } catch (fault) {
     return endOf(context, fault);
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
+import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
 import { OWN, person } from "./social-network.ts";
 import { openWorld } from "./world.ts";
 
@@ -201,7 +202,7 @@ describe("what cannot be read", () => {
     await using world = await worldOfTwo();
     world.network.answers.push({ doubt: "delivered" });
     const down = new SocialError("unavailable", "told so");
-    world.network.faults.push(undefined, down);
+    world.network.faults.push(undefined, ...Array.from({ length: QUICK_ATTEMPTS_MAX }, () => down));
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 0, in_doubt: 1 });
     expect(projector.state("quota").days.get("2026-03-01")).toBe(2);

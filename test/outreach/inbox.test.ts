@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
+import { READ_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
 import { againSource, lastSource } from "../../src/outreach/sources/again.ts";
 import { inboundSource } from "../../src/outreach/sources/inbound.ts";
 import { person } from "./social-network.ts";
@@ -78,7 +79,8 @@ describe("somebody who asks to be left alone", () => {
     world.network.receive("11", "stop");
     for (const id of ["12", "13", "12", "13"]) world.network.receive(id, "hi");
     world.time.jump(60 * MINUTE_MS);
-    world.network.inboxFaults.push(undefined, new SocialError("unavailable", "told so"));
+    const down = new SocialError("unavailable", "told so");
+    world.network.inboxFaults.push(undefined, ...Array.from({ length: READ_ATTEMPTS_MAX }, () => down));
     const { run } = await world.start();
     expect(await run()).toMatchObject({ reason: "network_unavailable" });
     await world.list("11");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
+import { READ_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
@@ -112,7 +113,8 @@ describe("a question that the network does not answer", () => {
     ],
   ] as const)("%s ends the run", async (_kind, fault, reason, told) => {
     await using world = await worldOfThree();
-    world.network.faults.push(fault);
+    const times = fault.kind === "unavailable" ? READ_ATTEMPTS_MAX : 1;
+    world.network.faults.push(...Array.from({ length: times }, () => fault));
     const { run, announced } = await world.start();
     expect(await run()).toMatchObject({ reason, sent: 0, skipped: 0, failed: 0 });
     expect(announced).toEqual([...told]);

@@ -10,7 +10,7 @@ export function inboundSource(): Source {
     async *candidates({ run, patience, wanted }) {
       const given = new Set<string>();
       const backlog = openBacklog(run, patience);
-      for (let isLeft = true; ;) {
+      for (let isLeft = true; !run.signal.aborted;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
           .slice(0, LOOKUP_BATCH);

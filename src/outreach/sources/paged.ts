@@ -1,6 +1,7 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
+import { watchCircles, type Circles } from "../circles.ts";
 import type { RunContext } from "../context.ts";
 import type { Batch, Reader, Source } from "./source.ts";
 
@@ -21,6 +22,9 @@ interface Pass {
   readonly next: string | undefined;
   /** Newest entries of earlier passes, the last one's first. */
   readonly since: readonly string[];
+  readonly circles: Circles;
+  /** Begun anew, since the network no longer took the cursor. */
+  readonly isAnew: boolean;
 }
 
 /**
@@ -34,15 +38,15 @@ export function pagedSource(options: PagedOptions): Source {
     async *candidates(reader) {
       const scope = options.scope();
       const { next, since } = cursorOf(reader.run.projector.state("sources"), options.name, scope);
-      let pass: Pass = { next: next ?? undefined, since };
-      for (;;) {
+      let pass = beginPass(next ?? undefined, since);
+      while (!reader.run.signal.aborted) {
         const page = await readPage(options, reader, pass);
-        // A cursor that the network no longer takes: the pass begins anew.
         if (page === undefined) {
-          pass = { next: undefined, since: [] };
+          pass = { ...beginPass(undefined, []), isAnew: true };
           continue;
         }
-        const following = isKnownFrom(page, pass) ? undefined : page.next;
+        const behind = pass.circles.following({ entries: page.users.length, next: page.next });
+        const following = isKnownFrom(page, pass) ? undefined : behind;
         yield batchOf(options.name, scope, pass, page, following);
         if (following === undefined) return;
         pass = { ...pass, next: following };
@@ -51,13 +55,20 @@ export function pagedSource(options: PagedOptions): Source {
   };
 }
 
+function beginPass(next: string | undefined, since: readonly string[]): Pass {
+  return { next, since, circles: watchCircles(next), isAnew: false };
+}
+
 type PageRead = Awaited<ReturnType<PagedOptions["read"]>>;
 
-/** Undefined: the network refused the cursor, as it does with old ones. */
+/**
+ * Undefined: the network refused the cursor, as it does with old ones. One that it gave in this very pass, begun anew,
+ * is not refused for its age: to begin once more each time would cost money for ever.
+ */
 async function readPage(
   { read }: PagedOptions,
   { run, patience, wanted }: Reader,
-  { next, since: [since] }: Pass,
+  { next, since: [since], isAnew }: Pass,
 ): Promise<PageRead | undefined> {
   const page = {
     limit: wanted(),
@@ -68,7 +79,7 @@ async function readPage(
     return await patience(() => read(run, page));
   } catch (fault) {
     const hasCursor = next !== undefined || since !== undefined;
-    if (hasCursor && fault instanceof SocialError && fault.kind === "rejected") return undefined;
+    if (hasCursor && !isAnew && fault instanceof SocialError && fault.kind === "rejected") return undefined;
     throw fault;
   }
 }

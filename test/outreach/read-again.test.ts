@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { SocialError } from "../../src/networks/network.ts";
+import { READ_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
+import { followersSource } from "../../src/outreach/sources/followers.ts";
+import { OWN, person } from "./social-network.ts";
+import { openWorld, RULES, type World } from "./world.ts";
+
+const down = new SocialError("unavailable", "X answered 503");
+
+async function worldOfTwo(): Promise<World> {
+  const world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  return world;
+}
+
+describe("a 5xx on a read", () => {
+  test.each(["faults", "inboxFaults"] as const)("of the %s is waited for, and the run goes on", async (which) => {
+    await using world = await worldOfTwo();
+    world.network[which].push(down, down);
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+    const pauses = await world.events("RunPaused");
+    expect(pauses.map(({ data }) => data.reason)).toContain("network_unavailable");
+  });
+
+  test("of a source is waited for too", async () => {
+    await using world = await worldOfTwo();
+    world.network.faults.push(undefined, down);
+    world.network.pageMax = 1;
+    const sources = [followersSource(() => OWN.id)];
+    const { run } = await world.start({ sources, rules: { ...RULES, requireConsent: false } });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
+    expect(world.network.reads).toEqual(["followers ", "followers 1", "followers 1"]);
+  });
+
+  test("that lasts ends the run after a bounded number of requests, each wait up to chance", async () => {
+    await using world = await worldOfTwo();
+    for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
+    const asked: number[] = [];
+    const { usersById } = world.network;
+    world.network.usersById = (token, ids) => {
+      asked.push(world.time.now());
+      return usersById(token, ids);
+    };
+    const { run, announced } = await world.start({ random: () => 1 });
+    expect(await run()).toMatchObject({ reason: "network_unavailable", sent: 0 });
+    expect(asked).toHaveLength(READ_ATTEMPTS_MAX);
+    const waits = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
+    expect(waits).toEqual([2_000, 8_000, 32_000, 120_000, 120_000, 120_000]);
+    expect(announced).toEqual([]);
+  });
+
+  test("does not outlast the run's limit", async () => {
+    await using world = await worldOfTwo();
+    for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
+    const { run } = await world.start({ runMaxMs: 60_000 });
+    const from = world.time.now();
+    expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
+    expect(world.time.now() - from).toBe(60_000);
+  });
+
+  test("is asked again by a dry run too, but not for minutes: its caller waits", async () => {
+    await using world = await worldOfTwo();
+    world.network.faults.push(down);
+    world.network.inboxFaults.push(down);
+    const { run } = await world.start({ random: () => 1 });
+    expect((await run({ dryRun: true })).preview).toMatchObject({
+      reason: "completed",
+      would_send: [{ recipient: { id: "10" } }, { recipient: { id: "11" } }],
+    });
+    for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
+    const from = world.time.now();
+    expect((await run({ dryRun: true })).preview).toMatchObject({ reason: "network_unavailable" });
+    expect(world.time.now() - from).toBeLessThanOrEqual(10_000);
+  });
+
+  test("on the conversation does not leave a message in doubt", async () => {
+    await using world = await worldOfTwo();
+    world.network.answers.push({ doubt: "delivered" });
+    world.network.faults.push(undefined, down);
+    const { run } = await world.start();
+    expect(await run()).toMatchObject({ sent: 2, in_doubt: 0 });
+  });
+});
