@@ -213,6 +213,7 @@ function wireHttp(served: Served): AppDeps {
       runner: outreach?.runner,
       hasTemplate: config.outreach.template !== undefined,
       projector,
+      store: journal.store,
       limits,
       clock: systemClock,
     },

@@ -5,7 +5,7 @@ import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
 import { createApi, type ApiDeps } from "./api.ts";
 import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
 import { createConsole, type ConsoleDeps } from "./console.ts";
-import type { Idempotency } from "./idempotency.ts";
+import type { Idempotency, IsOver } from "./idempotency.ts";
 import { json, send, type Answer, type AnswerTarget } from "./answer.ts";
 import { tellAround } from "./limit-headers.ts";
 import { createDocument } from "./openapi/document.ts";
@@ -47,13 +47,14 @@ export function createApp(deps: AppDeps) {
   const once = (
     { request, body, cause, set }: Keyable,
     perform: (key: string | undefined) => Promise<Answer>,
+    isOver?: IsOver,
   ): Promise<string> => {
     const header = request.headers.get("idempotency-key");
     // Only a key is worth the way through the log of answers.
     const answer =
       header === null
         ? perform(undefined)
-        : deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform);
+        : deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform, isOver);
     return answer.then((given) => send(set, given));
   };
 
@@ -75,7 +76,8 @@ export function createApp(deps: AppDeps) {
           // The caller may wait for the whole run.
           server?.timeout(request, 0);
           const run = (key: string | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
-          return tellAround(set.headers, "dm-day", social.allowance, () => once({ request, body, cause, set }, run));
+          const answer = () => once({ request, body, cause, set }, run, social.isOver);
+          return tellAround(set.headers, "dm-day", social.allowance, answer);
         },
         { body: runBody },
       )

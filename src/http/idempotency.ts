@@ -24,8 +24,11 @@ export interface Idempotency {
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
    * its own append, so that a crash between the append and the answer does nothing twice either.
    */
-  once(request: Keyed, perform: (appendKey: string) => Promise<Answer>): Promise<Answer>;
+  once(request: Keyed, perform: (appendKey: string) => Promise<Answer>, isOver?: IsOver): Promise<Answer>;
 }
+
+/** Whether a kept answer no longer counts, since what it began came to nothing: then the request is performed anew. */
+export type IsOver = (kept: Answer) => Promise<boolean>;
 
 /** An answer and the body that it answers. */
 interface KeptAnswer extends Answer {
@@ -36,7 +39,7 @@ export function createIdempotency(journal: Journal): Idempotency {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
-    async once(request, perform) {
+    async once(request, perform, isOver = async () => false) {
       const scope = scopeOf(request.header, request);
       const digest = sha256(JSON.stringify(request.body ?? null));
       const running = inFlight.get(scope);
@@ -44,7 +47,7 @@ export function createIdempotency(journal: Journal): Idempotency {
         if (running.digest !== digest) throw problems.keyReused();
         return await running.answer;
       }
-      const answer = answerOnce(journal, scope, digest, request.cause, perform);
+      const answer = answerOnce(journal, { scope, digest, cause: request.cause }, perform, isOver);
       inFlight.set(scope, { digest, answer });
       // Only the map's own copy is watched here; the caller below gets the failure.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
@@ -53,23 +56,30 @@ export function createIdempotency(journal: Journal): Idempotency {
   };
 }
 
+interface Scoped {
+  readonly scope: string;
+  readonly digest: string;
+  readonly cause: Cause;
+}
+
 async function answerOnce(
   journal: Journal,
-  scope: string,
-  digest: string,
-  cause: Cause,
+  { scope, digest, cause }: Scoped,
   perform: (appendKey: string) => Promise<Answer>,
+  isOver: IsOver,
 ): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
-  for await (const event of journal.store.read({ stream, limit: 1 })) {
+  let earlier = 0;
+  for await (const event of journal.store.read({ stream, backwards: true, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
     if (event.data.digest !== digest) throw problems.keyReused();
     if (event.meta.erased === true) throw problems.keyExpired();
-    return event.data;
+    if (!(await isOver(event.data))) return event.data;
+    earlier = event.version;
   }
   const { status, headers, body } = await performed(perform, `request/${scope}`, cause);
   const answer = { digest, status, headers: keptHeaders(headers), body };
-  await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: stream });
+  await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: `${stream}/${earlier}` });
   return answer;
 }
 

@@ -1,7 +1,10 @@
 import type { Static } from "@sinclair/typebox";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../clock.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Cause } from "../journal.ts";
+import { endedInPassing } from "../outreach/passing.ts";
 import type { RunReport } from "../outreach/perform.ts";
 import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
@@ -19,6 +22,7 @@ export interface SocialDeps {
   /** False: no message template, so no run can start. */
   readonly hasTemplate: boolean;
   readonly projector: Projector;
+  readonly store: EventStore<Event>;
   readonly limits: { readonly limit: number; readonly resetsAt: () => number; readonly used: () => number };
   readonly clock: Clock;
 }
@@ -71,6 +75,12 @@ export function createSocial(deps: SocialDeps) {
       if (report === undefined && dryRun) throw problems.internal();
       if (report === undefined) return json(202, { run_id: started.run_id, dry_run: dryRun, status: "started" });
       return json(200, finished(report, dryRun));
+    },
+
+    /** Whether the run that an answer tells of ended for a reason that passes: the same key may start another one. */
+    async isOver({ body }: Answer): Promise<boolean> {
+      const { run_id } = JSON.parse(body) as { run_id: string };
+      return endedInPassing(deps.store, run_id);
     },
 
     stats(): Answer {

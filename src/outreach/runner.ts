@@ -5,6 +5,7 @@ import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
+import { endedInPassing } from "./passing.ts";
 import { perform, type RunReport } from "./perform.ts";
 import { createRecovery } from "./recovery.ts";
 import { createWorks } from "./works.ts";
@@ -23,7 +24,10 @@ export type Triggered =
 export interface TriggerRequest {
   readonly dryRun: boolean;
   readonly cause: Cause;
-  /** Makes the trigger idempotent: a repeat answers with the run that the first one started. A dry run needs none. */
+  /**
+   * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
+   * that passes by itself. A dry run needs none.
+   */
   readonly key?: string;
 }
 
@@ -141,7 +145,7 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
   };
 }
 
-/** Appends the run's start. Answers the id of the run: an earlier one's when the key is known. */
+/** Appends the run's start. Answers the id of the run: an earlier one's when the key is known and that one counts. */
 async function appendStart(
   context: OutreachContext,
   lease: RunLease,
@@ -149,15 +153,20 @@ async function appendStart(
   { dryRun, cause, key }: TriggerRequest,
 ): Promise<string> {
   const fact: Fact = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
-  const options = { fence: lease.fence, ...(key === undefined || dryRun ? {} : { key }) };
-  const appended = await context.journal.append(STREAMS.outreach, [fact], cause, options);
-  await context.projector.until(appended.last);
-  if (!appended.repeated) return runId;
-  for await (const event of context.journal.store.read({
-    from: appended.first,
-    to: appended.first,
-  })) {
+  const { journal, projector } = context;
+  for (let earlier = 0; ; earlier++) {
+    const once = key === undefined || dryRun ? {} : { key: earlier === 0 ? key : `${key}/${earlier}` };
+    const appended = await journal.append(STREAMS.outreach, [fact], cause, { fence: lease.fence, ...once });
+    await projector.until(appended.last);
+    if (!appended.repeated) return runId;
+    const first = await runStartedAt(context, appended.first);
+    if (!(await endedInPassing(journal.store, first))) return first;
+  }
+}
+
+async function runStartedAt({ journal }: OutreachContext, position: number): Promise<string> {
+  for await (const event of journal.store.read({ from: position, to: position })) {
     if (event.type === "RunStarted") return event.data.run_id;
   }
-  throw new Error(`no run starts at position ${appended.first}`);
+  throw new Error(`no run starts at position ${position}`);
 }

@@ -185,6 +185,7 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
       runner: given.hasX === false ? undefined : runner,
       hasTemplate: given.hasTemplate ?? true,
       projector,
+      store: journal.store,
       limits,
       clock,
     },

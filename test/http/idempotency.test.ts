@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ask, GOOD, openWorld, post, told, TOKEN, type Ask } from "./app-world.ts";
+import type { RunEnd } from "../../events/outreach.ts";
+import type { Fact } from "../../src/journal.ts";
+import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask } from "./app-world.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
@@ -145,6 +147,48 @@ describe("what is kept", () => {
     const send = (body: unknown) => post(world.app, "/api/notify", body, keyed("k-1"));
     expect((await send({ msg: "typo" })).status).toBe(422);
     expect((await send(GOOD["/api/notify"])).status).toBe(200);
+  });
+});
+
+describe("the answer of a run", () => {
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+
+  /** Asks for a run, lets it end, and asks again with the same key. */
+  async function repeatAfter(end: Fact | undefined, prefer: Record<string, string> = {}) {
+    await using world = await openWorld();
+    await world.authorize();
+    const send = () => post(world.app, "/social/run", {}, keyed("2026-03-01", { headers: prefer }));
+    await world.append("outreach", { type: "RunStarted", data: { run_id: "run-1", dry_run: false } });
+    await send();
+    if (end !== undefined) await world.append("outreach", end);
+    const done = Promise.resolve({ ...REPORT, run_id: "run-2" });
+    world.triggered = { kind: "started", run_id: "run-2", done };
+    const answers = [await send(), await send()];
+    const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { run_id: string }[];
+    return { triggers: world.triggers.length, answered: bodies.map(({ run_id }) => run_id) };
+  }
+  const finished = (reason: RunEnd): Fact => ({ type: "RunFinished", data: { run_id: "run-1", reason, ...counts } });
+
+  test.each([
+    ["the network was down", finished("network_unavailable")],
+    ["the service was stopped", finished("stopped")],
+    ["of a fault of ours", finished("fault")],
+    ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies Fact],
+  ])("that ended because %s is not given again: the day would be lost", async (_why, end) => {
+    for (const prefer of [{}, { prefer: "wait=10" }]) {
+      // The second run did not end so, and is the answer from then on.
+      expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
+    }
+  });
+
+  test.each([
+    ["goes on", undefined],
+    ["is complete", finished("completed")],
+    ["used the day up", finished("daily_limit_reached")],
+    ["took its time", finished("time_limit")],
+    ["has found what an operator has to see to", finished("sender_restricted")],
+  ])("that %s is given again", async (_why, end) => {
+    expect(await repeatAfter(end)).toEqual({ triggers: 1, answered: ["run-1", "run-1"] });
   });
 });
 

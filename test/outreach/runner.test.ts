@@ -159,6 +159,23 @@ test("a trigger repeated with its key answers with the first run and sends nothi
   expect(await world.events("RunStarted")).toHaveLength(1);
 });
 
+test("a trigger repeated with its key after a run that an outage ended starts another one, and no third", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10", "11");
+  world.network.answers.push("unreachable");
+  const { runner } = await world.start();
+  const trigger = async () => {
+    const triggered = await runner.trigger({ dryRun: false, cause: CAUSE, key: "monday" });
+    if (triggered.kind !== "started") throw new Error(triggered.kind);
+    return { id: triggered.run_id, reason: (await triggered.done)?.reason };
+  };
+  const [first, second] = [await trigger(), await trigger()];
+  expect([first.reason, second.reason]).toEqual(["network_unavailable", "completed"]);
+  expect(await trigger()).toEqual({ id: second.id, reason: undefined });
+  expect(await world.events("RunStarted")).toHaveLength(2);
+});
+
 test("a dry run repeated with its key is made anew: it has nothing to repeat", async () => {
   await using world = await openWorld();
   const { runner } = await world.start();
