@@ -18,7 +18,7 @@ export const ANSWER_FAULTS = ["429", "500", "502_html", "token_revoked"] as cons
 
 /** What only some of them answer. */
 export const ACCOUNT_FAULTS = {
-  x: ["credits_depleted", "usage_capped", "sender_restricted"],
+  x: ["credits_depleted", "usage_capped", "sender_restricted", "client_forbidden", "over_capacity", "repeated_cursor"],
   meta: [],
   slack: ["channel_archived", "action_prohibited"],
   discord: ["webhook_deleted"],
@@ -58,6 +58,8 @@ export interface FaultBoard {
 const SHOWS_AT: Partial<Record<FaultKind, RegExp>> = {
   sender_restricted: /\/messages$/,
   credits_depleted: /^(?!\/x\/2\/oauth2\/)/,
+  client_forbidden: /^(?!\/x\/2\/oauth2\/)/,
+  over_capacity: /^(?!\/x\/2\/oauth2\/)/,
   usage_capped: /^(?!\/x\/2\/oauth2\/)/,
   token_revoked: /^(?!\/x\/2\/oauth2\/)/,
 };

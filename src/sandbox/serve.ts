@@ -11,6 +11,7 @@ import { teamsRefusal } from "./teams/answers.ts";
 import { telegramRefusal } from "./telegram/answers.ts";
 import { writeAnswer, writeHead } from "./transport.ts";
 import { whatsappRefusal } from "./whatsapp/answers.ts";
+import { ledBack } from "./x/page.ts";
 import { xRefusal } from "./x/refusals.ts";
 
 /** One request to a network, and what is to happen to it. */
@@ -56,6 +57,8 @@ export async function serve(exchange: Exchange, fault: Fault | undefined): Promi
     case "reset_after_delivery":
       await handle();
       return cutOff(incoming);
+    case "repeated_cursor":
+      return writeAnswer(response, await ledBack(await handle(), incoming.url ?? "", now), now);
     case "redirect":
       return writeAnswer(
         response,

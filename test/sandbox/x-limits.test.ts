@@ -80,6 +80,8 @@ describe("the sandbox's X limits as X does", () => {
     ["credits_depleted", 402, "CreditsDepleted", "https://api.twitter.com/2/problems/credits"],
     ["usage_capped", 429, "UsageCapExceeded", "https://api.twitter.com/2/problems/usage-capped"],
     ["sender_restricted", 403, "Forbidden", "about:blank"],
+    ["over_capacity", 503, "Service Unavailable", "about:blank"],
+    ["client_forbidden", 403, "Client Forbidden", "https://api.twitter.com/2/problems/client-forbidden"],
     ["token_revoked", 401, "Unauthorized", "about:blank"],
   ] as const)("%s: %p, and tokens are still given out", async (kind, status, title, type) => {
     sandbox.faults.add({ network: "x", kind });

@@ -5,7 +5,7 @@ import { authorized, callX, personId, postJson } from "./client.ts";
 interface Events {
   readonly data?: Record<string, unknown>[];
   readonly includes?: { users: { id: string }[] };
-  readonly meta: { readonly result_count: number; readonly next_token?: string };
+  readonly meta: { readonly result_count: number; readonly next_token?: string; readonly previous_token?: string };
 }
 
 describe("the sandbox's X carries messages as X does", () => {
@@ -62,7 +62,6 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(Object.keys(first.data?.[0] ?? {})).toEqual(["id", "event_type", "text"]);
     const second = await events(`max_results=2&pagination_token=${first.meta.next_token}`);
     expect(second.data?.map((event) => event["text"])).toEqual(["1"]);
-    expect(second.meta.next_token).toBeUndefined();
     const everything = (await (await callX(sandbox, "/dm_events", access)).json()) as Events;
     expect(everything.meta.result_count).toBe(4);
     const newest = (await (await callX(sandbox, "/dm_events?max_results=3", access)).json()) as Events;
@@ -73,6 +72,49 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(oldest.data?.map((event) => event["text"])).toEqual(["1"]);
     expect(await events("", "yuki_dev")).toEqual({ meta: { result_count: 0 } });
     expect(await events("event_types=ParticipantsJoin")).toEqual({ meta: { result_count: 0 } });
+  });
+
+  test("every page with messages has both tokens, also a short one and the last; only behind that there is no next", async () => {
+    for (const text of ["1", "2", "3"]) await send("ada_builds", { text });
+    const only = await events();
+    expect(only.meta).toEqual({
+      result_count: 3,
+      next_token: expect.any(String),
+      previous_token: expect.any(String),
+    });
+    const behind = await events(`pagination_token=${only.meta.next_token}`);
+    expect(behind).toEqual({ meta: { result_count: 0, previous_token: expect.any(String) } });
+    const first = await events("max_results=2");
+    const second = await events(`max_results=2&pagination_token=${first.meta.next_token}`);
+    const back = await events(`max_results=2&pagination_token=${second.meta.previous_token}`);
+    expect(back.data).toEqual(first.data ?? []);
+    expect(await events(`pagination_token=${first.meta.previous_token}`)).toMatchObject({ meta: { result_count: 0 } });
+  });
+
+  test("what X documents and nobody here has is taken and left out", async () => {
+    await send("ada_builds", { text: "1" });
+    const fields = "user.fields=confirmed_email,subscribes_to_you,subscription,protected";
+    const { includes } = await events(`expansions=sender_id,referenced_posts&${fields}`);
+    expect(includes?.users).toEqual([{ ...includes?.users[0], protected: false } as never]);
+  });
+
+  test("one person whom X does not permit is refused in other words than a closed one, and the next is not", async () => {
+    const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
+    await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
+    const refused = await send("ada_builds", { text: "x" });
+    expect([refused.status, await refused.json()]).toMatchObject([403, { detail: "This operation is not permitted." }]);
+    expect((await send("grace_codes", { text: "x" })).status).toBe(201);
+  });
+
+  test("cursors that repeat, by fault: each page leads to itself", async () => {
+    sandbox.faults.add({ network: "x", kind: "repeated_cursor", path: "/dm_events" });
+    const empty = await events("", "yuki_dev");
+    const token = empty.meta.next_token ?? "";
+    expect((await events(`pagination_token=${token}`, "yuki_dev")).meta.next_token).toBe(token);
+    await send("ada_builds", { text: "1" });
+    const first = await events("max_results=1");
+    const again = await events(`max_results=1&pagination_token=${first.meta.next_token}`);
+    expect([again.data, again.meta.next_token]).toEqual([first.data, first.meta.next_token]);
   });
 
   test.each([

@@ -67,6 +67,10 @@ describe("the sandbox's X finds people as X does", () => {
       ["omar_writes", "mina_designs", "grace_codes"],
       ["ada_builds"],
     ]);
+    expect(pages.map(({ meta }) => Object.keys(meta))).toEqual([
+      ["result_count", "next_token"],
+      ["result_count", "previous_token"],
+    ]);
     expect(await get(`/users/${personId(sandbox, "ada_builds")}/followers`)).toEqual({ meta: { result_count: 0 } });
   });
 

@@ -15,6 +15,9 @@ export const unauthorized = () => xProblem(401, "Unauthorized", "Unauthorized");
 /** What X answers when the token lacks a scope. */
 export const forbiddenScope = () => xProblem(403, "Forbidden", "Forbidden");
 
+/** For one person or for the whole account: the words do not tell. */
+export const notPermitted = () => xProblem(403, "Forbidden", "This operation is not permitted.");
+
 export const notFound = () => xProblem(404, "Not Found", "Not Found");
 
 export const tooManyRequests = () => xProblem(429, "Too Many Requests", "Too Many Requests");

@@ -51,7 +51,13 @@ function peoplePage(
   size: PageSize,
   kind: "followers" | "users",
 ): Response {
-  const listing = { url: new URL(request.url), now: state.clock.now(), all: people.toReversed(), size };
+  const listing = {
+    url: new URL(request.url),
+    now: state.clock.now(),
+    all: people.toReversed(),
+    size,
+    tokens: "both",
+  } as const;
   return withFields(request, (fields) =>
     paged(listing, (page) => {
       bill(state.billed, { [kind]: page.length });

@@ -25,7 +25,13 @@ const EVENT_FIELDS = [
 ];
 const DEFAULT_FIELDS = ["id", "event_type", "text"];
 const EVENT_TYPES = ["MessageCreate", "ParticipantsJoin", "ParticipantsLeave"];
-const EXPANSIONS = ["attachments.media_keys", "participant_ids", "referenced_posts.id", "sender_id"];
+const EXPANSIONS = [
+  "attachments.media_keys",
+  "participant_ids",
+  "referenced_posts",
+  "referenced_posts.id",
+  "sender_id",
+];
 
 /** Reading one conversation, or all of them. */
 export function conversationHandlers(state: XState) {
@@ -60,7 +66,13 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   const wantsMessages = types.values.length === 0 || types.values.includes("MessageCreate");
   const all = wantsMessages ? visibleTo(state, userId, participant) : [];
   const expandsSender = expansions.values.includes("sender_id");
-  const listing = { url, now: state.clock.now(), all, size: { least: 1, most: 100, usual: 100 } };
+  const listing = {
+    url,
+    now: state.clock.now(),
+    all,
+    size: { least: 1, most: 100, usual: 100 },
+    tokens: "to_the_end",
+  } as const;
   return paged(listing, (page) => {
     const senders = expandsSender ? sendersOf(state, page, userFields.values) : undefined;
     bill(state.billed, { messages: page.length, users: senders?.length ?? 0 });

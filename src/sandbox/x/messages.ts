@@ -1,6 +1,6 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidRequest, xProblem } from "./answers.ts";
+import { invalidRequest, notPermitted, xProblem } from "./answers.ts";
 import { bill } from "./billing.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, deliver } from "./mailbox.ts";
@@ -39,6 +39,7 @@ async function send(state: XState, grant: Grant, participant: string, request: R
   if (!takesIt || participant === grant.userId) {
     return xProblem(403, "Forbidden", "You do not have permission to DM one or more participants.");
   }
+  if (recipient.not_permitted === true) return notPermitted();
   const message = deliver(state, grant.userId, participant, text);
   bill(state.billed, { sends: 1 });
   state.accepted.set(participant, (state.accepted.get(participant) ?? 0) + 1);

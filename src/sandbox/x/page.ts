@@ -1,4 +1,5 @@
 import { HttpResponse } from "msw";
+import { ORIGINS } from "../network.ts";
 import { invalidParameter } from "./answers.ts";
 
 /** What `max_results` may be. */
@@ -24,6 +25,11 @@ export interface Listing<T> {
   readonly now: number;
   readonly all: readonly T[];
   readonly size: PageSize;
+  /**
+   * Which tokens a page has. `both`: `previous_token` too, where something comes before it. `to_the_end`: both on every page
+   * with entries, also where nothing follows; an empty page is the end.
+   */
+  readonly tokens: "next" | "both" | "to_the_end";
 }
 
 /**
@@ -31,9 +37,11 @@ export interface Listing<T> {
  * the list that it came from, and goes on behind the entry it came with, whatever was added before that.
  */
 export function paged<T extends { readonly id: string }>(
-  { url, now, all, size: { least, most, usual } }: Listing<T>,
+  listing: Listing<T>,
   show: (page: readonly T[]) => Body,
 ): Response {
+  const { url, now, all } = listing;
+  const { least, most, usual } = listing.size;
   const query = url.searchParams;
   const asked = query.get("max_results") ?? String(usual);
   const size = Number(asked);
@@ -42,40 +50,63 @@ export function paged<T extends { readonly id: string }>(
   }
   const name = query.has("next_token") ? "next_token" : "pagination_token";
   const token = query.get(name);
-  const start = token === null ? 0 : startOf(token, all, listOf(url), now);
-  if (start === undefined) return invalidParameter(name, token ?? "", "is not valid");
-  const page = all.slice(start, start + size);
-  const last = page.at(-1);
-  const isEnd = last === undefined || start + size >= all.length;
-  const next = isEnd
-    ? {}
-    : { next_token: tokenOf({ list: listOf(url), after: last.id, until: now + TOKEN_LIFETIME_MS }) };
+  const range = token === null ? { start: 0, end: size } : rangeOf(token, all, { list: listOf(url), size, now });
+  if (range === undefined) return invalidParameter(name, token ?? "", "is not valid");
+  const page = all.slice(range.start, range.end);
   const { meta: more, ...shown } = page.length === 0 ? {} : show(page);
-  return HttpResponse.json({ ...shown, meta: { ...more, result_count: page.length, ...next } });
+  return HttpResponse.json({ ...shown, meta: { ...more, result_count: page.length, ...tokensOf(listing, range) } });
 }
 
-/** What a token says, which to its bearer is a text without meaning. */
-interface Place {
-  readonly list: string;
-  /** The last entry of the page it came with. */
-  readonly after: string;
-  readonly until: number;
+interface Range {
+  readonly start: number;
+  readonly end: number;
 }
+
+function tokensOf({ url, now, all, tokens }: Listing<{ readonly id: string }>, { start, end }: Range) {
+  const place = { list: listOf(url), until: now + TOKEN_LIFETIME_MS };
+  const isEmpty = start >= Math.min(end, all.length);
+  const goesOn = tokens === "to_the_end" ? !isEmpty : end < all.length;
+  const comesBack = start > 0 || (tokens === "to_the_end" && !isEmpty);
+  return {
+    ...(goesOn ? { next_token: tokenOf({ ...place, after: all[Math.min(end, all.length) - 1]?.id ?? "" }) } : {}),
+    ...(tokens !== "next" && comesBack
+      ? { previous_token: tokenOf({ ...place, upTo: all[start - 1]?.id ?? "" }) }
+      : {}),
+  };
+}
+
+/** The same answer with a token that leads to it again, as of a network that goes round in circles. */
+export async function ledBack(answer: Response, path: string, now: number): Promise<Response> {
+  const url = new URL(path.replace(/^\/x\//, "/"), ORIGINS.x);
+  const body = (await answer.json().catch(() => ({}))) as { meta?: object };
+  if (body.meta === undefined) return HttpResponse.json(body, { status: answer.status, headers: answer.headers });
+  const asked = url.searchParams.get("pagination_token") ?? url.searchParams.get("next_token");
+  const top = { list: listOf(url), after: "", until: now + TOKEN_LIFETIME_MS };
+  const meta = { ...body.meta, next_token: asked ?? tokenOf(top) };
+  return HttpResponse.json({ ...body, meta }, { status: answer.status, headers: answer.headers });
+}
+
+/** What a token says, which to its bearer is a text without meaning. An empty id stands before the first entry. */
+type Place = { readonly list: string; readonly until: number } & (
+  | { /** The last entry of the page it came with. */ readonly after: string }
+  | { /** The last entry before the page it came with. */ readonly upTo: string }
+);
 
 function tokenOf(place: Place): string {
   return Buffer.from(JSON.stringify(place)).toString("base64url");
 }
 
-function startOf(
+function rangeOf(
   token: string,
   all: readonly { readonly id: string }[],
-  list: string,
-  now: number,
-): number | undefined {
+  { list, size, now }: { list: string; size: number; now: number },
+): Range | undefined {
   const place = placeOf(token);
   if (place?.list !== list || now >= place.until) return undefined;
-  const at = all.findIndex(({ id }) => id === place.after);
-  return at < 0 ? undefined : at + 1;
+  const entry = "after" in place ? place.after : place.upTo;
+  const at = all.findIndex(({ id }) => id === entry);
+  if (at < 0 && entry !== "") return undefined;
+  return "after" in place ? { start: at + 1, end: at + 1 + size } : { start: Math.max(0, at + 1 - size), end: at + 1 };
 }
 
 function placeOf(token: string): Place | null | undefined {

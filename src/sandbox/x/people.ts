@@ -7,6 +7,8 @@ export interface Person {
   readonly receives_your_dm?: boolean;
   /** Refuses when the message is sent although the look-up said otherwise. */
   readonly closed_when_sent?: boolean;
+  /** Refused when the message is sent, in the words that a restricted account gets too. */
+  readonly not_permitted?: boolean;
   readonly protected?: boolean;
   readonly follows_you?: boolean;
   /** May authorize on the consent page. */

@@ -1,6 +1,6 @@
 import type { Fault } from "../faults.ts";
 import { badGateway } from "../html.ts";
-import { tooManyRequests, unauthorized, xProblem } from "./answers.ts";
+import { notPermitted, tooManyRequests, unauthorized, xProblem } from "./answers.ts";
 
 /** What X answers when a fault is switched on. `now` in ms since the epoch. */
 export function xRefusal({ kind, retryAfter }: Fault, now: number): Response {
@@ -27,7 +27,17 @@ export function xRefusal({ kind, retryAfter }: Fault, now: number): Response {
         { period: "Monthly", scope: "Product" },
       );
     case "sender_restricted":
-      return xProblem(403, "Forbidden", "This operation is not permitted.");
+      return notPermitted();
+    case "client_forbidden":
+      return xProblem(
+        403,
+        "Client Forbidden",
+        "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a Twitter developer App that is attached to a Project. You can create a project via the developer portal.",
+        "https://api.twitter.com/2/problems/client-forbidden",
+        { reason: "client-not-enrolled", required_enrollment: "Appropriate Level of API Access" },
+      );
+    case "over_capacity":
+      return xProblem(503, "Service Unavailable", "Service Unavailable");
     default:
       return xProblem(500, "Internal Server Error", "Something is broken. This is usually a temporary error.");
   }

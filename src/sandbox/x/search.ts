@@ -19,6 +19,18 @@ const SIZE: PageSize = { least: 10, most: 100, usual: 10 };
 /** Self-serve accounts; others have more. */
 const QUERY_CHARS_MAX = 512;
 
+/** What X documents; but for the author nothing of it is known here. */
+const EXPANSIONS = [
+  "attachments.media_keys",
+  "attachments.poll_ids",
+  "author_id",
+  "entities.mentions.username",
+  "geo.place_id",
+  "in_reply_to_user_id",
+  "referenced_posts",
+  "referenced_posts.id",
+];
+
 /** Searching the posts of the last days. */
 export function searchHandlers(state: XState) {
   return [
@@ -33,11 +45,11 @@ function search(state: XState, request: Request): Response {
   const query = url.searchParams.get("query") ?? "";
   const refused = refuse(state, url.searchParams, query);
   if (refused !== undefined) return refused;
-  const expands = url.searchParams.get("expansions") === "author_id";
+  const expands = choicesOf(url.searchParams, "expansions", EXPANSIONS).values.includes("author_id");
   const since = BigInt(url.searchParams.get("since_id") ?? 0);
   const all = recentPosts(state).filter(({ id, text }) => BigInt(id) > since && matches(query, text.toLowerCase()));
   return withFields(request, (fields) =>
-    paged({ url, now: state.clock.now(), all, size: SIZE }, (page) => {
+    paged({ url, now: state.clock.now(), all, size: SIZE, tokens: "next" }, (page) => {
       const users = expands ? authorsOf(state, page) : [];
       bill(state.billed, { posts: page.length, users: users.length });
       return {
@@ -56,7 +68,7 @@ function refuse(state: XState, parameters: URLSearchParams, query: string): Resp
   if (wordsOf(query).length === 0) {
     return invalidParameter("query", query, "must have at least one stand-alone operator");
   }
-  const { unknown } = choicesOf(parameters, "expansions", ["author_id"]);
+  const { unknown } = choicesOf(parameters, "expansions", EXPANSIONS);
   if (unknown !== undefined) return invalidParameter("expansions", unknown.value, "is not one of the known values");
   const since = parameters.get("since_id");
   return since === null ? undefined : refuseSince(state, since);

@@ -4,6 +4,7 @@ import { choicesOf, type Choices } from "./query.ts";
 /** What `user.fields` may name: https://docs.x.com/x-api/fundamentals/data-dictionary */
 const USER_FIELDS = [
   "affiliation",
+  "confirmed_email",
   "connection_status",
   "created_at",
   "description",
@@ -18,6 +19,8 @@ const USER_FIELDS = [
   "protected",
   "public_metrics",
   "receives_your_dm",
+  "subscribes_to_you",
+  "subscription",
   "subscription_type",
   "url",
   "username",
