@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
+import { createX } from "../../src/networks/x.ts";
+import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { followersSource } from "../../src/outreach/sources/followers.ts";
+import { inboundSource } from "../../src/outreach/sources/inbound.ts";
+import { authorized, personId, postJson } from "../sandbox/client.ts";
+import { openWorld, RULES } from "./world.ts";
+
+/** Runs of the service against the sandbox's X, over HTTP. */
+describe("a run against X's ways", () => {
+  let sandbox: Sandbox;
+  beforeEach(async () => {
+    sandbox = await startSandbox({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  });
+  afterEach(() => sandbox[Symbol.asyncDispose]());
+
+  async function openOutreach(...handles: readonly string[]) {
+    const world = await openWorld();
+    const token = (await authorized(sandbox)).access_token;
+    const safeFetch = createSafeFetch({ allowedOrigins: [sandbox.url] });
+    Object.assign(world.network, createX({ apiUrl: sandbox.urls.xApi, safeFetch, clock: world.time.now }));
+    const ids = handles.map((handle) => personId(sandbox, handle));
+    if (ids.length > 0) await world.list(...ids);
+    const own = { id: personId(sandbox, "acme_team"), username: "acme_team", name: "Acme Team" };
+    await world.append([
+      { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },
+      { type: "AccountAuthorized", data: { user: own, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" } },
+    ]);
+    const credentials = {
+      use: <T>(call: (token: string) => Promise<T>) => call(token),
+      send: <T>(call: (token: string) => Promise<T>) => call(token),
+    };
+    return { world, own, start: (more: Parameters<typeof world.start>[0]) => world.start({ credentials, ...more }) };
+  }
+
+  const reached = (): string[] => [...sandbox.x.accepted.keys()].map((id) => sandbox.x.people.get(id)?.username ?? "");
+  const asked = (): number => sandbox.tally.x.requests;
+
+  test("one person who is not permitted keeps nobody from being reached", async () => {
+    const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
+    await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
+    const { world, start } = await openOutreach("ada_builds", "late_lena", "grace_codes", "linus_k");
+    await using _world = world;
+    const { run } = await start({});
+    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 2 });
+    expect(reached()).toEqual(["grace_codes", "linus_k"]);
+  });
+
+  test.each(["/2/dm_events", "/2/users", "/followers"])("a single 503 of %s does not end it", async (path) => {
+    sandbox.faults.add({ network: "x", kind: "over_capacity", count: 1, path });
+    const { world, own, start } = await openOutreach("linus_k");
+    await using _world = world;
+    const first = await start({});
+    const sources = [...first.context.sources, followersSource(() => own.id)];
+    const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 5 });
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  test("an app that is not enrolled is told as that, before anybody is written to", async () => {
+    sandbox.faults.add({ network: "x", kind: "client_forbidden" });
+    const { world, start } = await openOutreach("linus_k");
+    await using _world = world;
+    const { run, announced } = await start({});
+    expect(await run()).toMatchObject({ reason: "app_not_enrolled", sent: 0 });
+    expect(announced).toEqual(["outreach stopped: app_not_enrolled"]);
+  });
+
+  test("short last pages with a token for more are read to their end", async () => {
+    for (const from of ["ada_builds", "grace_codes", "tomas_r"]) {
+      await postJson(`${sandbox.url}/_sandbox/inbound`, { from, to: "acme_team", text: "hello" });
+    }
+    const { world, start } = await openOutreach();
+    await using _world = world;
+    const { run } = await start({ sources: [inboundSource()] });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+    expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
+  });
+
+  test("cursors that repeat end the reading of an empty inbox, of the followers and of older messages", async () => {
+    sandbox.faults.add({ network: "x", kind: "repeated_cursor" });
+    const { world, own, start } = await openOutreach();
+    await using _world = world;
+    const sources = [inboundSource(), followersSource(() => own.id)];
+    const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
+    const before = asked();
+    expect(await run()).toMatchObject({ reason: "completed", sent: 4 });
+    // Four messages, and a few pages.
+    expect(asked() - before).toBeLessThan(15);
+  });
+});
