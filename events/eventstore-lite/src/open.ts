@@ -88,6 +88,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   return {
     id: thread.storeId,
     epoch: epochs.current,
+    begunAs: epochs.begunAs,
     cursor: epochs.cursor,
     after: epochs.after,
     failed: queue.failed,

@@ -80,6 +80,12 @@ export interface Cursor {
   readonly position: number;
 }
 
+/**
+ * `new`: there was nothing before. `backup`: a copy, `import`: events of another log; what that log recorded since is
+ * not in this one.
+ */
+export type BegunAs = "new" | "backup" | "import";
+
 export interface SubscribeQuery {
   readonly stream?: string;
   readonly types?: readonly string[];
@@ -162,6 +168,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   readonly id: string;
   /** Identifies this continuation of the log: a copy made by `backup` begins one of its own when it is first opened. */
   readonly epoch: string;
+  /** How this continuation began. */
+  readonly begunAs: BegunAs;
   /** What a consumer keeps that is done with all events up to `position`. */
   cursor(position: number): Cursor;
   /**

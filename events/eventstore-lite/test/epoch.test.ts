@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CursorRefused, openSqliteStore, type Cursor, type EventStore } from "eventstore-lite";
+import { CursorRefused, importSqliteLog, openSqliteStore, type Cursor, type EventStore } from "eventstore-lite";
 import { copyFileSync } from "node:fs";
 import { newEvents, refusalOf, take } from "../src/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
@@ -89,6 +89,25 @@ describe("a cursor", () => {
     expect(refusal(third, { ...store.cursor(5), position: 6 })).toBe("epoch-ended");
     expect(refusal(third, { ...second.cursor(8), position: 9 })).toBe("epoch-ended");
   });
+});
+
+test("a log tells how it began, and goes on telling it", async () => {
+  const { store, copy } = await backedUp();
+  const events = store.readStored();
+  const imported = newLogPath();
+  await importSqliteLog({ file: imported, events });
+  await using original = store;
+  expect(original.begunAs).toBe("new");
+  for (const [file, begunAs] of [
+    [copy, "backup"],
+    [imported, "import"],
+  ] as const) {
+    for (const append of [true, false]) {
+      await using opened = await openSqliteStore({ file });
+      expect(opened.begunAs).toBe(begunAs);
+      if (append) await opened.append("a", newEvents(1));
+    }
+  }
 });
 
 test("a consumer that is ahead of a restored log is told before it misses an event", async () => {

@@ -44,7 +44,7 @@ test("every commit of the writer is fsynced, and neither connection trusts the f
     wal_autocheckpoint: 1_000,
     journal_size_limit: 67_108_864,
     page_size: 8_192,
-    user_version: 2,
+    user_version: 3,
   };
   for (const [name, value] of Object.entries(settings)) expect([name, pragma(db, name)]).toEqual([name, value]);
   expect(pragma(reader, "trusted_schema")).toBe(0);
@@ -69,9 +69,9 @@ test("a log of a newer format is refused, and says so", async () => {
   const file = newLogPath();
   await (await openSqliteStore({ file }))[Symbol.asyncDispose]();
   const raw = new DatabaseSync(file);
-  raw.exec("PRAGMA user_version = 3");
+  raw.exec("PRAGMA user_version = 4");
   raw.close();
-  expect(await refusalOf(openSqliteStore({ file }))).toMatchObject({ message: expect.stringContaining("format 3") });
+  expect(await refusalOf(openSqliteStore({ file }))).toMatchObject({ message: expect.stringContaining("format 4") });
 });
 
 test("a file that is no database is refused", async () => {

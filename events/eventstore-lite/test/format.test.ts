@@ -23,7 +23,7 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
     expect(await store.append("a", [newEvent()], { key: "k" })).toMatchObject({ first: 1, repeated: true });
     expect(store.after(store.cursor(2))).toBe(3);
   }
-  expect(formatOf(file)).toBe(2);
+  expect(formatOf(file)).toBe(3);
   await using again = await openSqliteStore({ file });
   expect(again.epoch).toBe(epoch);
 });
@@ -34,12 +34,32 @@ test("kill -9 in the middle of that leaves format 1 as it was, which the next st
   const program = fileURLToPath(new URL("./migrate-and-die.ts", import.meta.url));
   const child = Bun.spawn([process.execPath, program, file], { stdout: "pipe", stderr: "inherit" });
   await child.exited;
-  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 2\n"]);
+  expect([child.signalCode, await new Response(child.stdout).text()]).toEqual(["SIGKILL", "format 3\n"]);
   expect(formatOf(file)).toBe(1);
   await using store = await openSqliteStore({ file });
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
-  expect(formatOf(file)).toBe(2);
+  expect(formatOf(file)).toBe(3);
 });
+
+test("a log of format 2 learns how its epochs began", async () => {
+  const [original, copy] = [newLogPath(), newLogPath()];
+  {
+    await using store = await openSqliteStore({ file: original });
+    await store.append("a", [newEvent()]);
+    await store.backup(copy);
+  }
+  for (const file of [original, copy]) makeFormat2(file);
+  await using first = await openSqliteStore({ file: original });
+  await using second = await openSqliteStore({ file: copy });
+  expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 3]);
+});
+
+/** As it was before epochs told how they began. */
+function makeFormat2(file: string): void {
+  const db = new DatabaseSync(file);
+  db.exec("ALTER TABLE epochs DROP COLUMN begun_as; PRAGMA user_version = 2");
+  db.close();
+}
 
 function formatOf(file: string): unknown {
   const db = new DatabaseSync(file, { readOnly: true });

@@ -1,28 +1,35 @@
 import { CursorRefused } from "../errors.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { lastPosition } from "../read/bounds.ts";
-import type { Cursor } from "../store.ts";
+import type { BegunAs, Cursor } from "../store.ts";
 
 interface Epoch {
   readonly id: string;
   /** The last position of the epoch before. */
   readonly after: number;
+  readonly begunAs: BegunAs;
 }
 
 /** The lives of an open log. Only the opening of a copy adds one, so that the list is read once. */
 export interface Epochs {
   readonly current: string;
+  /** How the current one began. */
+  readonly begunAs: BegunAs;
   cursor(position: number): Cursor;
   /** The first position that a consumer with this cursor has not seen. Throws {@link CursorRefused}. */
   after(cursor: Cursor): number;
 }
 
 export function readEpochs(reader: DatabaseReader, store: string): Epochs {
-  const rows = reader.all("SELECT id, after FROM epochs ORDER BY number");
-  const epochs: readonly Epoch[] = rows.map((row) => ({ id: String(row["id"]), after: Number(row["after"]) }));
+  const rows = reader.all("SELECT id, after, begun_as FROM epochs ORDER BY number");
+  const epochs = rows.map((row): Epoch => {
+    return { id: String(row["id"]), after: Number(row["after"]), begunAs: String(row["begun_as"]) as BegunAs };
+  });
+  const current = epochs.at(-1)!;
 
   return {
-    current: epochs.at(-1)!.id,
+    current: current.id,
+    begunAs: current.begunAs,
     // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
     cursor: (position) => ({
       store,

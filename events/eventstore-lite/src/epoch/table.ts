@@ -9,8 +9,15 @@ export const EPOCHS = `
   CREATE TABLE epochs (
     number INTEGER PRIMARY KEY,
     id TEXT UNIQUE, -- NULL: of a copy, before it is first written to
-    after INTEGER NOT NULL -- the last position of the epoch before
+    after INTEGER NOT NULL, -- the last position of the epoch before
+    begun_as TEXT NOT NULL DEFAULT 'new' -- new, backup or import: what the epoch goes on with
   ) STRICT;
+`;
+
+/** To {@link EPOCHS} of a table that does not tell how an epoch began: all but the first did as copies. */
+export const ADD_BEGUN_AS = `
+  ALTER TABLE epochs ADD COLUMN begun_as TEXT NOT NULL DEFAULT 'new';
+  UPDATE epochs SET begun_as = 'backup' WHERE number > (SELECT min(number) FROM epochs);
 `;
 
 /** The epoch of a new log; of one that was made before there were epochs, all its events are in the first. */
@@ -18,12 +25,17 @@ export function beginFirstEpoch(db: DatabaseSync): void {
   db.prepare("INSERT INTO epochs (id, after) VALUES (?, 0)").run(randomUUID());
 }
 
+/** Marks a log whose events another one has recorded. */
+export function markAsImport(db: DatabaseSync): void {
+  db.exec("UPDATE epochs SET begun_as = 'import'");
+}
+
 /**
  * Marks a database as a copy. It has no epoch of its own yet: one copy may be restored several times, and each of these
  * lives is another continuation.
  */
 export function markAsCopy(db: DatabaseSync): void {
-  db.exec("INSERT INTO epochs (after) SELECT coalesce(max(position), 0) FROM events");
+  db.exec("INSERT INTO epochs (after, begun_as) SELECT coalesce(max(position), 0), 'backup' FROM events");
 }
 
 /** Begins the epoch of a copy that is now opened to be written to; inside of a transaction. */

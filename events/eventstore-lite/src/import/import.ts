@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { markAsImport } from "../epoch/table.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/head.ts";
@@ -52,6 +53,7 @@ async function fill(file: string, events: ImportOptions["events"], { eventBytes 
     applyFillSettings(db);
     createSchema(db);
     db.exec("BEGIN");
+    markAsImport(db);
     const add = createAdd(db, eventBytes);
     let added = 0;
     for await (const event of events) {

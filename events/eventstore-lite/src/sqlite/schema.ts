@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
 import { pragma } from "./settings.ts";
-import { beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "../epoch/table.ts";
+import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "../epoch/table.ts";
 import { createTransaction } from "./transaction.ts";
 
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x65766c74;
 
-/** Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases. */
-const FORMAT_VERSION = 2;
+/** Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began. */
+const FORMAT_VERSION = 3;
 
 const TABLES = `
   CREATE TABLE info (
@@ -104,12 +104,16 @@ function createTables(db: DatabaseSync): void {
   beginFirstEpoch(db);
 }
 
-/** From format 1, the only older one, to 2; inside of a transaction. */
+/** From formats 1 and 2 to the present one; inside of a transaction. */
 export function migrate(db: DatabaseSync): void {
+  const hasEpochs = Number(pragma(db, "user_version")) >= 2;
+  db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`);
+  if (hasEpochs) {
+    db.exec(ADD_BEGUN_AS);
+    return;
+  }
   // A lease of before has no time left to run: its holder is no longer there.
-  db.exec(
-    `${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0; PRAGMA user_version = ${FORMAT_VERSION}`,
-  );
+  db.exec(`${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0`);
   beginFirstEpoch(db);
 }
 
