@@ -54,6 +54,7 @@ export const eventSpecs = [
   delivery.ChannelResumed,
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
+  loss.LogRestored,
   loss.LogLossAccepted,
   access.AuthenticationsFailed,
   access.KeyRotated,

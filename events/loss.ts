@@ -2,6 +2,25 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
+ * A service first opened a log that goes on with a backup of another life of it (`restore`), or with the events of another
+ * log (`import`): what was done since they were copied is not in it, and may have been done all the same.
+ */
+export const LogRestored = defineEvent(
+  "LogRestored",
+  Type.Object(
+    {
+      cause: Type.Union([Type.Literal("restore"), Type.Literal("import")]),
+      /** The log's life that begins with this: each has one such event. */
+      epoch: Type.String(),
+      /** Where the log ended: with what was copied, and what commands have appended to it since. */
+      found_position: Type.Integer(),
+      found_hash: Type.String(),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+/**
  * An operator let the service go on although the log does not hold what its last checkpoint knew:
  * `lost_tail`, it ended before it; `other_history`, it held another event there; `broken_chain`, an event after it does
  * not fit; `other_log`, the checkpoint is of another log; `unknown`, the checkpoint cannot be read or trusted.

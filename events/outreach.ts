@@ -236,12 +236,25 @@ export const DirectMessageSent = withPersonal(
   },
 );
 
+/**
+ * `found`: a message of ours in their conversation of which a restored log does not tell. With it they count as written to
+ * from then on.
+ */
 export const DirectMessageSkipped = withPersonal(
   defineEvent(
     "DirectMessageSkipped",
-    Type.Object({ run_id: Type.String(), recipient, reason: skipReason, detail: Type.Optional(Type.String()) }, closed),
+    Type.Object(
+      {
+        run_id: Type.String(),
+        recipient,
+        reason: skipReason,
+        detail: Type.Optional(Type.String()),
+        found: Type.Optional(Type.Object({ message_id: Type.String(), sent_at: Type.String() }, closed)),
+      },
+      closed,
+    ),
   ),
-  { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
+  { ...ofRecipient, members: ["recipient", "found"], erased: erasedRecipient },
 );
 
 /**

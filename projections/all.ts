@@ -5,6 +5,7 @@ import { deliveries } from "./deliveries.ts";
 import { inbox } from "./inbox.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
+import { restores } from "./restores.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
@@ -20,6 +21,7 @@ export const projections = {
   inbox,
   sources,
   account,
+  restores,
   variants,
   deliveries,
   clicks,

@@ -90,6 +90,12 @@ export function findContact(state: Contacts, who: Recipient): Contact | undefine
   return key === undefined ? formerHolder(state, who) : state.people.get(key);
 }
 
+/** Whether a handle is that person's, or was and nobody is known to have taken it since. */
+export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
+  const key = state.handles.get(handle) ?? state.former.get(handle);
+  return key !== undefined && state.people.get(key) === person;
+}
+
 /** Who had the handle last. A name with an id means the person of that id. */
 function formerHolder(state: Contacts, { id, username }: Recipient): Contact | undefined {
   if (id !== undefined || username === undefined) return undefined;
@@ -109,7 +115,7 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "DirectMessageReceived":
       return receive(meet(state, event.data.recipient), event.data.received_at);
     case "DirectMessageSkipped":
-      return skip(meet(state, event.data.recipient), event.data.reason);
+      return skip(meet(state, event.data.recipient), event.data);
     case "DirectMessageAttempted":
       return attempt(meet(state, event.data.recipient), event.time);
     case "DirectMessageSent":
@@ -216,8 +222,12 @@ export function isTriedLast({ again, refused_after }: Contact): boolean {
   return again && refused_after !== undefined;
 }
 
-function skip(contact: Contact, reason: SkipReason): void {
+function skip(contact: Contact, { reason, found }: Pick<DataOf<"DirectMessageSkipped">, "reason" | "found">): void {
   if (!contact.skipped.includes(reason)) contact.skipped.push(reason);
+  if (found === undefined) return;
+  contact.status = "sent";
+  contact.attempted_at = found.sent_at;
+  contact.again = false;
 }
 
 function count(state: Contacts, field: string, by: 1 | -1): void {
@@ -338,5 +348,5 @@ function absorb(state: Contacts, into: Contact, otherKey: string): void {
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
   into.fields = { ...other.fields, ...into.fields };
   if (into.name === undefined && other.name !== undefined) into.name = other.name;
-  for (const reason of other.skipped) skip(into, reason);
+  for (const reason of other.skipped) skip(into, { reason });
 }

@@ -5,6 +5,7 @@ import { createUsedStates } from "./account/used-states.ts";
 import { refuseLostVault } from "./account/lost-vault.ts";
 import { openVault, type Vault } from "./account/vault.ts";
 import { openCheckpoints } from "./checkpoint/checkpoints.ts";
+import { recordRestore } from "./checkpoint/record-restore.ts";
 import { makeId, systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
 import { isLoopback } from "./config/urls.ts";
@@ -82,6 +83,7 @@ export async function startService(
   const journal = createJournal(store, makeId);
   const files = logFiles(config.log.file);
   stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
+  await recordRestore(journal, log);
   if (!acceptLostKeys) await refuseLostVault(journal, files.vault);
   const key = openKey(config);
   if (isFormerKeyGiven(masterKeyOf(config), key)) {

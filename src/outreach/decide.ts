@@ -1,3 +1,4 @@
+import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { findContact, isOwnRefusal, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
@@ -29,8 +30,12 @@ export type Refusal =
       readonly verdict: "skip";
       readonly reason: SkipReason;
       readonly detail?: string;
+      readonly found?: Found;
     }
   | { readonly verdict: "pass" };
+
+/** A message of ours that they have, and of which the log does not tell. */
+export type Found = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
 
 /** `ask`: nothing speaks against a message yet, so the network is worth asking. */
 export type KnownVerdict = Refusal | { readonly verdict: "ask" };

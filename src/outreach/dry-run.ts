@@ -5,7 +5,8 @@ import { isHeldBack, judgeKnown, judgeUser, previewVariants, remaining, type Ref
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { impatient } from "./patience.ts";
-import { endOf, wasRestoredToday } from "./run.ts";
+import { findOurs, wasRestoredToday } from "./restored.ts";
+import { endOf } from "./run.ts";
 import { LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
@@ -35,7 +36,7 @@ export async function performDryRun(context: RunContext): Promise<DryRun> {
     met: new Set(),
   };
   try {
-    if (await wasRestoredToday(context)) return { ...preview, reason: "log_restored" };
+    if (wasRestoredToday(context)) return { ...preview, reason: "log_restored" };
     await readInbox(context, patience);
     for (const source of context.sources) {
       if (context.signal.aborted) break;
@@ -99,6 +100,11 @@ async function previewSome(context: Rehearsal, open: readonly Candidate[]): Prom
     const verdict = judgeUser(outreachState(context), context.rules, user);
     if (verdict.verdict !== "write") {
       skip(context, recipient, verdict);
+      continue;
+    }
+    const ours = await findOurs(context, patience, user);
+    if (ours !== "none") {
+      if (ours !== "unknown") skip(context, recipient, { verdict: "skip", reason: "already_contacted" });
       continue;
     }
     const { would_send, variants } = context.preview;

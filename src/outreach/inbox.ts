@@ -110,9 +110,11 @@ function isReadBefore(newestId: string | null): (message: InboxMessage) => boole
 
 /**
  * Nobody replies to what was not sent yet: the first reading ends with the first page, or where an older version wrote
- * to people without reading, before the first of its messages.
+ * to people without reading, before the first of its messages. Of a restored log nobody knows what was sent, so it reads
+ * all that the network shows.
  */
-async function isTooOld({ journal }: RunContext): Promise<(message: InboxMessage) => boolean> {
+async function isTooOld({ journal, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
+  if (projector.state("restores").last !== null) return () => false;
   for await (const { time } of journal.store.read({ types: ["DirectMessageAttempted"], limit: 1 })) {
     const earliest = Date.parse(time) - CLOCK_SKEW_MS;
     return ({ createdAt }) => createdAt < earliest;

@@ -1,24 +1,22 @@
 import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import { isoTime } from "../clock.ts";
 import { STREAMS, type Fact } from "../journal.ts";
-import { SocialError, type SocialUser } from "../networks/network.ts";
+import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
-import { outreachState, quotaNow, today, type RunContext } from "./context.ts";
-import { dayIn } from "./day.ts";
+import { outreachState, quotaNow, type RunContext } from "./context.ts";
 import { isHeldBack, isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pace.ts";
 import { patient } from "./patience.ts";
 import { pause } from "./pause.ts";
-import { mayHaveOurs, restoredAt } from "./restored.ts";
+import { findOurs, wasRestoredToday } from "./restored.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
 import { LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
 interface Round extends RunContext {
   readonly reader: Reader;
-  /** When the log was restored, ms since the epoch; what it does not know was sent before. */
-  readonly restored: number | undefined;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
   /** When the next message may go out, ms since the epoch. */
@@ -34,12 +32,10 @@ const REJECTED_IN_A_ROW_MAX = 3;
 export async function performRun(context: RunContext): Promise<RunEnd> {
   const patience = patient(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
-  const restored = await restoredAt(context.journal.store);
-  if (await wasRestoredToday(context)) return "log_restored";
+  if (wasRestoredToday(context)) return "log_restored";
   const round: Round = {
     ...context,
     reader: { run: context, patience, wanted },
-    restored,
     met: new Set(),
     nextSendAt: 0,
     rejected: 0,
@@ -56,12 +52,6 @@ export async function performRun(context: RunContext): Promise<RunEnd> {
   } catch (fault) {
     return endOf(context, fault);
   }
-}
-
-/** Nobody knows how many places of such a day were taken. */
-export async function wasRestoredToday(context: RunContext): Promise<boolean> {
-  const restored = await restoredAt(context.journal.store);
-  return restored !== undefined && dayIn(context.timezone, restored) === today(context);
 }
 
 async function workOffSource(round: Round, source: Source): Promise<RunEnd | undefined> {
@@ -118,11 +108,9 @@ async function workOff(context: Round, source: Source, candidates: readonly Cand
 async function writeTo(context: Round, users: readonly SocialUser[]): Promise<RunEnd | undefined> {
   for (const user of users) {
     if (context.signal.aborted) return stopReason(context);
-    const hasOurs = await mayHaveOurs(context, context.reader.patience, user, context.restored);
-    if (hasOurs !== false) {
-      const who = { id: user.id, username: user.username };
-      if (hasOurs === true)
-        await tellSkips(context, [{ who, verdict: { verdict: "skip", reason: "already_contacted" } }]);
+    const ours = await findOurs(context, context.reader.patience, user);
+    if (ours !== "none") {
+      if (ours !== "unknown") await tellFound(context, user, ours);
       continue;
     }
     await pace(context);
@@ -135,6 +123,12 @@ async function writeTo(context: Round, users: readonly SocialUser[]): Promise<Ru
     if (context.rejected >= REJECTED_IN_A_ROW_MAX) return "request_rejected";
   }
   return undefined;
+}
+
+function tellFound(context: Round, { id, username }: SocialUser, ours: SentDm): Promise<void> {
+  const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
+  const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
+  return tellSkips(context, [{ who: { id, username }, verdict }]);
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
@@ -189,7 +183,9 @@ async function tellSkips(context: RunContext, refused: readonly Refused[]): Prom
     const state = outreachState(context);
     const told = new Set<string>();
     const facts = refused.flatMap(({ who, verdict }): Fact[] => {
-      if (verdict.verdict === "pass" || isTold(state, who, verdict.reason)) return [];
+      if (verdict.verdict === "pass") return [];
+      // What was found closes the person, whatever was told of them before.
+      if (verdict.found === undefined && isTold(state, who, verdict.reason)) return [];
       const once = skipKey(who, verdict.reason);
       if (told.has(once)) return [];
       told.add(once);

@@ -5,7 +5,7 @@ import { STREAMS, type Fact } from "../journal.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
-import { isSuppressed, isTold, judgeUser, refusedForAccount, remaining } from "./decide.ts";
+import { isSuppressed, isTold, judgeUser, refusedForAccount, remaining, type Refusal } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./patience.ts";
 import { pause } from "./pause.ts";
@@ -160,12 +160,10 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
 }
 
 /** A skip as the event tells it. */
-export function reasonOf(verdict: {
-  reason: Extract<Fact, { type: "DirectMessageSkipped" }>["data"]["reason"];
-  detail?: string;
-}) {
+export function reasonOf({ reason, detail, found }: Extract<Refusal, { verdict: "skip" }>) {
   return {
-    reason: verdict.reason,
-    ...(verdict.detail === undefined ? {} : { detail: verdict.detail }),
+    reason,
+    ...(detail === undefined ? {} : { detail }),
+    ...(found === undefined ? {} : { found }),
   };
 }

@@ -122,6 +122,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { run_id: "r1", recipient: ada, reason: "missing_field", detail: "company" },
       'run r1 skipped @ada_builds (1001), for whom a field of the message is missing: "company"',
     ],
+    [
+      { run_id: "r1", recipient: ada, reason: "already_contacted", found: { message_id: "77", sent_at: "then" } },
+      "run r1 skipped @ada_builds (1001), who was written to before: message 77 of then is in the conversation",
+    ],
   ],
   DirectMessageFailed: [
     [
@@ -293,6 +297,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   KeyRotated: [[{ from: "0011", to: "2233" }, "the master key 0011 was replaced by 2233"]],
+  LogRestored: [
+    [
+      { cause: "restore", epoch: "e", found_position: 9, found_hash: "h" },
+      "the log was restored from a backup, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+    ],
+    [
+      { cause: "import", epoch: "e", found_position: 9, found_hash: "h" },
+      "the log was made by an import, and opened by a service: it ended at position 9; what was done since the copy was made may not be in it",
+    ],
+  ],
   LogLossAccepted: [
     [
       { reason: "lost_tail", expected_position: 12, found_position: 9, found_hash: "h" },

@@ -1,23 +1,22 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { openSqliteStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
-import { createJournal } from "../../src/journal.ts";
+import type { Fact } from "../../src/journal.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { restoredAt } from "../../src/outreach/restored.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
-const LOSS = { reason: "lost_tail", found_position: 5, found_hash: "" } as const;
+const RESTORED: Fact = {
+  type: "LogRestored",
+  data: { cause: "restore", epoch: "e", found_position: 1, found_hash: "" },
+};
 const DAY_MS = 86_400_000;
 
-test("on the day of a restore nobody is written to, and the operator is told why", async () => {
+const LOSS: Fact = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 5, found_hash: "" } };
+
+test.each([RESTORED, LOSS])("on the day of $type nobody is written to, and the operator is told why", async (fact) => {
   await using world = await openWorld();
   world.network.people.set("10", person("10"));
   await world.list("10");
-  await world.append([{ type: "LogLossAccepted", data: LOSS }]);
+  await world.append([fact]);
   const { run, announced } = await world.start();
   expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
   expect(announced).toEqual(["outreach stopped: log_restored"]);
@@ -32,7 +31,7 @@ test("who has a message that the restored log does not know of gets no second on
   await world.network.sendDm("token", "11", "Hi Name 11");
   world.network.receive("12", "hello");
   await world.list("10", "11", "12");
-  await world.append([{ type: "LogLossAccepted", data: LOSS }]);
+  await world.append([RESTORED]);
   world.time.jump(DAY_MS);
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, skipped: 1 });
@@ -48,7 +47,7 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
   await world.network.sendDm("token", "11", "Hi Name 11");
   for (let answer = 0; answer < 7; answer++) world.network.receive("11", "hello");
   await world.list("10", "11", "12");
-  await world.append([{ type: "LogLossAccepted", data: LOSS }]);
+  await world.append([RESTORED]);
   world.time.jump(DAY_MS);
   const { conversation } = world.network;
   world.network.conversation = (token, id, limit) =>
@@ -58,6 +57,94 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "12"]);
 });
 
+test("whom an operator allowed a retry gets no second message either, when the restored log has lost the first", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  const { run } = await world.start();
+  world.network.answers.push({ doubt: "lost" });
+  expect(await run()).toMatchObject({ sent: 0, failed: 1 });
+  await world.append([{ type: "RecipientRetryAllowed", data: { recipient: { id: "10" } } }]);
+  // Sent after the backup.
+  await world.network.sendDm("token", "10", "Hi Name 10");
+  await world.append([RESTORED]);
+  world.time.jump(DAY_MS);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 0, skipped: 1 });
+  world.time.jump(DAY_MS);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 0, skipped: 0 });
+  expect(world.network.accepted).toHaveLength(1);
+});
+
+test("who was found to have a message counts as written to for ever", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.network.sendDm("token", "10", "Hi Name 10");
+  await world.list("10");
+  await world.append([RESTORED]);
+  const { run } = await world.start();
+  world.time.jump(DAY_MS);
+  expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
+  expect(await world.events("DirectMessageSkipped")).toMatchObject([
+    { data: { reason: "already_contacted", found: { message_id: world.network.accepted[0]?.id } } },
+  ]);
+  // The network shows nothing of before the restore any more.
+  world.time.jump(32 * DAY_MS);
+  world.network.conversation = () => Promise.resolve([]);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+  expect(world.network.accepted).toHaveLength(1);
+});
+
+test("what was found closes a person also where the skip was told of them before", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  const { run } = await world.start();
+  world.network.answers.push({ doubt: "lost" });
+  await run();
+  const skipped = { run_id: "earlier", recipient: { id: "10" }, reason: "already_contacted" } as const;
+  await world.append([
+    { type: "DirectMessageSkipped", data: skipped },
+    { type: "RecipientRetryAllowed", data: { recipient: { id: "10" } } },
+  ]);
+  await world.network.sendDm("token", "10", "Hi Name 10");
+  await world.append([RESTORED]);
+  for (const days of [1, 32]) {
+    world.time.jump(days * DAY_MS);
+    if (days > 1) world.network.conversation = () => Promise.resolve([]);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
+  }
+});
+
+test("an opt-out behind many newer messages is found in a restored log that had never read any", async () => {
+  await using world = await openWorld();
+  world.network.pageMax = 10;
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.network.sendDm("token", "10", "Hi Name 10");
+  world.network.receive("10", "stop");
+  for (let other = 0; other < 12; other++) world.network.receive("11", "hello");
+  await world.append([RESTORED]);
+  const { run } = await world.start();
+  world.time.jump(DAY_MS);
+  await run();
+  expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
+});
+
+test("a dry run of a restored log lists nobody whom a run would pass over", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+  await world.network.sendDm("token", "11", "Hi Name 11");
+  await world.list("10", "11", "12");
+  await world.append([RESTORED]);
+  world.time.jump(DAY_MS);
+  const { conversation } = world.network;
+  world.network.conversation = (token, id, limit) =>
+    id === "10" ? Promise.reject(new SocialError("rejected", "told so")) : conversation(token, id, limit);
+  const { run } = await world.start();
+  const { preview } = await run({ dryRun: true });
+  expect(preview?.would_send.map(({ recipient }) => recipient.id)).toEqual(["12"]);
+  expect(preview?.would_skip).toMatchObject([{ recipient: { id: "11" }, reason: "already_contacted" }]);
+});
+
 test("a log that was never restored looks at no conversation before a message", async () => {
   await using world = await openWorld();
   world.network.people.set("10", person("10"));
@@ -65,38 +152,4 @@ test("a log that was never restored looks at no conversation before a message", 
   const { run } = await world.start({ rules: RULES });
   await run();
   expect(world.network.reads.filter((read) => read.startsWith("conversation"))).toEqual([]);
-});
-
-test("a copy that was opened was restored when it was first written to, and its own copies again", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-restored-"));
-  let now = Date.parse("2026-03-01T08:00:00.000Z");
-  const open = (name: string) => openSqliteStore<Event>({ file: join(directory, name), codec, clock: () => now });
-  const fact = { type: "RunRefused", data: { reason: "daily_limit_reached", day: "2026-03-01", used: 1 } } as const;
-  let ids = 0;
-  const add = async (store: Awaited<ReturnType<typeof open>>, count: number): Promise<void> => {
-    for (let event = 0; event < count; event++)
-      await createJournal(store, () => `id-${++ids}`).append("outreach", [fact], {});
-  };
-  let from = "log.sqlite";
-  {
-    await using store = await open(from);
-    expect(await restoredAt(store)).toBeUndefined();
-    await add(store, 5);
-    expect(await restoredAt(store)).toBeUndefined();
-  }
-  for (const copy of ["first.sqlite", "second.sqlite"]) {
-    {
-      await using store = await open(from);
-      await store.backup(join(directory, copy));
-    }
-    now += 3_600_000;
-    await using store = await open(copy);
-    await add(store, 1);
-    const restored = now;
-    now += 60_000;
-    await add(store, 4);
-    expect(await restoredAt(store)).toBe(restored);
-    from = copy;
-  }
-  rmSync(directory, { recursive: true });
 });

@@ -58,6 +58,7 @@ function accountPart(log: TestLog): readonly Step[] {
     () => log.add("TokenRefreshed", { user_id: user.id, expires_at }),
     (dice) => log.add("TokenRefreshFailed", { user_id: user.id, reason: "refused", dead: dice.once(2) }),
     () => log.add("AccountUnlinked", { user_id: user.id, revoked: true }),
+    () => log.add("LogRestored", { cause: "restore", epoch: "e", found_position: log.events.length, found_hash: "h" }),
     () => log.add("LogLossAccepted", { reason: "lost_tail", found_position: log.events.length, found_hash: "h" }),
     () =>
       log.add("AuthenticationsFailed", {

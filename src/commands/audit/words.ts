@@ -14,6 +14,10 @@ const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   ...ACCOUNT_WORDS,
   ...ACCESS_WORDS,
   RequestAnswered: ({ status }) => `a request with an idempotency key was answered with status ${status}`,
+  LogRestored: ({ cause, found_position }) => {
+    const from = cause === "restore" ? "restored from a backup" : "made by an import";
+    return `the log was ${from}, and opened by a service: it ended at position ${found_position}; what was done since the copy was made may not be in it`;
+  },
   LogLossAccepted: ({ reason, expected_position, found_position }) => {
     const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
     return `a loss of the log was accepted, ${plain(reason)}: it ended at position ${found_position}${known}`;

@@ -41,8 +41,10 @@ export const OUTREACH_WORDS = {
     settled_by === "answer"
       ? `the message to ${nameOf(recipient)} was sent: the network took it as message ${message_id}`
       : `the message to ${nameOf(recipient)} was sent: it was found in the conversation as message ${message_id}`,
-  DirectMessageSkipped: ({ run_id, recipient, reason, detail }: DataOf<"DirectMessageSkipped">) =>
-    `run ${run_id} skipped ${nameOf(recipient)}, ${SKIPS[reason]}${because(detail)}`,
+  DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }: DataOf<"DirectMessageSkipped">) => {
+    const ours = found === undefined ? "" : `: message ${found.message_id} of ${found.sent_at} is in the conversation`;
+    return `run ${run_id} skipped ${nameOf(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
+  },
   DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }: DataOf<"DirectMessageFailed">) => {
     const place = frees_quota ? "its place in the day's quota is free again" : "it keeps its place in the day's quota";
     const next = retry ? "a later run may try again" : "it is not tried again unless allowed by hand";
