@@ -5,11 +5,19 @@ const closed = { additionalProperties: false };
 
 /**
  * A person is erased: whoever comes to this event deletes `keys` (of the key file, if they are there still), and with
- * them all that they seal. `marks`: keyed hashes of all names the person was known by, so that nobody writes to them.
+ * them all that they seal. `marks`: keyed hashes of the names that tell the person from others, so that nobody writes to
+ * them. `spared`: keys of what others told of under a handle that was the person's in the end.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
-  Type.Object({ marks: Type.Array(Type.String()), keys: Type.Array(Type.String()) }, closed),
+  Type.Object(
+    {
+      marks: Type.Array(Type.String()),
+      keys: Type.Array(Type.String()),
+      spared: Type.Optional(Type.Array(Type.String())),
+    },
+    closed,
+  ),
 );
 
 /** The keys of all clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were deleted. */

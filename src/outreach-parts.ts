@@ -23,6 +23,7 @@ import { listSource } from "./outreach/sources/list.ts";
 import { searchSource } from "./outreach/sources/search.ts";
 import type { Source } from "./outreach/sources/source.ts";
 import { createStopWords } from "./outreach/stop-words.ts";
+import type { Keyring } from "./personal/keyring.ts";
 import { openSocial } from "./parts.ts";
 import type { Projector } from "./projector.ts";
 
@@ -30,6 +31,7 @@ export interface OutreachDeps {
   readonly config: Config;
   readonly key: Uint8Array;
   readonly journal: Journal;
+  readonly keyring: Pick<Keyring, "isForgotten">;
   readonly projector: Projector;
   readonly log: Logger;
   readonly safeFetch: SafeFetch;
@@ -49,7 +51,7 @@ export interface Outreach {
 
 /** Opens the vault, which `stack` closes. Undefined when X is not configured. Throws VaultKeyMismatch. */
 export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): Outreach | undefined {
-  const { config, key, journal, projector, log, safeFetch, announce } = deps;
+  const { config, key, journal, keyring, projector, log, safeFetch, announce } = deps;
   const timing = { clock: deps.clock ?? systemClock, sleep: deps.sleep ?? sleep };
   const social = openSocial(config, config.http.publicUrl, safeFetch, timing.clock);
   if (social === undefined) return undefined;
@@ -75,6 +77,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
       marks: createMarks(lastingKey(vault, key, "suppression")),
+      isForgotten: keyring.isForgotten,
     },
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     isOptOut: createStopWords(outreach.stopWords),

@@ -35,6 +35,7 @@ import { createRunner } from "./outreach/runner.ts";
 import { openOutreach, type OutreachDeps } from "./outreach-parts.ts";
 import { masterKeyOf, openChannels, openKey, openLog, outbound } from "./parts.ts";
 import { erasing } from "./personal/heed.ts";
+import type { Keyring } from "./personal/keyring.ts";
 import { startRetention } from "./personal/retention.ts";
 import { startProjector, type Projector } from "./projector.ts";
 import { VERSION } from "./version.ts";
@@ -102,7 +103,7 @@ export async function startService(
       log,
     }),
   );
-  const base: Base = { config, key, vault, journal, projector, log };
+  const base: Base = { config, key, vault, journal, keyring: store.keyring, projector, log };
   checkTemplate(base);
 
   await startClient();
@@ -158,6 +159,7 @@ interface Base {
   readonly key: Uint8Array;
   readonly vault: Vault;
   readonly journal: Journal;
+  readonly keyring: Keyring;
   readonly projector: Projector;
   readonly log: Logger;
 }

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import type { DataOf } from "../../events/catalog.ts";
 import { createMarks } from "../outreach/marks.ts";
 import { STREAMS, type Fact, type Journal } from "../journal.ts";
 import { openLastingKey } from "../parts.ts";
@@ -7,10 +8,11 @@ import { findClicks } from "../personal/find-clicks.ts";
 import { findSealed, type Found, type Person } from "../personal/find-person.ts";
 import { destroyKeys } from "../personal/heed.ts";
 import type { SealedLog } from "../personal/sealed-log.ts";
+import type { Projector } from "../projector.ts";
 import { historyOfPerson } from "./audit/show/person.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
-import { recipientOf } from "./person.ts";
+import { findPerson, recipientOf } from "./person.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
 
@@ -44,15 +46,15 @@ Not reached: what networks, chats and backups of the key file hold. See the READ
     await using stack = new AsyncDisposableStack();
     const log = await openExistingLog(config);
     const { journal, projector } = await openSession(stack, log);
-    const person = isAddress ? undefined : await ofPerson(terminal, log, subject);
+    const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
     const found = isAddress ? await ofAddress(terminal, log, subject) : person;
     if (found === undefined) {
       terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
       return EXIT.fault;
     }
     const marksOf = createMarks(openLastingKey(config, "suppression"));
-    const marks = (person?.names ?? []).flatMap((name) => marksOf(name));
-    const position = await erase(journal, log, [...new Set(marks)], [...found.keys]);
+    const marks = (person?.own ?? []).flatMap((name) => marksOf(name));
+    const position = await erase(journal, log, { marks, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
     await projector.until(position);
     return report(terminal, subject, found, values.json);
   },
@@ -65,13 +67,20 @@ async function ofAddress(terminal: Terminal, log: SealedLog, address: string): P
   return found.events === 0 ? undefined : found;
 }
 
-async function ofPerson(terminal: Terminal, log: SealedLog, subject: string): Promise<Person | undefined> {
+async function ofPerson(
+  terminal: Terminal,
+  log: SealedLog,
+  subject: string,
+  projector: Projector,
+): Promise<Person | undefined> {
   const { position: to } = await log.head();
   const progress = startProgress(terminal, "reading", to);
   const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, subject);
   progress.end();
   if (history === undefined) return undefined;
-  const person = await findSealed(log, history.positions);
+  const contacts = projector.state("contacts");
+  const { positions } = history;
+  const person = await findSealed(log, { contacts, contact: findPerson(contacts, subject), positions });
   return { ...person, keys: new Set([...person.keys, ...(await findAnswers(log, person.names))]) };
 }
 
@@ -82,16 +91,16 @@ const KEYS_PER_EVENT = 4_000;
 async function erase(
   journal: Journal,
   log: SealedLog,
-  marks: readonly string[],
-  keys: readonly string[],
+  { marks, keys, spared }: Required<DataOf<"PersonForgotten">>,
 ): Promise<number> {
   const facts: Fact[] = [];
+  const others = spared.length === 0 ? {} : { spared };
   for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT) {
-    const data = { marks: at === 0 ? [...marks] : [], keys: keys.slice(at, at + KEYS_PER_EVENT) };
+    const data = { marks: at === 0 ? marks : [], keys: keys.slice(at, at + KEYS_PER_EVENT), ...others };
     facts.push({ type: "PersonForgotten", data });
   }
   const { last } = await journal.append(STREAMS.outreach, facts, COMMAND_CAUSE);
-  destroyKeys(log.keyring, { marks: [], keys: [...keys] });
+  destroyKeys(log.keyring, { keys, spared });
   log.keyring.replaceStateKey();
   return last;
 }

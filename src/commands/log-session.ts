@@ -6,6 +6,7 @@ import type { Config } from "../config.ts";
 import { createJournal, type Cause, type Journal } from "../journal.ts";
 import { openLog } from "../parts.ts";
 import { erasing } from "../personal/heed.ts";
+import type { Keyring } from "../personal/keyring.ts";
 import type { SealedLog } from "../personal/sealed-log.ts";
 import { startProjector, type Projector } from "../projector.ts";
 
@@ -41,8 +42,8 @@ export function refuseNoLog({ log }: Config): void {
 export async function openSession(
   stack: AsyncDisposableStack,
   store: SealedLog,
-): Promise<{ readonly journal: Journal; readonly projector: Projector }> {
+): Promise<{ readonly journal: Journal; readonly keyring: Keyring; readonly projector: Projector }> {
   stack.use(store);
   const projector = stack.use(await startProjector(store, undefined, erasing(store.keyring)));
-  return { journal: createJournal(store, makeId), projector };
+  return { journal: createJournal(store, makeId), keyring: store.keyring, projector };
 }

@@ -22,6 +22,8 @@ export interface OutreachRules {
   readonly dailyLimit: number;
   /** Keyed hashes of what is known of a person, as suppressions keep them. */
   readonly marks: (who: Recipient) => readonly string[];
+  /** Whether the keys of what is known of a person were deleted: so it is also where a restored log does not tell it. */
+  readonly isForgotten: (who: Recipient) => boolean;
 }
 
 /** Why a person gets no message. `pass`: the log tells it already. */
@@ -130,11 +132,16 @@ export function isTold(state: OutreachState, who: Recipient, reason: SkipReason)
 }
 
 /** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
-export function isSuppressed({ contacts }: OutreachState, { marks }: OutreachRules, who: Recipient): boolean {
+export function isSuppressed(
+  { contacts }: OutreachState,
+  { marks, isForgotten }: OutreachRules,
+  who: Recipient,
+): boolean {
   const contact = findContact(contacts, who);
   const entries = contact === undefined ? [] : [contact, ...namesake(contacts, who, contact)];
   if (entries.some(({ suppressed }) => suppressed)) return true;
-  return contacts.marks.size > 0 && [who, ...entries].flatMap(marks).some((mark) => contacts.marks.has(mark));
+  if (contacts.marks.size > 0 && [who, ...entries].flatMap(marks).some((mark) => contacts.marks.has(mark))) return true;
+  return isForgotten(who);
 }
 
 /** What every variant of the template says to one person; those that lack a field say nothing. */

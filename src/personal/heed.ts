@@ -36,9 +36,12 @@ export function erasing(keyring: Keyring): Erase {
 }
 
 /** Answers how many keys were there. */
-export function destroyKeys(keyring: Keyring, { keys }: DataOf<"PersonForgotten">): number {
+export function destroyKeys(
+  keyring: Keyring,
+  { keys, spared }: Pick<DataOf<"PersonForgotten">, "keys" | "spared">,
+): number {
   const left = keys.filter((ref) => keyring.has(ref));
-  return left.length === 0 ? 0 : keyring.destroy(left);
+  return left.length === 0 ? 0 : keyring.destroy(left, spared);
 }
 
 /** What expires after the days that the operator sets. */

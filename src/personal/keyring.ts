@@ -12,14 +12,19 @@ import { createPersonKeys, type PersonKeys } from "./person-keys.ts";
 /** Everything that is done with the keys of personal data. */
 export interface Keyring extends Sealer, Disposable {
   readonly file: KeysFile;
-  /** Refs under which something of this person may be sealed. */
+  /** Refs to destroy so that nothing more is kept of this person; beside those that their events are sealed with. */
   refsOf(who: Recipient): readonly string[];
+  /** Whether they were erased: also where the log no longer tells so, as after a restore. */
+  isForgotten(who: Recipient): boolean;
   /** The ref of the key that a box was sealed with. */
   refOf(box: string): string;
   /** Whether what was sealed with the key of that ref opens, or may be sealed yet. */
   has(ref: string): boolean;
-  /** Deletes the keys, so that nothing sealed with them opens again. Answers how many were there. */
-  destroy(refs: readonly string[]): number;
+  /**
+   * Deletes the keys, so that nothing sealed with them opens again; of a handle all that it ever had but `spared`.
+   * Answers how many were there.
+   */
+  destroy(refs: readonly string[], spared?: readonly string[]): number;
   /** Seals states that hold personal data. */
   sealState(name: string, state: string): string;
   /** Undefined: the key was replaced since. */
@@ -82,6 +87,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     refresh,
     prepare(owners) {
       const refs: string[] = [];
+      people.begin();
       for (const owner of owners) if (owner.kind === "person" && !isErased(owner)) refs.push(personRef(people, owner));
       if (refs.length > 0) people.ensure(refs);
     },
@@ -104,9 +110,16 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
     refOf: (box) => box.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
+    isForgotten(who) {
+      renew();
+      return people.isErased(who);
+    },
     has: (ref) => (ref.startsWith("p") ? file.get(ref) !== "gone" : keyOf(ref) !== undefined),
-    destroy(refs) {
-      const destroyed = destroyAll(file, clicks, refs);
+    destroy(refs, spared = []) {
+      const destroyed = file.change(() => {
+        const { person = [], other = [] } = Object.groupBy(refs, (ref) => (ref.startsWith("p") ? "person" : "other"));
+        return destroyAll(file, clicks, [...people.under(person, new Set(spared)), ...other]);
+      });
       refresh();
       return destroyed;
     },

@@ -19,7 +19,13 @@ import { OWN, person } from "./social-network.ts";
 const DAY = "2026-03-01";
 const at = (day: string) => momentIn("UTC", Date.parse(day));
 const marks = createMarks(new Uint8Array(32).fill(7));
-const RULES: OutreachRules = { template: parseTemplate("Hi {{name}}"), requireConsent: true, dailyLimit: 100, marks };
+const RULES: OutreachRules = {
+  template: parseTemplate("Hi {{name}}"),
+  requireConsent: true,
+  dailyLimit: 100,
+  marks,
+  isForgotten: () => false,
+};
 
 interface Given {
   readonly contact?: Partial<Contact> & { key?: string };

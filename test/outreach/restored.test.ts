@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Recipient } from "../../events/outreach.ts";
 import type { Fact } from "../../src/journal.ts";
 import { SocialError } from "../../src/networks/network.ts";
+import { followersSource } from "../../src/outreach/sources/followers.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
@@ -127,6 +129,17 @@ test("an opt-out behind many newer messages is found in a restored log that had 
   world.time.jump(DAY_MS);
   await run();
   expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
+});
+
+test("who was forgotten after the backup is not written to, whatever source gives them", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  // The key file is as it was before the restore.
+  const isForgotten = ({ id }: Recipient): boolean => id === "10";
+  const rules = { ...RULES, requireConsent: false, isForgotten };
+  const { run } = await world.start({ rules, sources: [followersSource(() => "1")] });
+  expect(await run()).toMatchObject({ sent: 1 });
+  expect(world.network.asked).toEqual(["11"]);
 });
 
 test("a dry run of a restored log lists nobody whom a run would pass over", async () => {

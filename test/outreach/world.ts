@@ -32,6 +32,7 @@ export const RULES: OutreachRules = {
   requireConsent: true,
   dailyLimit: 100,
   marks: createMarks(MASTER_KEY),
+  isForgotten: () => false,
 };
 
 /** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */

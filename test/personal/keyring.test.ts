@@ -183,3 +183,51 @@ test("somebody who was erased while only their handle was known does not come ba
   const box = sealed(keyring, ANN, "tea", "here");
   expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
 });
+
+const ALONE: Owner = { kind: "person", username: "ann" };
+
+/** Sealed as in an append of its own. */
+function appended(keyring: ReturnType<ReturnType<typeof openKeysWorld>["open"]>, owner: Owner, text: string): string {
+  keyring.prepare([owner]);
+  return sealed(keyring, owner, text, "here");
+}
+
+test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [former, taker] = [appended(keyring, ALONE, "tea"), appended(keyring, ALONE, "coffee")];
+  keyring.destroy([keyring.refOf(former)]);
+  expect([former, taker].map((box) => keyring.open(box, "here"))).toEqual([undefined, "coffee"]);
+  expect(keyring.markOf(former)).toBe(keyring.markOf(taker));
+  expect(keyring.isForgotten({ username: "ann" })).toBe(false);
+});
+
+test("a person's id and handle destroyed spare whoever has the handle with another id, and what is told to be theirs", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [former, own, meanwhile] = ["before", "hers", "hers too"].map((text) => appended(keyring, ALONE, text));
+  keyring.destroy(
+    [...keyring.refsOf({ id: "1001", username: "Ann" }), keyring.refOf(own ?? "")],
+    [keyring.refOf(former ?? "")],
+  );
+  const later = appended(keyring, ALONE, "later");
+  const taker = appended(keyring, { kind: "person", id: "1002", username: "ann" }, "the taker's");
+  const opened = [former, own, meanwhile, later, taker].map((box) => keyring.open(box ?? "", "here"));
+  expect(opened).toEqual(["before", undefined, undefined, undefined, "the taker's"]);
+  const names = [
+    { id: "1001" },
+    { id: "1001", username: "anew" },
+    { username: "ANN" },
+    { id: "1002", username: "ann" },
+  ];
+  expect(names.map(keyring.isForgotten)).toEqual([true, true, true, false]);
+});
+
+test("a handle that is destroyed between the two halves of an append keeps nothing of it", () => {
+  using world = openKeysWorld();
+  const [keyring, command] = [world.open(), world.open()];
+  keyring.prepare([ALONE]);
+  command.destroy(command.refsOf({ id: "1001", username: "ann" }));
+  keyring.refresh();
+  expect(sealed(keyring, ALONE, "tea", "here")).toEndWith(":");
+});

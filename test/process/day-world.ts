@@ -65,7 +65,8 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       time.jump(WAY_MS);
       return answer;
     });
-  const deps = { config, key: new Uint8Array(KEY_BYTES), journal, projector, log: SILENT, safeFetch };
+  const keyring = { isForgotten: () => false };
+  const deps = { config, keyring, key: new Uint8Array(KEY_BYTES), journal, projector, log: SILENT, safeFetch };
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
   };

@@ -4,7 +4,9 @@ import { ConfigError } from "../../config/faults.ts";
 import { logFiles } from "../../log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
 import { createMarks } from "../../outreach/marks.ts";
+import type { Template } from "../../outreach/message.ts";
 import { openLastingKey } from "../../parts.ts";
+import type { Keyring } from "../../personal/keyring.ts";
 import type { Projector } from "../../projector.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
@@ -36,9 +38,10 @@ export const preview: OutreachAction = {
     if (more.length > 0) throw new UsageError("outreach preview wants one HANDLE");
     if (!/^\d{1,9}$/.test(values.limit)) throw new UsageError("--limit wants a number");
     const config = configOf(terminal);
-    const rules = rulesOf(config);
+    const template = templateOf(config);
     await using stack = new AsyncDisposableStack();
-    const { projector } = await openSession(stack, await openExistingLog(config));
+    const { keyring, projector } = await openSession(stack, await openExistingLog(config));
+    const rules = rulesOf(config, template, keyring);
     const place = { position: projector.position, time: projector.time };
     const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
     if (wanted !== undefined && person === undefined) {
@@ -52,16 +55,20 @@ export const preview: OutreachAction = {
 };
 
 /** Throws ConfigError where there is nothing to preview. */
-function rulesOf(config: Config): OutreachRules {
-  const { template, requireConsent, dailyLimit } = config.outreach;
+function templateOf({ outreach: { template } }: Config): Template {
   if (template === undefined) {
     const wanted = "a text with placeholders such as {{name|there}}, or MESSAGE_TEMPLATE_FILE";
     throw new ConfigError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
   }
+  return template;
+}
+
+function rulesOf(config: Config, template: Template, { isForgotten }: Keyring): OutreachRules {
+  const { requireConsent, dailyLimit } = config.outreach;
   // Without a key nobody was marked yet, and a preview is no reason to make one.
   const hasKey = config.key !== undefined || existsSync(logFiles(config.log.file).key);
   const marks = hasKey ? createMarks(openLastingKey(config, "suppression")) : () => [];
-  return { template, requireConsent, dailyLimit, marks };
+  return { template, requireConsent, dailyLimit, marks, isForgotten };
 }
 
 function stateOf(projector: Projector): OutreachState {

@@ -8,6 +8,7 @@ import { createLogger, type Logger } from "../../log.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openOutreach } from "../../outreach-parts.ts";
 import { openChannels, openKey, outbound } from "../../parts.ts";
+import type { Keyring } from "../../personal/keyring.ts";
 import type { Projector } from "../../projector.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
@@ -51,6 +52,7 @@ export const reconcile: OutreachAction = {
 
 interface Session {
   readonly journal: Journal;
+  readonly keyring: Keyring;
   readonly projector: Projector;
 }
 
