@@ -1,6 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
 import type { Projection } from "./projection.ts";
+import { RESTORES } from "./restores.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -16,6 +17,18 @@ export interface LaneState {
   above: Map<number, true>;
   /** Owed positions that failed and wait for their next attempt. */
   retries: Map<number, Retry>;
+  /**
+   * The last restore, while something is pending that was owed before it: another life of the log may have delivered it.
+   * Null once nothing is.
+   */
+  restored: RestoredLane | null;
+}
+
+export interface RestoredLane {
+  /** Position of the restore. */
+  below: number;
+  /** How many of those below it are pending. */
+  left: number;
 }
 
 export interface Retry {
@@ -56,7 +69,7 @@ type Outcome = DataOf<
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 5,
+  version: 6,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -71,6 +84,7 @@ export const deliveries: Projection<Deliveries> = {
     "ChannelDispatchDiscarded",
     "ChannelStopped",
     "ChannelResumed",
+    ...RESTORES,
   ],
   initial: () => ({ ads: emptyChannel(), chat: emptyChannel(), messaging: emptyChannel() }),
   evolve(state, event) {
@@ -119,6 +133,10 @@ export const deliveries: Projection<Deliveries> = {
       case "ChannelResumed":
         state[event.data.channel].stopped = null;
         break;
+      case "LogRestored":
+      case "LogLossAccepted":
+        for (const channel of CHANNELS) for (const lane of LANES) restore(state[channel].lanes[lane], event.position);
+        break;
       default:
     }
     return state;
@@ -157,6 +175,11 @@ function owe(state: Deliveries, event: Folded): void {
   for (const channel of owedChannels(event)) state[channel].lanes[lane].owed++;
 }
 
+function restore(lane: LaneState, below: number): void {
+  const left = lane.owed - lane.settled;
+  lane.restored = left === 0 ? null : { below, left };
+}
+
 /** What is owed and not settled. */
 export function pendingOf(channel: ChannelState): number {
   return LANES.reduce((sum, lane) => sum + channel.lanes[lane].owed - channel.lanes[lane].settled, 0);
@@ -167,6 +190,7 @@ function settle(state: Deliveries, outcome: Outcome, position: number): boolean 
   const lane = state[outcome.channel].lanes[outcome.lane];
   if (isSettled(lane, outcome.owed)) return false;
   lane.settled++;
+  if (lane.restored !== null && outcome.owed < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
   if (lane.retries.size > 0) lane.retries.delete(outcome.owed);
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
   advance(lane, lane.settled === lane.owed ? position + 1 : outcome.settled_below);
@@ -191,10 +215,22 @@ export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.settled_below ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** When an attempt that may have arrived was over, in ms since 1970; undefined: none did. No clock is asked. */
-export function doubtfulSince({ retries }: LaneState, position: number): number | undefined {
-  const since = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
+/**
+ * Since when, in ms since 1970, what `event` owes may have arrived: an attempt of which the log tells was over then, or
+ * none that a restored log has lost came before. Undefined: it certainly did not. No clock is asked.
+ */
+export function doubtfulSince(
+  { retries, restored }: LaneState,
+  { position, time }: Pick<Folded, "position" | "time">,
+): number | undefined {
+  const known = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
+  const since = known ?? (isOfBefore(restored, position) ? time : undefined);
   return since === undefined ? undefined : msOf(since);
+}
+
+/** Whether it was owed before the restore. */
+export function isOfBefore(restored: RestoredLane | null, position: number): boolean {
+  return restored !== null && position < restored.below;
 }
 
 function emptyChannel(): ChannelState {
@@ -203,7 +239,7 @@ function emptyChannel(): ChannelState {
 }
 
 function emptyLane(): LaneState {
-  return { owed: 0, settled: 0, settled_below: 0, above: new Map(), retries: new Map() };
+  return { owed: 0, settled: 0, settled_below: 0, above: new Map(), retries: new Map(), restored: null };
 }
 
 /** All channels in their fixed order, with their states. */

@@ -136,6 +136,7 @@ interface Launching extends DispatcherDeps {
 /** Starts what is due, the direct lane first, as long as there is room. */
 function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
   const { channel, clock } = deps;
+  for (const lane of lanes) flights.endRestored(lane);
   for (const lane of lanes) {
     if (lane.name === "clicks") continue;
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.

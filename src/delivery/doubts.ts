@@ -1,9 +1,9 @@
-import { doubtfulSince } from "../../projections/deliveries.ts";
+import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
 import type { Clock } from "../clock.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
 import type { Carriage } from "./flight.ts";
-import type { Item, LaneWindow } from "./lane.ts";
+import { WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
 import { subjectOf } from "./owed.ts";
 
 /** What may have arrived already, at a network that takes a repeat for what it is. */
@@ -12,6 +12,8 @@ export interface Doubts {
   apart(lane: LaneWindow, items: readonly Item[], carriage: Carriage): Load;
   /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
   end(lane: LaneWindow, items: readonly Item[]): void;
+  /** Those of the window that a restore has put in doubt, whether their time has come or not; for {@link end}. */
+  restored(lane: LaneWindow): readonly Item[];
 }
 
 interface Load {
@@ -26,8 +28,10 @@ interface DoubtsDeps {
 }
 
 export function createDoubts({ channel, projector, clock }: DoubtsDeps): Doubts {
-  const sinceOf = (lane: LaneWindow, { event }: Item): number | undefined =>
-    doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event.position);
+  const stateOf = (lane: LaneWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
+  const sinceOf = (lane: LaneWindow, { event }: Item): number | undefined => doubtfulSince(stateOf(lane), event);
+  // Another network may have been configured since, which knows nothing of the attempt.
+  const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
 
   return {
     apart(lane, items, carriage) {
@@ -40,8 +44,8 @@ export function createDoubts({ channel, projector, clock }: DoubtsDeps): Doubts 
       const now = clock();
       for (const item of items) {
         const since = sinceOf(lane, item);
-        // Another network may have been configured since, which knows nothing of the attempt.
-        if (since === undefined || now - since < (channel.recognisesMs ?? 0) || item.unrecorded !== undefined) continue;
+        if (since === undefined || !isTooLate(since, now) || item.unrecorded !== undefined) continue;
+        const { restored } = stateOf(lane);
         const data = {
           event_id: subjectOf(item.event),
           owed: item.event.position,
@@ -49,10 +53,27 @@ export function createDoubts({ channel, projector, clock }: DoubtsDeps): Doubts 
           lane: lane.name,
           attempt: item.attempts,
           settled_below: 0,
-          detail: "an attempt may have arrived, and it is too late for the network to recognise a repeat",
+          detail: isOfBefore(restored, item.event.position) ? LOST : TOO_LATE,
         };
         item.unrecorded = { fact: { type: "ChannelDispatchInDoubt", data }, final: true };
       }
     },
+    restored(lane) {
+      const { restored } = stateOf(lane);
+      if (restored === null) return [];
+      const now = clock();
+      return lane.ready(Infinity, WINDOW_ITEMS, (item) => {
+        // One whose outcome the log refused is tried again when its time has come.
+        if (!isOfBefore(restored, item.event.position) || (item.unrecorded !== undefined && item.notBefore > now)) {
+          return false;
+        }
+        const since = sinceOf(lane, item);
+        return since !== undefined && isTooLate(since, now);
+      });
+    },
   };
 }
+
+const TOO_LATE = "an attempt may have arrived, and it is too late for the network to recognise a repeat";
+
+const LOST = "the log was restored, and may have lost that it was delivered; the network would not recognise a repeat";

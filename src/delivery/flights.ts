@@ -13,6 +13,8 @@ const AFTER_FAULT_MS = 30_000;
 /** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
 export interface Flights extends AsyncDisposable {
   start(lane: LaneWindow, items: readonly Item[], carriage: Carriage): void;
+  /** Ends what a restore has put in doubt: nothing is asked of the network, so its pace does not matter. */
+  endRestored(lane: LaneWindow): void;
   /** Whether one more may start at `at`, ms since the epoch. */
   hasRoom(at: number): boolean;
 }
@@ -66,19 +68,27 @@ export function createFlights(deps: FlightsDeps): Flights {
     unrecorded -= items.length;
   };
 
+  const launch = (lane: LaneWindow, items: readonly Item[], carriage: Carriage): void => {
+    doubts.end(lane, items);
+    for (const item of items) item.inFlight = true;
+    const work = fly(lane, items, carriage).finally(() => {
+      works.delete(work);
+      onLanding();
+    });
+    works.add(work);
+  };
+
   return {
     start(lane, wanted, wantedCarriage) {
       const { items, carriage } = throttle.isFailing()
         ? { items: wanted.slice(0, 1), carriage: "single" as const }
         : doubts.apart(lane, wanted, wantedCarriage);
-      doubts.end(lane, items);
-      for (const item of items) item.inFlight = true;
       throttle.started(clock());
-      const work = fly(lane, items, carriage).finally(() => {
-        works.delete(work);
-        onLanding();
-      });
-      works.add(work);
+      launch(lane, items, carriage);
+    },
+    endRestored(lane) {
+      const items = doubts.restored(lane);
+      if (items.length > 0) launch(lane, items, "single");
     },
     hasRoom(at) {
       throttle.notice(clock());

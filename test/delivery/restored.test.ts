@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { pendingOf } from "../../projections/deliveries.ts";
+import type { Fact } from "../../src/journal.ts";
+import type { Channel } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, REFUSED, UNAVAILABLE, type Answer, type FakeChannel } from "./fake-channel.ts";
+import { eventually, NOTIFY, openHouse, type House } from "./house.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const RESTORED: Fact = {
+  type: "LogRestored",
+  data: { cause: "restore", epoch: "e", found_position: 1, found_hash: "" },
+};
+const LOSS: Fact = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
+
+/** A network that knows a repeat by its id for a day. */
+function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel: Channel } {
+  const ads = fakeChannel("ads", answer);
+  return { ads, channel: { ...ads, recognisesMs: DAY_MS } };
+}
+
+/** A log that owes what `owe` asks for, which another life of it may have delivered, and is restored. */
+async function restored(owe: (house: House) => Promise<unknown>, fact = RESTORED) {
+  const file = newLogFile();
+  await using house = await openHouse({ file });
+  await owe(house);
+  await house.tell(fact);
+  return { file, time: house.time };
+}
+
+const state = (house: House, channel: "ads" | "chat" | "messaging" = "chat") =>
+  house.projector.state("deliveries")[channel];
+
+describe("what a log owed when it was restored", () => {
+  test.each([RESTORED, LOSS])(
+    "is in doubt after $type, and not sent, where the network knows no repeat",
+    async (fact) => {
+      const { file, time } = await restored(async (house) => {
+        await house.clicks(50, ["chat", "messaging"]);
+        await house.tell(NOTIFY);
+      }, fact);
+      const [chat, messaging] = [fakeChannel("chat"), fakeChannel("messaging")];
+      await using house = await openHouse({ file, time, channels: [chat, messaging] });
+      await house.settled();
+      expect([chat.sent, messaging.sent]).toEqual([[], []]);
+      expect(state(house)).toMatchObject({ in_doubt: 51, dispatched: 0 });
+      const [doubt] = await house.told("ChannelDispatchInDoubt");
+      expect(doubt?.data).toMatchObject({ attempt: 0, detail: expect.stringContaining("restored") });
+      await house.clicks(1);
+      time.flow();
+      await house.settled();
+      expect([chat.sent.length, messaging.sent.length]).toEqual([1, 1]);
+    },
+  );
+
+  test("is in doubt at once, however much it is and whatever the pace", async () => {
+    const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
+    const chat = fakeChannel("chat");
+    // Its clock stands: nothing that waits for its time gets a turn.
+    await using house = await openHouse({ file, time, channels: [chat], digestAfterMs: 0 });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    expect(state(house).in_doubt).toBe(3_500);
+  });
+
+  test("is sent again under its own id, and in no digest, where the network knows a repeat", async () => {
+    const { file, time } = await restored((house) => house.clicks(5, ["ads"]));
+    time.advance(DAY_MS - 1);
+    const { ads, channel } = knowing();
+    await using house = await openHouse({ file, time, channels: [channel], digestAfterMs: 30_000 });
+    time.flow();
+    await house.settled();
+    const clicks = await house.told("LinkClicked");
+    expect(ads.sent.map(({ kind, id }) => [kind, id])).toEqual(clicks.map(({ id }) => ["click", id]));
+    expect(state(house, "ads")).toMatchObject({ dispatched: 5, in_doubt: 0 });
+  });
+
+  test("is in doubt once such a network knows it no more", async () => {
+    const { file, time } = await restored((house) => house.clicks(2, ["ads"]));
+    time.advance(DAY_MS);
+    const { ads, channel } = knowing();
+    await using house = await openHouse({ file, time, channels: [channel] });
+    await house.settled();
+    expect(ads.sent).toEqual([]);
+    expect(state(house, "ads").in_doubt).toBe(2);
+  });
+
+  test("is in doubt also where it waited for its next attempt", async () => {
+    const file = newLogFile();
+    const failing = fakeChannel("chat", () => UNAVAILABLE);
+    let time: House["time"];
+    {
+      await using house = await openHouse({ file, channels: [failing] });
+      ({ time } = house);
+      await house.clicks(1);
+      await eventually(house.projector, () => state(house).lanes.clicks.retries.size > 0);
+    }
+    {
+      await using house = await openHouse({ file, time });
+      await house.tell(RESTORED);
+    }
+    const chat = fakeChannel("chat");
+    await using house = await openHouse({ file, time, channels: [chat] });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    expect(state(house)).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+
+  test("is in doubt, and no dead letter, where the channel is stopped", async () => {
+    const { file, time } = await restored(async (house) => {
+      await house.tell(NOTIFY);
+      await house.clicks(2, ["chat"]);
+      const stopped = { channel: "chat", network: "fake chat", detail: "archived", credential: "c" } as const;
+      await house.tell({ type: "ChannelStopped", data: { ...stopped, credential: "mark of fake-credential" } });
+    });
+    const chat = fakeChannel("chat", () => REFUSED);
+    await using house = await openHouse({ file, time, channels: [chat] });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    expect(state(house)).toMatchObject({ in_doubt: 3, dead: 0 });
+  });
+
+  test("waits where the channel is not configured, and is in doubt once it is", async () => {
+    const { file, time } = await restored((house) => house.clicks(2, ["chat"]));
+    {
+      await using house = await openHouse({ file, time });
+      expect(pendingOf(state(house))).toBe(2);
+    }
+    time.advance(DAY_MS);
+    const chat = fakeChannel("chat", () => DELIVERED);
+    await using house = await openHouse({ file, time, channels: [chat] });
+    await house.settled();
+    expect([chat.sent.length, state(house).in_doubt]).toEqual([0, 2]);
+  });
+
+  test("is forgotten by the projection once it is settled", async () => {
+    const { file, time } = await restored((house) => house.clicks(3, ["chat"]));
+    await using house = await openHouse({ file, time, channels: [fakeChannel("chat")] });
+    await house.clicks(1);
+    expect(state(house, "ads").lanes.clicks.restored).toBeNull();
+    time.flow();
+    await house.settled();
+    expect(state(house).lanes.clicks.restored).toBeNull();
+  });
+});
