@@ -28,6 +28,8 @@ Not in it, and never copied silently; copy them with the service stopped:
 To restore: stop the service, move the log and its -wal and -shm files away, and
 copy FILE to the log's place. When the checkpoint beside the log knew more than
 the copy holds, the start refuses with 78: reachlog serve --accept-loss, once.
+The service says in the log that it was restored: no run on that day, and what
+may have been sent or delivered since the backup is not repeated.
 Consumers that keep a cursor and saw more than the copy holds are refused from
 then on. A FILE.*.partial is left of a backup that was killed, and may be
 deleted.

@@ -190,11 +190,14 @@ function createMail(now: () => number) {
     /** Newest first. */
     visible: (): Accepted[] =>
       all
-        .filter(({ visibleAt }) => visibleAt <= now())
+        .filter(({ dm, visibleAt }) => visibleAt <= now() && now() - dm.createdAt < SHOWN_MS)
         .map(({ dm }) => dm)
         .toReversed(),
   };
 }
+
+/** X shows messages of the last 30 days. */
+const SHOWN_MS = 30 * 24 * 3_600_000;
 
 /** A snowflake's lowest bits tell the messages of one millisecond apart. */
 const SEQUENCE_BITS = 22n;

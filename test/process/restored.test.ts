@@ -1,0 +1,55 @@
+import { copyFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { authorize, BEARER, exported, openWorld, type Running, type World } from "./service.ts";
+
+const TIMEOUT_MS = 120_000;
+
+async function stop({ process }: Running): Promise<void> {
+  process.kill("SIGTERM");
+  await process.exited;
+}
+
+/** The end of a run that is made now, and what the log tells of restores. */
+async function outcomeOf(world: World): Promise<unknown> {
+  const service = await world.serve();
+  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const { reason, sent } = (await run.json()) as Record<string, unknown>;
+  const told = (await exported(world)).filter(({ type }) => type === "LogRestored");
+  await stop(service);
+  return { reason, sent, causes: told.map(({ data }) => data["cause"]) };
+}
+
+test(
+  "an import and a restored backup are told to be that in the log, and nobody is written to on that day",
+  async () => {
+    await using world = await openWorld();
+    const row = "username,basis\nada_builds,opt_in\n";
+    await world.command("recipients", "import", world.file("people.csv", row));
+    await authorizedOnly(world);
+    const log = join(world.directory, "reachlog.sqlite");
+    const kept = join(world.directory, "kept.sqlite");
+    // Before the first message, of which neither copy tells.
+    expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
+    expect(await world.command("audit", "export", "--sealed", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
+    expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
+
+    const beside = ["reachlog.checkpoint", "reachlog.sqlite", "reachlog.sqlite-wal", "reachlog.sqlite-shm"];
+    const clear = (): void => beside.forEach((name) => rmSync(join(world.directory, name), { force: true }));
+    clear();
+    copyFileSync(kept, log);
+    expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["restore"] });
+    clear();
+    expect(await world.command("audit", "import", `${kept}.jsonl`)).toMatchObject({ code: 0 });
+    expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["import"] });
+    expect(world.sandbox.x.messages.total).toBe(1);
+  },
+  TIMEOUT_MS,
+);
+
+/** The account is linked, and nothing else is done. */
+async function authorizedOnly(world: World): Promise<void> {
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  await stop(service);
+}
