@@ -86,10 +86,8 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     file,
     refresh,
     prepare(owners) {
-      const refs: string[] = [];
       people.begin();
-      for (const owner of owners) if (owner.kind === "person" && !isErased(owner)) refs.push(personRef(people, owner));
-      if (refs.length > 0) people.ensure(refs);
+      people.ensure(refsOfPeople(people, owners));
     },
     keyFor(owner) {
       renew();
@@ -116,10 +114,7 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     },
     has: (ref) => (ref.startsWith("p") ? file.get(ref) !== "gone" : keyOf(ref) !== undefined),
     destroy(refs, spared = []) {
-      const destroyed = file.change(() => {
-        const { person = [], other = [] } = Object.groupBy(refs, (ref) => (ref.startsWith("p") ? "person" : "other"));
-        return destroyAll(file, clicks, [...people.under(person, new Set(spared)), ...other]);
-      });
+      const destroyed = destroyAll({ file, clicks, people }, refs, spared);
       refresh();
       return destroyed;
     },
@@ -155,9 +150,19 @@ function createRenewal(file: KeysFile, refresh: () => void): () => void {
   };
 }
 
-function destroyAll(file: KeysFile, clicks: ClickKeys, refs: readonly string[]): number {
-  const { click = [], other = [] } = Object.groupBy(refs, (ref) => (ref.startsWith("c") ? "click" : "other"));
-  return file.change(() => clicks.puncture(click) + other.filter((ref) => destroyOther(file, ref)).length);
+interface Keys {
+  readonly file: KeysFile;
+  readonly clicks: ClickKeys;
+  readonly people: PersonKeys;
+}
+
+function destroyAll({ file, clicks, people }: Keys, refs: readonly string[], spared: readonly string[]): number {
+  const of = (ref: string) => (ref.startsWith("c") ? "click" : ref.startsWith("p") ? "person" : "day");
+  const { click = [], person = [], day = [] } = Object.groupBy(refs, of);
+  return file.change(() => {
+    const other = [...people.under(person, new Set(spared)), ...day];
+    return clicks.puncture(click) + other.filter((ref) => destroyOther(file, ref)).length;
+  });
 }
 
 function destroyOther(file: KeysFile, ref: string): boolean {
@@ -219,6 +224,12 @@ function personRef(people: PersonKeys, { id, username }: Extract<Owner, { kind: 
   if (mark !== undefined) return `p${mark}`;
   const who = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
   return people.refOf(who);
+}
+
+function refsOfPeople(people: PersonKeys, owners: readonly Owner[]): readonly string[] {
+  const refs: string[] = [];
+  for (const owner of owners) if (owner.kind === "person" && !isErased(owner)) refs.push(personRef(people, owner));
+  return refs;
 }
 
 function isErased({ id }: Extract<Owner, { kind: "person" }>): boolean {
