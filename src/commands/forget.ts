@@ -26,6 +26,9 @@ whole; what was sealed shows as erased from then on, in every copy of the log
 that is read without an older copy of the keys. Nobody ever writes to that person
 again, and nothing more of them is recorded.
 
+Somebody else who has one of their handles now is not reached. As long as nobody
+is known to have taken it, a handle alone counts as theirs.
+
 With a person go all kept answers to requests of the days on which one told of
 them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.

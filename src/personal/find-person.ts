@@ -1,7 +1,7 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { SEALED_TYPES } from "../../events/catalog.ts";
 import { boxOf } from "../../events/sealed-data.ts";
-import { isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { contacts as contactsProjection, isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { baseOf } from "./person-keys.ts";
 import type { SealedLog } from "./sealed-log.ts";
 
@@ -68,7 +68,7 @@ async function findSpared(
   keys: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const spared = new Set<string>();
-  for await (const { data } of log.readStored({ types: SEALED_TYPES })) {
+  for await (const { data } of log.readStored({ types: contactsProjection.types })) {
     const box = boxOf(data);
     const ref = box === undefined ? "" : log.keyring.refOf(box);
     if (bases.has(baseOf(ref)) && !keys.has(ref)) spared.add(ref);
