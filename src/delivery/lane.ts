@@ -13,7 +13,8 @@ const HELD_ITEMS_MAX = 4 * WINDOW_ITEMS;
 
 /** One owed dispatch that is not settled. */
 export interface Item {
-  readonly event: Recorded;
+  /** As it was read last: what was erased since is not in it. */
+  event: Recorded;
   /** Attempts made so far. */
   attempts: number;
   /** Not to be tried before, ms since the epoch; set by {@link LaneWindow.wait}. */
@@ -71,7 +72,8 @@ export function openLane(
     reopen() {
       isOutdated = true;
     },
-    ready: items.ready,
+    // What was read before an erasure is not sent after it.
+    ready: (now, max, wanted) => (isOutdated ? [] : items.ready(now, max, wanted)),
     wait: items.wait,
     nextDue: items.nextDue,
     remove: items.remove,
@@ -130,8 +132,11 @@ function createUnread(
 /** What is in the window, in the order of the log. */
 function createItems(state: () => LaneState) {
   const items = new Map<number, Item>();
-  /** In flight since before the window was cleared; each is back in it once the log is read that far. */
-  const flying = new Map<number, Item>();
+  /**
+   * What the log does not tell of the items from before the window was cleared: they are in flight, or it refused their
+   * outcome. Each is back in the window once the log is read that far.
+   */
+  const untold = new Map<number, Item>();
   /** Of them, those that wait for their time. */
   const waiting = new Set<Item>();
 
@@ -142,7 +147,9 @@ function createItems(state: () => LaneState) {
       return Math.min(WINDOW_ITEMS - (items.size - waiting.size), HELD_ITEMS_MAX - items.size);
     },
     clear(): void {
-      for (const [position, item] of items) if (item.inFlight) flying.set(position, item);
+      for (const [position, item] of items) {
+        if (item.inFlight || item.unrecorded !== undefined) untold.set(position, item);
+      }
       items.clear();
       waiting.clear();
     },
@@ -154,11 +161,12 @@ function createItems(state: () => LaneState) {
       const { position } = event;
       const retry = state().retries.get(position);
       const notBefore = retry === undefined ? 0 : Date.parse(retry.retry_at);
-      const known = flying.get(position);
-      flying.delete(position);
+      const known = untold.get(position);
+      untold.delete(position);
       const item = known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false };
+      item.event = event;
       items.set(position, item);
-      if (notBefore > 0) waiting.add(item);
+      if (item.notBefore > 0) waiting.add(item);
     },
     ready(now: number, max: number, wanted: (item: Item) => boolean = () => true): readonly Item[] {
       const found: Item[] = [];
@@ -182,7 +190,7 @@ function createItems(state: () => LaneState) {
       const { position } = item.event;
       items.delete(position);
       waiting.delete(item);
-      flying.delete(position);
+      untold.delete(position);
     },
     /** The oldest but these that the log does not tell of: they are held in the order of the log. */
     firstUnsettledBeside(some: ReadonlySet<Item>): number | undefined {

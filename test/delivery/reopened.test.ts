@@ -1,0 +1,100 @@
+import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
+import { deliveries } from "../../projections/deliveries.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import type { Fact, Journal } from "../../src/journal.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
+import { NOTIFY, openHouse, type House } from "./house.ts";
+
+/** Everything after which the lanes are filled anew. */
+const REOPENINGS: readonly [string, (house: House) => Promise<Fact>][] = [
+  ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { marks: [], keys: [] } })],
+  [
+    "personal data expires",
+    () => Promise.resolve({ type: "PersonalDataExpired", data: { before: "2026-11-01", days: 1 } }),
+  ],
+  [
+    "the deliveries are rebuilt",
+    async ({ journal, projector }) => {
+      const { position } = projector;
+      const state = encodeState(projector.state("deliveries"));
+      await journal.store.snapshots.save("rebuilt/deliveries", { version: deliveries.version, position, state });
+      const data = { projection: "deliveries", version: deliveries.version, position, differences: 0 };
+      return { type: "ProjectionRebuilt", data };
+    },
+  ],
+];
+
+/** A disk that is full until it is told otherwise. */
+function fullDisk() {
+  const disk = { isFull: true };
+  const wrap = (journal: Journal): Journal => ({
+    ...journal,
+    append: (...args) => (disk.isFull ? Promise.reject(new StoreFull()) : journal.append(...args)),
+  });
+  return { disk, wrap };
+}
+
+describe.each(REOPENINGS)("when %s while a full disk keeps back what a network took", (_name, reopening) => {
+  test("nothing of it is sent again, and all of it is recorded once there is room", async () => {
+    const { disk, wrap } = fullDisk();
+    const chat = fakeChannel("chat");
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    const notified = await house.tell(NOTIFY);
+    await house.clicks(5);
+    await house.until(house.time.clock());
+    const taken = chat.sent.length;
+    expect(taken).toBeGreaterThan(2);
+    await house.tell(await reopening(house));
+    await house.until(house.time.clock());
+    disk.isFull = false;
+    await house.until(house.time.clock() + 60_000);
+    expect(chat.sent).toHaveLength(6);
+    expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(6);
+    const ends = await house.told("ChannelDispatched");
+    expect(ends.map(({ data }) => data.owed).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 6 }, (_, at) => notified + at),
+    );
+  });
+
+  test("one that waits for its retry waits as long as it would have", async () => {
+    const { disk, wrap } = fullDisk();
+    const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? UNAVAILABLE : DELIVERED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap, random: () => 0.999 });
+    await house.clicks(1);
+    await house.until(house.time.clock());
+    await house.tell(await reopening(house));
+    disk.isFull = false;
+    await house.until(house.time.clock() + 60_000);
+    expect((await house.told("ChannelDispatchFailed", "ChannelDispatched")).map(({ data }) => data.attempt)).toEqual([
+      1, 2,
+    ]);
+    expect(chat.sent).toHaveLength(2);
+  });
+});
+
+test("a click whose person is forgotten while it is in flight is not told of again as it was before", async () => {
+  const held = gate();
+  const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? held.answer : DELIVERED));
+  const file = newLogFile();
+  await using house = await openHouse({ file, channels: [chat] });
+  const position = await house.clicks(1);
+  await chat.until(1);
+  const read = house.journal.store.read.bind(house.journal.store);
+  expect(position).toBe(1);
+  // From now on the log has nothing personal of it, as after its key was deleted.
+  Object.assign(house.journal.store, {
+    async *read(...args: Parameters<typeof read>) {
+      for await (const event of read(...args)) {
+        yield event.type === "LinkClicked" ? { ...event, meta: { ...event.meta, erased: true } } : event;
+      }
+    },
+  });
+  await house.tell({ type: "PersonForgotten", data: { marks: [], keys: [] } });
+  await house.until(house.time.clock());
+  held.open(UNAVAILABLE);
+  await house.until(house.time.clock() + 60_000);
+  expect(chat.sent).toHaveLength(1);
+  expect((await house.told("ChannelDispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+});
