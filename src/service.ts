@@ -14,7 +14,7 @@ import { createBacklog } from "./delivery/backlog.ts";
 import { createCredentialMark } from "./delivery/credential-mark.ts";
 import { createDelivery, type Delivery } from "./delivery/delivery.ts";
 import { systemTimer } from "./delivery/timer.ts";
-import { startDispatcher } from "./delivery/dispatcher.ts";
+import { startDispatchers } from "./delivery/dispatchers.ts";
 import { openAccess, type Access } from "./http/access.ts";
 import { createApp, type AppDeps } from "./http/app.ts";
 import { createAuthCookie } from "./http/auth-cookie.ts";
@@ -116,10 +116,8 @@ export async function startService(
   const digestAfterMs = config.digestAfterSeconds * 1000;
   const load = createLoad();
   const requests = (): number => load.came;
-  const dispatchers = channels.map((channel) =>
-    stack.use(startDispatcher({ ...common, channel, mark, digestAfterMs, requests })),
-  );
-  const delivery = createDelivery(journal, projector, dispatchers);
+  const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, digestAfterMs, requests }));
+  const delivery = createDelivery(journal, projector, dispatchers.all);
   const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
   const access = openAccess({ http: config.http, journal, log }, stack);
   const isWritable = (): boolean => failure() === undefined;
@@ -133,6 +131,8 @@ export async function startService(
       .recover({ steal: true })
       .catch((fault: unknown) => log.error("recovery failed", faultFields(fault)));
   }
+  // First of all: what is in flight lands while the run and the requests end, and has not to wait for its turn after them.
+  stack.defer(dispatchers.holdClicks);
   log.info("listening", { url: config.http.publicUrl, position: projector.position });
 
   const parts = stack.move();

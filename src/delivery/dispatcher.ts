@@ -23,6 +23,8 @@ const BUSY_TURN_MS = 50;
 export interface Dispatcher extends AsyncDisposable {
   readonly channel: ChannelName;
   circuit(): Circuit;
+  /** From now on clicks wait for the next start; direct sends go on, for those who wait for them. */
+  holdClicks(): void;
 }
 
 export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDeps {
@@ -39,14 +41,13 @@ export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDe
 /** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
-  const state = () => projector.state("deliveries")[channel.name];
-  const log = { store: deps.journal.store, backlog: deps.backlog };
-  const lanes = LANES.map((lane) => openLane(log, channel.name, lane, () => state().lanes[lane]));
+  const lanes = openLanes(deps);
   const throttle = createThrottle();
   const stoppage = createStoppage(deps);
   const courtesy = createCourtesy(deps.requests ?? (() => 0));
   const flights = createFlights({ ...deps, throttle, stoppage, onLanding: () => turns.ask() });
   let cancelWake = (): void => {};
+  let holdsClicks = false;
 
   let cancelAsking: (() => void) | undefined;
 
@@ -62,7 +63,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const wakeLater = (): void => {
     cancelWake();
     const now = clock();
-    const dues = sendable(lanes, stoppage.isStopped()).flatMap((lane) => lane.nextDue(now) ?? []);
+    const dues = sendable(lanes, holdsClicks || stoppage.isStopped()).flatMap((lane) => lane.nextDue(now) ?? []);
     if (dues.length === 0) return;
     const due = Math.max(Math.min(...dues), throttle.blockedUntil());
     if (!flights.hasRoom(due)) return;
@@ -75,7 +76,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     try {
       for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch({ ...deps, courtesy }, lanes, flights, stoppage);
+      launch({ ...deps, courtesy }, sendable(lanes, holdsClicks), flights, stoppage);
       wakeLater();
     } catch (fault) {
       deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
@@ -103,6 +104,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   return {
     channel: channel.name,
     circuit: () => throttle.circuit(clock()),
+    holdClicks() {
+      holdsClicks = true;
+      flights.endBatches();
+    },
     async [Symbol.asyncDispose]() {
       unlisten();
       // At once, so that a batch makes no further request while the turn under way ends.
@@ -115,6 +120,12 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
+function openLanes({ channel, projector, journal, backlog }: DispatcherDeps): readonly LaneWindow[] {
+  const log = { store: journal.store, backlog };
+  const lanesOf = () => projector.state("deliveries")[channel.name].lanes;
+  return LANES.map((lane) => openLane(log, channel.name, lane, () => lanesOf()[lane]));
+}
+
 /** What the lanes hold was read while it was there. */
 function isErasure({ type }: Recorded): boolean {
   return type === "PersonForgotten" || type === "PersonalDataExpired";
@@ -124,9 +135,9 @@ function isOfDeliveries(event: Recorded): boolean {
   return event.type === "ProjectionRebuilt" && event.data.projection === "deliveries";
 }
 
-/** The lanes from which something may be sent: to a channel that is stopped nothing but what fails at once. */
-function sendable(lanes: readonly LaneWindow[], isStopped: boolean): readonly LaneWindow[] {
-  return isStopped ? lanes.filter(({ name }) => name === "direct") : lanes;
+/** The lanes from which something may be sent: while clicks are held, as for a channel that is stopped, not from theirs. */
+function sendable(lanes: readonly LaneWindow[], holdsClicks: boolean): readonly LaneWindow[] {
+  return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
 interface Launching extends DispatcherDeps {

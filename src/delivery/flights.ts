@@ -17,6 +17,8 @@ export interface Flights extends AsyncDisposable {
   endRestored(lane: LaneWindow): void;
   /** Whether one more may start at `at`, ms since the epoch. */
   hasRoom(at: number): boolean;
+  /** A batch under way makes no further request. */
+  endBatches(): void;
 }
 
 interface FlightsDeps extends Omit<FlightDeps, "stopping"> {
@@ -94,6 +96,7 @@ export function createFlights(deps: FlightsDeps): Flights {
       throttle.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking.size < throttle.allowance(at);
     },
+    endBatches: () => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all(works);

@@ -128,7 +128,7 @@ test("an orderly stop waits for what is in flight, records it, and starts nothin
   await house.clicks(5);
   await chat.until(1);
   let stopped = false;
-  const stopping = house.dispatchers[0]?.[Symbol.asyncDispose]().then(() => (stopped = true));
+  const stopping = house.dispatchers.all[0]?.[Symbol.asyncDispose]().then(() => (stopped = true));
   // A whole way through the log and back: time enough for a stop that does not wait.
   await house.tell(NOTIFY);
   expect(stopped).toBe(false);

@@ -6,7 +6,7 @@ import { makeId } from "../../src/clock.ts";
 import type { Announce } from "../../src/delivery/announce.ts";
 import { createBacklog } from "../../src/delivery/backlog.ts";
 import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
-import { startDispatcher, type Dispatcher } from "../../src/delivery/dispatcher.ts";
+import { startDispatchers, type Dispatchers } from "../../src/delivery/dispatchers.ts";
 import { createJournal, STREAMS, type Fact, type Journal } from "../../src/journal.ts";
 import type { Logger } from "../../src/log.ts";
 import type { Channel } from "../../src/networks/network.ts";
@@ -21,7 +21,7 @@ export interface House extends AsyncDisposable {
   readonly journal: Journal;
   readonly projector: Projector;
   readonly delivery: Delivery;
-  readonly dispatchers: readonly Dispatcher[];
+  readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
   readonly faults: readonly string[];
@@ -85,8 +85,8 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0 } = options;
   const chosen = { digestAfterMs, requests };
-  const dispatchers = channels.map((channel) => stack.use(startDispatcher({ ...common, channel, mark, ...chosen })));
-  const delivery = createDelivery(journal, projector, dispatchers);
+  const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, ...chosen }));
+  const delivery = createDelivery(journal, projector, dispatchers.all);
   const parts = stack.move();
 
   const tell = async (...facts: Fact[]): Promise<number> => {

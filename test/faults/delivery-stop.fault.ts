@@ -1,0 +1,100 @@
+import { expect, test } from "bun:test";
+import { BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { click } from "./load.ts";
+import { unlimit } from "./delivery-networks.ts";
+import { stop } from "./ending.ts";
+
+const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
+const CALLERS = 8;
+
+/** How long each answer takes; the longest comes near to an attempt's own time-out. */
+const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
+
+/** So many clicks arrive before the signal: at each stop another number of them is in flight. */
+const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
+
+/** Clicks that arrived at each of the networks that a repeat doubles, by their name. */
+type Arrivals = Readonly<Record<"slack" | "telegram", Map<string, number>>>;
+
+function countArrivals({ sandbox }: World): Arrivals {
+  const arrivals = { slack: new Map<string, number>(), telegram: new Map<string, number>() };
+  for (const name of ["slack", "telegram"] as const) {
+    const kept = sandbox[name].messages;
+    const add = kept.add.bind(kept) as (item: { readonly text: string }) => void;
+    const counts = arrivals[name];
+    kept.add = (item: { readonly text: string }) => {
+      const named = /\bclick-\d+\b/.exec(item.text)?.[0];
+      if (named !== undefined) counts.set(named, (counts.get(named) ?? 0) + 1);
+      add(item);
+    };
+  }
+  return arrivals;
+}
+
+/** Puts a way to the networks between on which each answer takes so long. */
+function slowDown({ env, sandbox }: World, ms: number): Disposable {
+  const way = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { method, headers } = request;
+      const answer = await fetch(sandbox.url + pathname + search, { method, headers, body: await request.bytes() });
+      await Bun.sleep(ms);
+      return answer;
+    },
+  });
+  for (const name of ["TELEGRAM_API_URL", "META_API_URL", "CHAT_WEBHOOK_URL"]) {
+    env[name] = (env[name] ?? "").replace(sandbox.url, way.url.origin);
+  }
+  return { [Symbol.dispose]: () => void way.stop(true) };
+}
+
+/** Posts clicks with names of their own until the service is gone. */
+async function post(service: Running, next: () => number): Promise<void> {
+  for (;;) {
+    const body = { ...click(0), short_code: `click-${next()}` };
+    const answer = await service.post("/api/tracking/event", body, BEARER).catch(() => undefined);
+    if (answer === undefined) return;
+    await answer.text();
+  }
+}
+
+test.each(Object.entries(ANSWERS_AFTER_MS))(
+  "stopped by a signal and started again under load, with networks that are %s: nobody is told twice",
+  async (name, ms) => {
+    await using world = await openWorld();
+    unlimit(world.sandbox);
+    // Each click by itself, so that all are found at the network.
+    world.env["CHAT_DIGEST_AFTER_SECONDS"] = "3600";
+    const arrivals = countArrivals(world);
+    using _way = slowDown(world, ms);
+    let posted = 0;
+    let cut = 0;
+    const isSlowest = ms > 1_000;
+    const stops = isSlowest ? STOPS / 4 : STOPS;
+    for (let time = 0; time < stops; time++) {
+      const service = await world.serve();
+      const before = arrivals.telegram.size;
+      const wanted = isSlowest ? 1 : (ARRIVED_BEFORE[time % ARRIVED_BEFORE.length] ?? 1);
+      const callers = Array.from({ length: CALLERS }, () => post(service, () => posted++));
+      await until(
+        () => Promise.resolve(arrivals.telegram.size),
+        (size) => size >= before + wanted,
+      );
+      // Somebody waits for a direct send while the service stops.
+      const waits = service.post("/api/notify", { message: "m", service: "s", level: "info" }, BEARER).catch(() => {});
+      expect(await stop(service)).toBe(0);
+      if (service.log().includes("stopped before everything")) cut++;
+      await Promise.all([waits, ...callers]);
+    }
+    const told = Object.entries(arrivals).map(([network, counts]) => {
+      return { network, clicks: counts.size, doubled: [...counts.values()].filter((count) => count > 1).length };
+    });
+    console.log(
+      `${stops} stops, networks ${name}: ${told.map((one) => `${one.network} ${one.clicks} clicks, ${one.doubled} told twice`).join("; ")}`,
+    );
+    expect({ cut, doubled: told.map(({ doubled }) => doubled) }).toEqual({ cut: 0, doubled: [0, 0] });
+  },
+  300_000,
+);
