@@ -38,10 +38,25 @@ export const ChannelTestRequested = defineEvent(
   Type.Object({ channels: Type.Array(channelName) }, closed),
 );
 
-/** A dead letter is owed again: `event_id` and `source` name the event whose dispatch is repeated. */
+/** When the first attempt that may have arrived was over: so long the network has known the dispatch by its id. */
+const doubtful_since = Type.Optional(Type.String());
+
+/**
+ * A dead letter is owed again: `event_id` and `source` name the event whose dispatch is repeated. `may_double`: an
+ * attempt may have arrived, and an operator had it sent again all the same.
+ */
 export const ChannelDispatchRetryRequested = defineEvent(
   "ChannelDispatchRetryRequested",
-  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName }, closed),
+  Type.Object(
+    {
+      event_id: Type.String(),
+      source: Type.Integer(),
+      channel: channelName,
+      doubtful_since,
+      may_double: Type.Optional(Type.Literal(true)),
+    },
+    closed,
+  ),
 );
 
 /**
@@ -109,7 +124,7 @@ export const ChannelDispatchInDoubt = defineEvent(
 /** The dead letter: refused for good, or out of attempts. */
 export const ChannelDispatchAbandoned = defineEvent(
   "ChannelDispatchAbandoned",
-  Type.Object({ ...dispatch, status, detail: Type.String(), refused: Type.Boolean(), digest }, closed),
+  Type.Object({ ...dispatch, status, detail: Type.String(), refused: Type.Boolean(), doubtful_since, digest }, closed),
 );
 
 /** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */

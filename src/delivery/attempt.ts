@@ -35,6 +35,8 @@ export interface Attempt {
   readonly latencyMs: number;
   /** Of a digest that told it together with others. */
   readonly digest?: string;
+  /** When the first attempt before this one that may have arrived was over, ms since the epoch. */
+  readonly doubtfulSince?: number | undefined;
   /** ms since the epoch. */
   readonly now: number;
   /** In [0, 1). */
@@ -71,18 +73,21 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
         const data = { ...base, detail: result.detail, retry_at: isoTime(attempt.now) };
         return { fact: { type: "ChannelDispatchFailed", data }, final: false };
       }
-      return {
-        fact: { type: "ChannelDispatchAbandoned", data: { ...base, detail: result.detail, refused: true } },
-        final: true,
-      };
+      const data = { ...base, detail: result.detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
+      return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
     }
     case "retryable":
       return decideRetry(attempt, { ...base, detail: result.detail }, result);
   }
 }
 
+/** What is told of a dead letter, for whoever wants it sent again. */
+export function doubtOf(since: number | undefined): { readonly doubtful_since?: string } {
+  return since === undefined ? {} : { doubtful_since: isoTime(since) };
+}
+
 function decideRetry(
-  { event, number, now, random }: Attempt,
+  { event, number, now, random, doubtfulSince }: Attempt,
   base: Omit<DataOf<"ChannelDispatchFailed">, "retry_at" | "may_have_arrived">,
   result: Extract<DispatchResult, { outcome: "retryable" }>,
 ): Outcome {
@@ -92,7 +97,9 @@ function decideRetry(
     return { fact: { type: "ChannelDispatchInDoubt", data: base }, final: true };
   }
   if (isTest || number >= ATTEMPTS_MAX) {
-    return { fact: { type: "ChannelDispatchAbandoned", data: { ...base, refused: false } }, final: true };
+    const since = doubtfulSince ?? (result.mayHaveArrived === true ? now : undefined);
+    const data = { ...base, refused: false, ...doubtOf(since) };
+    return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
   }
   const retryAt = isoTime(now + retryDelayMs(number, random, result.retryAfterMs));
   const mayHave = result.mayHaveArrived === true ? { may_have_arrived: true as const } : {};

@@ -13,6 +13,8 @@ export interface DeadLetter {
   /** The network said no, rather than the attempts running out. */
   readonly refused: boolean;
   readonly detail: string;
+  /** An attempt may have arrived, the first of them at this time: a repeat is safe only while the network knows it. */
+  readonly doubtful_since?: string;
   readonly abandoned_at: string;
   /** Position of the event that gave it up. */
   readonly position: number;
@@ -47,8 +49,9 @@ const MAKE_AND_UNMAKE: readonly EventType[] = [
 ];
 
 function letterOf({ data, time, position }: Recorded<"ChannelDispatchAbandoned">, source: number): DeadLetter {
-  const { channel, event_id, attempt, refused, detail } = data;
-  return { channel, event_id, source, attempts: attempt, refused, detail, abandoned_at: time, position };
+  const { channel, event_id, attempt, refused, detail, doubtful_since } = data;
+  const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+  return { channel, event_id, source, attempts: attempt, refused, detail, ...doubt, abandoned_at: time, position };
 }
 
 /**

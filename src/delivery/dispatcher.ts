@@ -146,7 +146,7 @@ interface Launching extends DispatcherDeps {
 
 /** Starts what is due, the direct lane first, as long as there is room. */
 function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
-  const { channel, clock } = deps;
+  const { clock } = deps;
   for (const lane of lanes) flights.endRestored(lane);
   for (const lane of lanes) {
     if (lane.name === "clicks") continue;
@@ -158,7 +158,7 @@ function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights,
     if (stopped) {
       if (lane.name === "clicks") continue;
       for (const item of lane.ready(clock(), Infinity)) {
-        item.unrecorded ??= turnedAway(channel, lane, item, stoppage.detail());
+        item.unrecorded ??= turnedAway(deps, lane, item, stoppage.detail());
         flights.start(lane, [item], "single");
       }
       continue;

@@ -27,9 +27,24 @@ interface DoubtsDeps {
   readonly clock: Clock;
 }
 
-export function createDoubts({ channel, projector, clock }: DoubtsDeps): Doubts {
+/**
+ * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
+ * owed again brings along what is known of the attempts before.
+ */
+export function doubtSince(
+  { channel, projector }: Pick<DoubtsDeps, "channel" | "projector">,
+  lane: LaneWindow,
+  { event }: Item,
+): number | undefined {
+  const before = event.type === "ChannelDispatchRetryRequested" ? event.data.doubtful_since : undefined;
+  if (before !== undefined) return Date.parse(before);
+  return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
+}
+
+export function createDoubts(deps: DoubtsDeps): Doubts {
+  const { channel, projector, clock } = deps;
   const stateOf = (lane: LaneWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
-  const sinceOf = (lane: LaneWindow, { event }: Item): number | undefined => doubtfulSince(stateOf(lane), event);
+  const sinceOf = (lane: LaneWindow, item: Item): number | undefined => doubtSince(deps, lane, item);
   // Another network may have been configured since, which knows nothing of the attempt.
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
 

@@ -4,8 +4,9 @@ import type { Fact, Journal } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector.ts";
-import { decideOutcome, type Outcome } from "./attempt.ts";
+import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
 import { digestOf } from "./digest.ts";
+import { doubtSince } from "./doubts.ts";
 import type { Item, LaneWindow } from "./lane.ts";
 import { dispatchOf, subjectOf } from "./owed.ts";
 
@@ -76,10 +77,8 @@ async function attempt(
     const { name: channel } = deps.channel;
     const { event, attempts } = item;
     const about = { channel, lane: lane.name, event, number: attempts + 1, latencyMs: now - startedAt, now };
-    item.unrecorded = decideOutcome(
-      { ...about, random: deps.random(), ...(digest === undefined ? {} : { digest }) },
-      result,
-    );
+    const known = { doubtfulSince: doubtSince(deps, lane, item), ...(digest === undefined ? {} : { digest }) };
+    item.unrecorded = decideOutcome({ ...about, ...known, random: deps.random() }, result);
   }
   return learn(results, items);
 }
@@ -159,12 +158,15 @@ function expired({ channel }: FlightDeps, lane: LaneWindow, item: Item): Outcome
 }
 
 /** To a channel that is stopped nothing is sent directly: whoever asked is told so at once. */
-export function turnedAway(channel: Channel, lane: LaneWindow, item: Item, detail: string): Outcome {
+export function turnedAway(
+  deps: Pick<FlightDeps, "channel" | "projector">,
+  lane: LaneWindow,
+  item: Item,
+  detail: string,
+): Outcome {
   const told = { attempt: item.attempts, detail: `the channel is stopped: ${detail}`, refused: true };
-  return {
-    fact: { type: "ChannelDispatchAbandoned", data: { ...namedBy(channel, lane, item), ...told } },
-    final: true,
-  };
+  const data = { ...namedBy(deps.channel, lane, item), ...told, ...doubtOf(doubtSince(deps, lane, item)) };
+  return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
 }
 
 function namedBy(channel: Channel, lane: LaneWindow, { event }: Item) {

@@ -167,6 +167,34 @@ describe("deliveries retry and discard", () => {
     expect(await run("discard", "--all", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
   });
 
+  describe("of which an attempt may have arrived", () => {
+    const HOUR_MS = 3_600_000;
+    const doubtful = (agoMs: number): Promise<void> => {
+      const doubtful_since = new Date(Date.now() - agoMs).toISOString();
+      const data = { ...about(1, "ads"), owed: 2, event_id: idAt(2), attempt: 8, detail: "", refused: false };
+      return world.append(STREAMS.delivery("ads"), [
+        { type: "ChannelDispatchAbandoned", data: { ...data, doubtful_since } },
+      ]);
+    };
+    const doubts = async () => (await told("ChannelDispatchRetryRequested")).map((event) => (event as unknown[])[1]);
+
+    test("go out again while Meta knows them by their id", async () => {
+      await doubtful(46 * HOUR_MS);
+      expect((await run("list", "--channel", "ads")).out).toMatch(/ ads +8 .*; may have arrived\n$/);
+      expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({ code: 0, out: "1 taken up again\n" });
+      expect(await doubts()).toMatchObject([{ channel: "ads", doubtful_since: expect.any(String) as string }]);
+    });
+
+    test("are left alone after that, until somebody accepts doubles", async () => {
+      await doubtful(47 * HOUR_MS);
+      const { code, out, err } = await run("retry", "--all");
+      expect([code, out]).toEqual([1, "2 taken up again\n"]);
+      expect(err).toMatch(/^an attempt at letters of ads may have arrived, .* with --accept-doubles .*\n$/);
+      expect(await run("retry", "--all", "--accept-doubles")).toEqual({ code: 0, out: "1 taken up again\n", err: "" });
+      expect((await doubts()).at(-1)).toEqual({ event_id: idAt(2), source: 2, channel: "ads", may_double: true });
+    });
+  });
+
   test("several decide of the same letters at the same moment: of each one decision stands", async () => {
     const asked = [
       run("retry", "--all"),

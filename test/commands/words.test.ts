@@ -200,6 +200,15 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       { event_id: "e1", source: 15, channel: "chat" },
       "the dead letter of position 15 (event e1) was taken up again; owed to chat",
     ],
+    [
+      { event_id: "e1", source: 15, channel: "ads", doubtful_since: "2026-11-20T10:00:00.000Z" },
+      "the dead letter of position 15 (event e1) was taken up again, though an attempt of 2026-11-20T10:00:00.000Z may " +
+        "have arrived; owed to ads",
+    ],
+    [
+      { event_id: "e1", source: 15, channel: "ads", may_double: true },
+      "the dead letter of position 15 (event e1) was taken up again, though it may arrive twice; owed to ads",
+    ],
   ],
   ChannelDispatched: [
     [
@@ -273,6 +282,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { ...dispatch, detail: "", refused: false },
       "what position 15 owed to ads became a dead letter, out of attempts at attempt 2",
+    ],
+    [
+      { ...dispatch, detail: "", refused: false, doubtful_since: "2026-11-20T10:00:00.000Z" },
+      "what position 15 owed to ads became a dead letter, out of attempts at attempt 2, though an attempt of " +
+        "2026-11-20T10:00:00.000Z may have arrived",
     ],
     [
       { ...dispatch, detail: "gone", refused: true, digest: "d1" },

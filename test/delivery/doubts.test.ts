@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
+import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { Journal } from "../../src/journal.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
 import { eventually, openHouse, type House } from "./house.ts";
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
 
 /** A network that knows a repeat by its id for a day. */
@@ -89,6 +91,66 @@ describe("what may have arrived at a network that knows a repeat", () => {
     const [first, second] = await house.told("LinkClicked");
     expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
     expect((await house.told("ChannelDispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+  });
+
+  describe("and became a dead letter", () => {
+    /** It is given up without an answer to any of its attempts. */
+    async function letterIn(file: string): Promise<House["time"]> {
+      const { channel } = knowing(() => SILENT);
+      await using house = await openHouse({ file, channels: [channel] });
+      await house.clicks(1);
+      await house.until(house.time.clock() + 2 * HOUR_MS);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ dead: 1 });
+      return house.time;
+    }
+
+    /** An operator takes it up again. */
+    async function retried(house: House): Promise<void> {
+      for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.journal.store)) {
+        const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+        await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+      }
+      await house.settled();
+    }
+
+    test("is sent again as long as the network knows it", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await retried(house);
+      expect(chat.sent).toHaveLength(1);
+    });
+
+    test("is in doubt after that, and not sent", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      time.advance(DAY_MS);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await retried(house);
+      expect(chat.sent).toEqual([]);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+    });
+
+    test("is as doubtful as before where a channel that is stopped turned it away, or refused it", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      const refusing = knowing(() => ({ outcome: "refused", detail: "gone", channel: true }));
+      {
+        await using house = await openHouse({ file, channels: [refusing.channel], time });
+        await retried(house);
+        await retried(house);
+        expect(refusing.chat.sent).toHaveLength(1);
+      }
+      time.advance(DAY_MS);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await house.tell({ type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } });
+      await retried(house);
+      expect(chat.sent).toEqual([]);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+    });
   });
 
   test("travels alone, while others are told in a digest under another id", async () => {

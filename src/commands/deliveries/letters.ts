@@ -1,4 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
+import type { Deliveries } from "../../../projections/deliveries.ts";
 import { decideLetter, findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Fact } from "../../journal.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
@@ -27,7 +28,12 @@ export type Decision = Fact<"ChannelDispatchRetryRequested" | "ChannelDispatchDi
 export async function decideLetters(
   terminal: Terminal,
   choice: Choice,
-  decision: { readonly done: string; readonly needsChannel?: true; of(letter: DeadLetter): Decision },
+  decision: {
+    readonly done: string;
+    /** Why nothing is decided of a letter: the line that tells it, once for all of which it is true. */
+    hindranceOf?(letter: DeadLetter, states: Deliveries): string | undefined;
+    of(letter: DeadLetter): Decision;
+  },
 ): Promise<number> {
   await using stack = new AsyncDisposableStack();
   const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
@@ -35,20 +41,22 @@ export async function decideLetters(
   const letters = found.filter(({ channel }) => choice.channels.includes(channel));
   const meant = choice.all ? letters : letters.filter(({ event_id }) => choice.ids.includes(event_id));
   const states = projector.state("deliveries");
-  const vain = decision.needsChannel === true ? meant.filter(({ channel }) => states[channel].stopped !== null) : [];
-  const chosen = meant.filter((letter) => !vain.includes(letter));
+  const hindrances = new Set<string>();
+  const chosen = meant.filter((letter) => {
+    const hindrance = decision.hindranceOf?.(letter, states);
+    if (hindrance !== undefined) hindrances.add(hindrance);
+    return hindrance === undefined;
+  });
   const won = await Promise.all(
     chosen.map((letter) => decideLetter(journal, letter, decision.of(letter), COMMAND_CAUSE)),
   );
   const count = won.filter(Boolean).length;
   terminal.out(`${count} ${decision.done}\n`);
-  for (const channel of new Set(vain.map((letter) => letter.channel))) {
-    terminal.err(`${channel} is stopped and would turn them away: reachlog deliveries resume ${channel}\n`);
-  }
+  for (const line of hindrances) terminal.err(`${line}\n`);
   const unknown = choice.ids.filter((id) => !meant.some(({ event_id }) => event_id === id));
   for (const id of unknown) terminal.err(`${printable(id)} is no dead letter\n`);
   const lost = won.length - count;
   if (lost > 0) terminal.err(`of ${lost} somebody else decided at the same moment\n`);
-  const isDone = unknown.length === 0 && vain.length === 0 && (choice.all || lost === 0);
+  const isDone = unknown.length === 0 && hindrances.size === 0 && (choice.all || lost === 0);
   return isDone ? EXIT.ok : EXIT.fault;
 }

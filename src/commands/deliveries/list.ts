@@ -77,6 +77,8 @@ function stoppedLine(channel: ChannelName, { since, network, detail }: Omit<Stop
   return printable(`${channel} is stopped since ${since}: ${network} refuses it as a whole, ${detail}`) + "\n";
 }
 
-function letterRow({ event_id, channel, attempts, abandoned_at, detail }: DeadLetter): (string | number)[] {
-  return [event_id, channel, attempts, abandoned_at, detail];
+function letterRow(letter: DeadLetter): (string | number)[] {
+  const { event_id, channel, attempts, abandoned_at, detail, doubtful_since } = letter;
+  const why = doubtful_since === undefined ? detail : `${detail}; may have arrived`;
+  return [event_id, channel, attempts, abandoned_at, why];
 }

@@ -13,8 +13,11 @@ export const DELIVERY_WORDS = {
     `a message was requested: ${quoted(text)}; ${owedTo(["messaging"])}`,
   ChannelTestRequested: ({ channels }: DataOf<"ChannelTestRequested">) =>
     `a test of the channels was requested; ${owedTo(channels)}`,
-  ChannelDispatchRetryRequested: ({ event_id, source, channel }: DataOf<"ChannelDispatchRetryRequested">) =>
-    `the dead letter of position ${source} (event ${event_id}) was taken up again; ${owedTo([channel])}`,
+  ChannelDispatchRetryRequested: (data: DataOf<"ChannelDispatchRetryRequested">) => {
+    const { event_id, source, channel, doubtful_since, may_double } = data;
+    const double = may_double === true ? ", though it may arrive twice" : "";
+    return `the dead letter of position ${source} (event ${event_id}) was taken up again${double}${doubt(doubtful_since)}; ${owedTo([channel])}`;
+  },
   ChannelDispatched: (data: DataOf<"ChannelDispatched">) => {
     const { owed, channel, attempt, status, latency_ms, network_id, digest } = data;
     const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
@@ -37,9 +40,9 @@ export const DELIVERY_WORDS = {
     `the channel ${channel} was stopped: ${network} refuses it as a whole${answer(status)}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
   ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
-    const { owed, channel, attempt, status, detail, refused, digest } = data;
+    const { owed, channel, attempt, status, detail, refused, digest, doubtful_since } = data;
     const why = refused ? "refused for good" : "out of attempts";
-    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}`;
+    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${doubt(doubtful_since)}${together(digest)}${because(detail)}`;
   },
 };
 
@@ -55,6 +58,11 @@ function owedTo(channels: readonly ChannelName[]): string {
 
 function answer(status: number | undefined): string {
   return status === undefined ? "" : ` (status ${status})`;
+}
+
+/** Of what may be at the network already. */
+function doubt(since: string | undefined): string {
+  return since === undefined ? "" : `, though an attempt of ${since} may have arrived`;
 }
 
 /** Of clicks that one message told: they share its fate. */
