@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** A message's id is a number of 64 bits, written as text. */
@@ -33,7 +33,7 @@ export function classifyDiscordAnswer(answer: NetworkAnswer): DispatchResult {
   const detail = describeDiscord(answer);
   if (status === 429) {
     // The body has fractions of a second; without it a proxy in front of Discord answered.
-    const pause = retryAfterMs(readJson(LIMITED, text)?.retry_after ?? answer.headers.get("retry-after"));
+    const pause = retryAfterMs(readJson(LIMITED, text)?.retry_after) ?? retryAfterOf(answer.headers);
     return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   // 408 leaves open how much the server had understood.

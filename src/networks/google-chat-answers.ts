@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Of a webhook's answer only the name is told besides what was sent. */
@@ -33,7 +33,7 @@ export function classifyGoogleChatAnswer(answer: NetworkAnswer): DispatchResult 
   const detail = describeGoogleChat(answer);
   if (status === 429) {
     // Google promises none; a proxy may add it.
-    const pause = retryAfterMs(answer.headers.get("retry-after"));
+    const pause = retryAfterOf(answer.headers);
     return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   // 408 leaves open how much the server had understood.

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { readJson } from "./json-answer.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Published 2026-07-29; a version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
@@ -58,7 +58,7 @@ const THROTTLE_PAUSE_MS = 60_000;
 
 /** How long to wait after a throttle: the longest of what its headers tell. */
 export function throttlePauseMs(headers: Headers): number {
-  const told = [retryAfterMs(headers.get("retry-after")), usagePauseMs(headers)].filter((ms) => ms !== undefined);
+  const told = [retryAfterOf(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
   return told.length === 0 ? THROTTLE_PAUSE_MS : Math.max(...told);
 }
 

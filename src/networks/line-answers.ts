@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const ACCEPTED = Type.Object({
@@ -39,7 +39,7 @@ export function classifyLineAnswer(
   }
   const detail = describeLine(answer);
   if (status === 429 && !QUOTA_USED_UP.test(text)) {
-    const pause = retryAfterMs(headers.get("retry-after"));
+    const pause = retryAfterOf(headers);
     return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   if (status < 400 || status === 408 || status >= 500) {

@@ -11,7 +11,7 @@ import {
 } from "./graph.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const RECEIVED = Type.Object({
@@ -46,7 +46,7 @@ export function classifyMetaAnswer(answer: NetworkAnswer, events = 1): DispatchR
     return { outcome: "retryable", status, detail, retryAfterMs: throttlePauseMs(headers) };
   }
   if (isPassing(status, error) || (error === undefined && status < 400)) {
-    const pause = retryAfterMs(headers.get("retry-after")) ?? usagePauseMs(headers);
+    const pause = retryAfterOf(headers) ?? usagePauseMs(headers);
     const wait = pause === undefined ? {} : { retryAfterMs: pause };
     return { outcome: "retryable", status, detail, mayHaveArrived: true, ...wait };
   }

@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "../clock.ts";
 import { faultOf, NetworkFault } from "./network-fault.ts";
 
 /** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */
@@ -39,6 +40,8 @@ export interface SafeFetchOptions {
   /** Origins (or URLs of which only the origin counts) that the configuration names. */
   readonly allowedOrigins: readonly string[];
   readonly fetch?: Fetch;
+  /** Dates an answer that comes without a date; default: the system's. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -47,16 +50,25 @@ export interface SafeFetchOptions {
  */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
   const isAllowed = allowOnly(options.allowedOrigins);
-  const send: Fetch = options.fetch ?? fetch;
+  const { fetch: send = fetch, clock = systemClock } = options;
   return async (url, request) => {
     const init = prepare(url, request, isAllowed);
     const response = await send(url, init).catch((thrown: unknown) => {
       throw request.signal?.aborted === true ? new NetworkFault("aborted", false) : faultOf(thrown);
     });
-    const { status, headers } = response;
+    const { status } = response;
+    const headers = dated(response.headers, clock);
     const read = isWithin(headers, bytesKept(request)) ? readWhole(response) : readCapped(response, bytesKept(request));
     return { status, headers, ...(await read) };
   };
+}
+
+/** An answer without a date gets that of its arrival (RFC 9110, section 6.6.1), from which others in it are counted. */
+function dated(headers: Headers, clock: Clock): Headers {
+  if (headers.has("date")) return headers;
+  const all = new Headers(headers);
+  all.set("date", new Date(clock()).toUTCString());
+  return all;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /** Errors that no other message would fare better with, whatever the status they come with. */
@@ -30,7 +30,7 @@ export function classifySlackAnswer(answer: NetworkAnswer): DispatchResult {
   const code = slackError(answer.text);
   const detail = `Slack answered ${status}${code === undefined ? "" : ` ${code}`}`;
   if (status === 429) {
-    const pause = retryAfterMs(answer.headers.get("retry-after"));
+    const pause = retryAfterOf(answer.headers);
     return {
       outcome: "retryable",
       status,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: "^[A-Za-z]{1,80}$" }) }) });
@@ -28,7 +28,7 @@ export function classifyTeamsAnswer(answer: NetworkAnswer): DispatchResult {
   }
   const detail = describeTeams(answer);
   if (status === 429) {
-    const pause = retryAfterMs(headers.get("retry-after"));
+    const pause = retryAfterOf(headers);
     return { outcome: "retryable", status, detail, ...(pause === undefined ? {} : { retryAfterMs: pause }) };
   }
   // 408 leaves open how much the server had understood.

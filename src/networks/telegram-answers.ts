@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const DONE = Type.Object({ ok: Type.Literal(true), result: Type.Unknown() });
@@ -40,7 +40,7 @@ export function classifyTelegramAnswer(answer: NetworkAnswer): DispatchResult {
   const description = readJson(REFUSED, text)?.description ?? "";
   const detail = describe(status, description);
   if (status === 429) {
-    const pause = retryAfterMs(readJson(RETRY, text)?.parameters.retry_after ?? answer.headers.get("retry-after"));
+    const pause = retryAfterMs(readJson(RETRY, text)?.parameters.retry_after) ?? retryAfterOf(answer.headers);
     return {
       outcome: "retryable",
       status,

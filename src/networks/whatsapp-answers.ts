@@ -11,7 +11,7 @@ import {
 } from "./graph.ts";
 import { readJson } from "./json-answer.ts";
 import type { DispatchResult } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 const ACCEPTED = Type.Object({ messages: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1 }) });
@@ -71,7 +71,7 @@ export function classifyWhatsappAnswer(answer: NetworkAnswer): DispatchResult {
 /** Of a throttle. */
 function pauseOf({ status, headers }: NetworkAnswer, error: GraphError | undefined): number | undefined {
   const documented = PAUSES_MS.get(error?.code ?? -1);
-  if (documented !== undefined) return retryAfterMs(headers.get("retry-after")) ?? documented;
+  if (documented !== undefined) return retryAfterOf(headers) ?? documented;
   return isThrottle(status, error) ? throttlePauseMs(headers) : undefined;
 }
 

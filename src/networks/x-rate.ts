@@ -1,5 +1,5 @@
 import type { RateWindow } from "./network.ts";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterOf } from "./retry-after.ts";
 
 /** X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
 const ENDPOINT_PREFIX = "x-rate-limit";
@@ -34,7 +34,7 @@ export function rateOf(headers: Headers, now: number): RateWindow | undefined {
  */
 export function retryAtOf(headers: Headers, now: number): number {
   const rate = rateOf(headers, now);
-  const asked = retryAfterMs(headers.get("retry-after"), RESET_IN_MS_MAX);
+  const asked = retryAfterOf(headers);
   if (rate?.remaining === 0) return Math.max(rate.resetAt, now + (asked ?? 0));
   const unknown = Math.min(rate?.resetAt ?? Infinity, now + UNKNOWN_WINDOW_MS);
   return asked === undefined ? unknown : now + asked;

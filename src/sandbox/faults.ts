@@ -41,6 +41,8 @@ export interface Fault {
   readonly path?: string;
   /** Seconds, for a 429; undefined: it comes without. */
   readonly retryAfter?: number;
+  /** `Retry-After` comes as a date, as some proxies write it. */
+  readonly asDate?: true;
 }
 
 /** The faults that are switched on. */
@@ -98,18 +100,20 @@ function hits({ kind, path = "" }: Fault, requested: string): boolean {
 
 /** Checks what came over HTTP; undefined when it is no fault. */
 export function parseFault(value: Readonly<Record<string, unknown>>): Fault | undefined {
-  const { count, path, retryAfter } = value;
+  const { count, path, retryAfter, asDate } = value;
   const network = NETWORKS.find((name) => name === value["network"]);
   const kind = network && faultKindsOf(network).find((name) => name === value["kind"]);
   if (network === undefined || kind === undefined) return undefined;
   if (count !== undefined && !(typeof count === "number" && Number.isInteger(count) && count > 0)) return undefined;
   if (path !== undefined && typeof path !== "string") return undefined;
   if (retryAfter !== undefined && typeof retryAfter !== "number") return undefined;
+  if (asDate !== undefined && asDate !== true) return undefined;
   return {
     network,
     kind,
     ...(count === undefined ? {} : { count }),
     ...(path === undefined ? {} : { path }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(asDate === undefined ? {} : { asDate }),
   };
 }

@@ -66,6 +66,15 @@ export async function serve(exchange: Exchange, fault: Fault | undefined): Promi
         now,
       );
     default:
-      return writeAnswer(response, REFUSALS[network](fault, now), now);
+      return writeAnswer(response, worded(REFUSALS[network](fault, now), fault, now), now);
   }
+}
+
+/** The answer with its `Retry-After` as the fault wants it written. */
+function worded(answer: Response, { asDate }: Fault, now: number): Response {
+  const seconds = answer.headers.get("retry-after");
+  if (asDate === true && seconds !== null) {
+    answer.headers.set("retry-after", new Date(now + Number(seconds) * 1000).toUTCString());
+  }
+  return answer;
 }

@@ -197,6 +197,14 @@ function describeFaults(subject: Subject): void {
     expect(result).not.toHaveProperty("mayHaveArrived");
   });
 
+  test("a 429 that tells its pause as a date is retryable after it, however long it is", async () => {
+    await using sandbox = await startSandbox();
+    // The network's clock is not ours.
+    sandbox.clock.advance(600_000);
+    const result = await under(sandbox, { kind: "429", retryAfter: 7_200, asDate: true }, TIMEOUT_MS);
+    expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_200_000 });
+  });
+
   test("a 429 that tells no pause is retryable too", async () => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429" }, TIMEOUT_MS);

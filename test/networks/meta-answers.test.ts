@@ -102,7 +102,7 @@ test.each<[Record<string, string>, number | undefined]>([
     },
     19 * 60_000,
   ],
-  [{ "x-business-use-case-usage": '{"12":[{"estimated_time_to_regain_access":600}]}' }, 60 * 60_000],
+  [{ "x-business-use-case-usage": '{"12":[{"estimated_time_to_regain_access":600}]}' }, 600 * 60_000],
 ])("of the use that %j tells, a pause of %p ms follows", (headers, pauseMs) => {
   const pauseAfter = (status: number, body: object): unknown => {
     const result = classifyMetaAnswer(answer(status, body, headers));

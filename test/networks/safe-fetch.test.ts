@@ -276,3 +276,23 @@ test("a POST on a kept-alive connection that dies is not sent twice", async () =
   expectFault(await faultOf(server.url), "reset", false);
   expect(requests).toBe(2);
 });
+
+test("an answer without a date is dated by its arrival, and any other keeps its own", async () => {
+  const arrival = "Wed, 21 Oct 2026 07:28:00 GMT";
+  const headers = { "retry-after": "Wed, 21 Oct 2026 09:28:00 GMT" };
+  const answers = [{}, { date: "Wed, 21 Oct 2026 07:00:00 GMT" }].map(
+    (more) => new Response("", { headers: { ...headers, ...more } }),
+  );
+  const safeFetch = createSafeFetch({
+    allowedOrigins: ["http://127.0.0.1:1"],
+    fetch: () => Promise.resolve(answers.shift() ?? Response.error()),
+    clock: () => Date.parse(arrival) + 999,
+  });
+  const dates = [];
+  for (let call = 0; call < 2; call++) {
+    const answer = await safeFetch("http://127.0.0.1:1/", { method: "GET", timeoutMs: TIMEOUT_MS });
+    expect(answer.headers.get("retry-after")).toBe(headers["retry-after"]);
+    dates.push(answer.headers.get("date"));
+  }
+  expect(dates).toEqual([arrival, "Wed, 21 Oct 2026 07:00:00 GMT"]);
+});

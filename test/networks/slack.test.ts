@@ -101,7 +101,7 @@ test.each<[number, string, Record<string, string>, DispatchResult]>([
     429,
     "",
     { "retry-after": "999999" },
-    { outcome: "retryable", status: 429, detail: "Slack answered 429", retryAfterMs: 3_600_000 },
+    { outcome: "retryable", status: 429, detail: "Slack answered 429", retryAfterMs: 86_400_000 },
   ],
   [429, "", { "retry-after": "soon" }, { outcome: "retryable", status: 429, detail: "Slack answered 429" }],
   [429, "", {}, { outcome: "retryable", status: 429, detail: "Slack answered 429" }],

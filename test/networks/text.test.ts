@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { excerpt } from "../../src/networks/excerpt.ts";
 import { oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
-import { retryAfterMs } from "../../src/networks/retry-after.ts";
+import { retryAfterMs, retryAfterOf } from "../../src/networks/retry-after.ts";
 
 describe("plain text", () => {
   test("loses control characters and direction marks, keeps line breaks and tabs", () => {
@@ -56,8 +56,10 @@ test.each<[string | number | null | undefined, number | undefined]>([
   ["0.2", 1000],
   ["0", 1000],
   ["-5", 1000],
-  ["86400", 3_600_000],
-  ["9".repeat(400), 3_600_000],
+  ["7200", 7_200_000],
+  ["86400", 86_400_000],
+  ["86401", 86_400_000],
+  ["9".repeat(400), 86_400_000],
   ["Wed, 21 Oct 2026 07:28:00 GMT", undefined],
   ["1e9", undefined],
   [Number.NaN, undefined],
@@ -67,4 +69,26 @@ test.each<[string | number | null | undefined, number | undefined]>([
   [undefined, undefined],
 ])("Retry-After %p is %p ms", (seconds, ms) => {
   expect(retryAfterMs(seconds)).toBe(ms);
+});
+
+const ANSWERED = "Wed, 21 Oct 2026 07:28:00 GMT";
+
+test.each<[string, string | undefined, number | undefined]>([
+  ["Wed, 21 Oct 2026 07:28:30 GMT", ANSWERED, 30_000],
+  ["Wed, 21 Oct 2026 09:28:00 GMT", ANSWERED, 7_200_000],
+  ["Wednesday, 21-Oct-26 07:28:30 GMT", ANSWERED, 30_000],
+  ["Wed Oct 21 07:28:30 2026", ANSWERED, 30_000],
+  ["Sun Nov  1 07:28:00 2026", ANSWERED, 86_400_000],
+  // Over already: the clock of whoever wrote it goes wrong, or the answer was long on its way.
+  ["Wed, 21 Oct 2026 07:27:00 GMT", ANSWERED, 1_000],
+  ["Sunday, 06-Nov-94 08:49:37 GMT", ANSWERED, 1_000],
+  ["7200", ANSWERED, 7_200_000],
+  ["7200", undefined, 7_200_000],
+  ["Wed, 21 Oct 2026 07:28:30 GMT", undefined, undefined],
+  ["Wed, 21 Oct 2026 07:28:30 GMT", "yesterday", undefined],
+  ["2026-10-21T07:28:30Z", ANSWERED, undefined],
+  ["soon", ANSWERED, undefined],
+])("Retry-After %p in an answer of %p is %p ms", (retryAfter, date, ms) => {
+  const headers = new Headers({ "retry-after": retryAfter, ...(date === undefined ? {} : { date }) });
+  expect(retryAfterOf(headers)).toBe(ms);
 });

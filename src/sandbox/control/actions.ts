@@ -9,7 +9,8 @@ import { isRecord, Misuse } from "./misuse.ts";
 
 export function addFault({ faults }: Sandbox, body: unknown): void {
   const fault = isRecord(body) ? parseFault(body) : undefined;
-  if (fault === undefined) throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter");
+  if (fault === undefined)
+    throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter, asDate");
   faults.add(fault);
 }
 
