@@ -13,6 +13,12 @@ const SUPPRESS_EMBEDS = 1 << 2;
 /** Discord wants clients to name themselves: https://docs.discord.com/developers/reference#user-agent */
 const USER_AGENT = `DiscordBot (reachlog, ${VERSION})`;
 
+/**
+ * The version that we speak, whatever the address says. The one that Discord shows says none, which means the sixth: its
+ * pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
+ */
+const WEBHOOKS = "/api/v10/webhooks/";
+
 export interface DiscordOptions {
   /** The address is the credential; it may name a thread in its query. */
   readonly webhookUrl: Secret;
@@ -26,7 +32,7 @@ export function createDiscordChannel({ webhookUrl, safeFetch }: DiscordOptions):
     network: "discord",
     credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
-      const url = new URL(webhookUrl.reveal());
+      const url = addressOf(webhookUrl);
       // Else Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
       const content = discordText(wordDispatch(dispatch));
@@ -45,7 +51,7 @@ export function createDiscordChannel({ webhookUrl, safeFetch }: DiscordOptions):
     async check(timeoutMs) {
       try {
         const headers = { "user-agent": USER_AGENT };
-        const answer = await safeFetch(webhookUrl.reveal(), { method: "GET", headers, timeoutMs });
+        const answer = await safeFetch(addressOf(webhookUrl).href, { method: "GET", headers, timeoutMs });
         if (answer.status === 200) return { ok: true, detail: "the webhook is alive" };
         return { ok: false, detail: `${describeDiscord(answer)}: check CHAT_WEBHOOK_URL` };
       } catch (fault) {
@@ -53,4 +59,10 @@ export function createDiscordChannel({ webhookUrl, safeFetch }: DiscordOptions):
       }
     },
   };
+}
+
+function addressOf(webhookUrl: Secret): URL {
+  const url = new URL(webhookUrl.reveal());
+  url.pathname = url.pathname.replace(/\/api(?:\/v\d+)?\/webhooks\//, WEBHOOKS);
+  return url;
 }

@@ -25,11 +25,11 @@ export interface Exchange {
   handle(): Promise<Response>;
 }
 
-const REFUSALS: Record<Network, (fault: Fault, now: number) => Response> = {
+const REFUSALS: Record<Network, (fault: Fault, now: number, path: string) => Response> = {
   x: xRefusal,
   meta: metaRefusal,
   slack: slackRefusal,
-  discord: discordRefusal,
+  discord: (fault, _now, path) => discordRefusal(fault, path),
   google_chat: googleChatRefusal,
   teams: teamsRefusal,
   telegram: telegramRefusal,
@@ -66,7 +66,7 @@ export async function serve(exchange: Exchange, fault: Fault | undefined): Promi
         now,
       );
     default:
-      return writeAnswer(response, worded(REFUSALS[network](fault, now), fault, now), now);
+      return writeAnswer(response, worded(REFUSALS[network](fault, now, incoming.url ?? ""), fault, now), now);
   }
 }
 

@@ -12,6 +12,7 @@ import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 const OPTIONS = { timeoutMs: 1000, now: NOW };
 const SENT = { id: "1440000000000000001", type: 0, channel_id: "77" };
 const PATH = "/api/webhooks/12/secret";
+const CALLED = "/api/v10/webhooks/12/secret";
 
 function discordAt(url: string, query = "") {
   return createDiscordChannel({ webhookUrl: secret(`${url}${PATH}${query}`), safeFetch: safeFetchTo(url) });
@@ -73,7 +74,7 @@ test("a message waits until it is saved, wakes nobody, shows no previews, and sa
   await using server = serve(() => Response.json(SENT));
   expect((await discordAt(server.url, "?thread_id=34").send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
-  expect([request?.method, request?.path]).toEqual(["POST", PATH]);
+  expect([request?.method, request?.path]).toEqual(["POST", CALLED]);
   expect(Object.fromEntries(request?.query ?? [])).toEqual({ thread_id: "34", wait: "true" });
   expect(request?.headers.get("user-agent")).toMatch(/^DiscordBot \(reachlog, /);
   expect(JSON.parse(request?.body ?? "")).toEqual({
@@ -81,6 +82,22 @@ test("a message waits until it is saved, wakes nobody, shows no previews, and sa
     allowed_mentions: { parse: [] },
     flags: 4,
   });
+});
+
+test.each([
+  ["/api/webhooks/12/secret", CALLED],
+  ["/api/v6/webhooks/12/secret", CALLED],
+  ["/api/v9/webhooks/12/secret", CALLED],
+  ["/api/v10/webhooks/12/secret", CALLED],
+  ["/proxy/api/webhooks/12/secret", `/proxy${CALLED}`],
+])("%s, as it was pasted, is called as %s", async (pasted, called) => {
+  await using server = serve(() => Response.json(SENT));
+  const webhookUrl = secret(`${server.url}${pasted}?thread_id=34`);
+  const channel = createDiscordChannel({ webhookUrl, safeFetch: safeFetchTo(server.url) });
+  await channel.send(MESSAGE, OPTIONS);
+  expect(server.requests.map(({ path }) => path)).toEqual([called]);
+  // What a network knows us by stays what the operator configured.
+  expect(channel.credential).toBe(webhookUrl);
 });
 
 test("a call without an answer is in doubt, unless nothing was sent", async () => {
@@ -92,7 +109,7 @@ test("a call without an answer is in doubt, unless nothing was sent", async () =
 test("the check looks at the webhook and names the setting that is wrong", async () => {
   await using alive = serve(() => Response.json({ id: "12", type: 1 }));
   expect((await discordAt(alive.url).check(1000)).ok).toBe(true);
-  expect(alive.requests.map(({ method, path }) => [method, path])).toEqual([["GET", PATH]]);
+  expect(alive.requests.map(({ method, path }) => [method, path])).toEqual([["GET", CALLED]]);
   await using gone = serve(() => Response.json(refused(10_015, "Unknown Webhook"), { status: 404 }));
   expect(await discordAt(gone.url).check(1000)).toEqual({
     ok: false,

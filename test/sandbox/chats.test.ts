@@ -51,12 +51,31 @@ describe("the sandbox's Discord", () => {
     expect(await told(await fetch(`${sandbox.url}/discord/elsewhere`))).toMatchObject([404, { code: 0 }]);
   });
 
+  test("without a version in the address it is the sixth, which tells pauses in milliseconds", async () => {
+    const { discordWebhook } = sandbox.urls;
+    const versions: [string, number][] = [
+      ["/api/", 1_500],
+      ["/api/v6/", 1_500],
+      ["/api/v7/", 1_500],
+      ["/api/v8/", 1.5],
+      ["/api/v10/", 1.5],
+    ];
+    for (const [path, retry_after] of versions) {
+      sandbox.faults.add({ network: "discord", kind: "429", retryAfter: 1.5, count: 1 });
+      const limited = await postJson(discordWebhook.replace("/api/", path), { content: "x" });
+      expect(limited.headers.get("retry-after")).toBe(String(Math.ceil(retry_after)));
+      expect(await told(limited)).toMatchObject([429, { retry_after }]);
+    }
+    const unknown = await postJson(discordWebhook.replace("/api/", "/api/v11/"), { content: "x" });
+    expect(await told(unknown)).toMatchObject([400, { code: 50_041 }]);
+  });
+
   test("takes five messages in two seconds, and tells the rest fractions of a second", async () => {
     const remaining: (string | null)[] = [];
     for (let nth = 0; nth < 5; nth++)
       remaining.push((await say({ content: "x" })).headers.get("x-ratelimit-remaining"));
     expect(remaining).toEqual(["4", "3", "2", "1", "0"]);
-    const limited = await say({ content: "sixth" });
+    const limited = await postJson(sandbox.urls.discordWebhook.replace("/api/", "/api/v10/"), { content: "sixth" });
     expect(["1", "2"]).toContain(limited.headers.get("retry-after") ?? "");
     expect(await told(limited)).toEqual([
       429,

@@ -21,8 +21,26 @@ export function invalidForm(field: string, code: string, message: string): Respo
   return HttpResponse.json({ message: "Invalid Form Body", code: 50_035, errors }, { status: 400 });
 }
 
-/** The body has fractions of a second, the header whole ones. */
-export function rateLimited(retry_after: number): Response {
+/** Versions that Discord answers to; an address without one is of the first. https://docs.discord.com/developers/reference#api-versioning */
+const VERSIONS = { first: 6, last: 10 } as const;
+
+/** The first version that tells seconds: https://docs.discord.com/developers/change-log#api-and-gateway-v8 */
+const TELLS_SECONDS = 8;
+
+/** The API's version that an address asks for; undefined: there is no such version. */
+export function versionOf(path: string): number | undefined {
+  const version = Number(/\/api\/v(\d+)\//.exec(path)?.[1] ?? VERSIONS.first);
+  return version >= VERSIONS.first && version <= VERSIONS.last ? version : undefined;
+}
+
+export function unknownVersion(): Response {
+  return failed(400, 50_041, "Invalid API version");
+}
+
+/** The body has fractions of a second, the header whole ones; both have milliseconds in the first versions. */
+export function rateLimited(seconds: number, version = VERSIONS.last as number): Response {
+  const inMs = version < TELLS_SECONDS;
+  const retry_after = inMs ? Math.ceil(seconds * 1000) : seconds;
   const headers = { "retry-after": String(Math.ceil(retry_after)), "x-ratelimit-scope": "user" };
   const body = { message: "You are being rate limited.", retry_after, global: false };
   return HttpResponse.json(body, { status: 429, headers });
@@ -34,10 +52,10 @@ function banned(): Response {
 }
 
 /** What Discord answers when a fault is switched on. */
-export function discordRefusal({ kind, retryAfter }: Fault): Response {
+export function discordRefusal({ kind, retryAfter }: Fault, path: string): Response {
   switch (kind) {
     case "429":
-      return retryAfter === undefined ? banned() : rateLimited(retryAfter);
+      return retryAfter === undefined ? banned() : rateLimited(retryAfter, versionOf(path));
     case "502_html":
       return badGateway();
     case "token_revoked":

@@ -3,7 +3,7 @@ import type { SandboxClock } from "../clock.ts";
 import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 import type { Rendered } from "../rendered.ts";
 import { createWindows, type Windows, type WindowState } from "../window.ts";
-import { failed, invalidForm, rateLimited, unknownWebhook, wrongToken } from "./answers.ts";
+import { failed, invalidForm, rateLimited, unknownVersion, unknownWebhook, versionOf, wrongToken } from "./answers.ts";
 import { renderDiscord } from "./markdown.ts";
 
 export interface DiscordMessage extends Rendered {
@@ -48,11 +48,12 @@ export function createDiscordState(clock: SandboxClock): DiscordState {
   };
 }
 
-/** One webhook, with the API's version in the path or without. */
+/** One webhook, with the API's version in the path or without, which is another version. */
 export function discordHandlers(state: DiscordState) {
   const webhook = /^https:\/\/discord\.com\/api(?:\/v\d+)?\/webhooks\/([^/]+)\/([^/?]+)(?:\?|$)/;
   const guarded = async (request: Request, handle: () => Response | Promise<Response>): Promise<Response> => {
     const [, id, token] = webhook.exec(request.url) ?? [];
+    if (versionOf(request.url) === undefined) return unknownVersion();
     if (id !== state.webhookId) return unknownWebhook();
     return token === state.webhookToken ? handle() : wrongToken();
   };
@@ -67,7 +68,7 @@ export function discordHandlers(state: DiscordState) {
 async function execute(state: DiscordState, request: Request): Promise<Response> {
   const now = state.clock.now();
   const window = state.windows.take("webhook", state.limit, WINDOW_MS, now);
-  if (!window.allowed) return rateLimited((window.resetAt - now) / 1000);
+  if (!window.allowed) return rateLimited((window.resetAt - now) / 1000, versionOf(request.url));
   const isJson = /^application\/json\b/i.test(request.headers.get("content-type") ?? "");
   const body: unknown = isJson ? await request.json().catch(() => undefined) : undefined;
   if (typeof body !== "object" || body === null) return failed(400, 50_109, "The request body contains invalid JSON.");
