@@ -1,13 +1,19 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
+import type { ChannelName } from "../../../events/channel.ts";
 import { laneOf, owes, pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
-import { isFinal, keysByPosition } from "./watch.ts";
+import { isFinal, keysByPosition, outcomesOf, type OutcomeEvent } from "./watch.ts";
 
-/** What must hold of the log once everything is settled. `ghosts`: appends that were made and told as failed. */
-export function auditLog(log: readonly Recorded[], state: ChannelState, ghosts: number): void {
-  const owing = log.filter((event) => owes(event, "chat"));
-  const finals = log.filter(isFinal).map(({ data }) => ("owed" in data ? data.owed : 0));
+/** What must hold of a channel once everything is settled. `ghosts`: appends that were made and told as failed. */
+export function auditLog(
+  log: readonly Recorded[],
+  channel: ChannelName,
+  { state, ghosts }: { readonly state: ChannelState; readonly ghosts: number },
+): void {
+  const owing = log.filter((event) => owes(event, channel));
+  const outcomes = outcomesOf(log, channel);
+  const finals = outcomes.filter(isFinal).map(({ data }) => data.owed);
   const distinct = new Set(finals);
   // Nothing lost, nothing invented, and nothing told twice but what the log had taken without saying so.
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(owing.map(({ position }) => position));
@@ -16,20 +22,20 @@ export function auditLog(log: readonly Recorded[], state: ChannelState, ghosts: 
   for (const lane of ["clicks", "direct"] as const) {
     expect(state.lanes[lane]).toMatchObject({ above: new Map(), retries: new Map() });
     auditAccounts(
-      log,
+      outcomes,
       owing.filter((event) => laneOf(event) === lane).map(({ position }) => position),
       lane,
     );
   }
-  auditAttempts(log);
+  auditAttempts(outcomes, keysByPosition(log));
 }
 
 /** Everything owed below `settled_below` had its end by then, or a failure that tells of its next attempt. */
-function auditAccounts(log: readonly Recorded[], owing: readonly number[], lane: "clicks" | "direct"): void {
+function auditAccounts(outcomes: readonly OutcomeEvent[], owing: readonly number[], lane: "clicks" | "direct"): void {
   const told = new Set<number>();
   let at = 0;
-  for (const event of log) {
-    if (!("settled_below" in event.data) || event.data.lane !== lane) continue;
+  for (const event of outcomes) {
+    if (event.data.lane !== lane) continue;
     told.add(event.data.owed);
     for (let owed = owing[at]; owed !== undefined && owed < event.data.settled_below; owed = owing[++at]) {
       if (!told.has(owed)) throw new Error(`position ${event.position} counts ${owed} as told of, which it is not`);
@@ -38,11 +44,9 @@ function auditAccounts(log: readonly Recorded[], owing: readonly number[], lane:
 }
 
 /** The attempts at each dispatch are counted one by one, over restarts too. */
-function auditAttempts(log: readonly Recorded[]): void {
-  const keys = keysByPosition(log);
+function auditAttempts(outcomes: readonly OutcomeEvent[], keys: ReadonlyMap<number, string>): void {
   const last = new Map<number, number>();
-  for (const { type, data } of log) {
-    if (!("owed" in data) || !("attempt" in data)) continue;
+  for (const { type, data } of outcomes) {
     const before = last.get(data.owed) ?? 0;
     // One that ended without an attempt tells the number of the last.
     const isNext = data.attempt === before + 1 || data.attempt === before;
@@ -52,9 +56,10 @@ function auditAttempts(log: readonly Recorded[]): void {
   }
 }
 
-/** What the log says became of each must be what the network knows. */
+/** What the log says became of each must be what the channel's network knows. */
 export function auditTruth(
   log: readonly Recorded[],
+  channel: ChannelName,
   taken: ReadonlyMap<string, number>,
   { exposed, recognises }: { readonly exposed: ReadonlyMap<string, number>; readonly recognises: boolean },
 ): void {
@@ -63,9 +68,10 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  for (const { type, data } of log.filter(isFinal)) {
-    if (!("owed" in data)) continue;
-    const key = keys.get(data.owed) ?? "";
+  // Of a letter that was taken up again, what became of it then.
+  const ends = new Map<string, string>();
+  for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.owed) ?? "", type);
+  for (const [key, type] of ends) {
     const arrived = (taken.get(key) ?? 0) > 0;
     if (type === "ChannelDispatched" && !arrived) throw new Error(`${key} counts as delivered and never arrived`);
     const isGone = type === "ChannelDispatchAbandoned" || type === "ChannelDispatchSkipped";

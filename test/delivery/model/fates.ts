@@ -14,7 +14,6 @@ export interface Fate {
 export interface Kind {
   readonly recognisesMs: number | undefined;
   readonly batch: number | undefined;
-  readonly digestAfterMs: number | undefined;
 }
 
 /** Between 0 and 1, the same for the same seed (mulberry32). */

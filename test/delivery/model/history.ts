@@ -1,92 +1,58 @@
 import { expect } from "bun:test";
-import * as fc from "fast-check";
 import { StoreFull } from "eventstore-lite";
 import type { Recorded } from "../../../events/catalog.ts";
-import { pendingOf } from "../../../projections/deliveries.ts";
+import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
+import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
 import { WINDOW_MAX } from "../../../src/delivery/pace.ts";
-import type { Fact, Journal } from "../../../src/journal.ts";
+import { STREAMS, type Fact, type Journal } from "../../../src/journal.ts";
 import { newLogFile } from "../../events/temporary-log.ts";
 import { fakeTime } from "../fake-time.ts";
 import { openHouse, type House } from "../house.ts";
 import { auditLog, auditTruth } from "./audit.ts";
 import { createRandom, type Kind } from "./fates.ts";
-import { createNetwork, type Life } from "./network.ts";
-import { createWatch, isFinal, keysByPosition } from "./watch.ts";
-
-type Step =
-  | { readonly do: "click" | "notify"; readonly count: number }
-  | { readonly do: "pass" | "leap"; readonly ms: number }
-  | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
-  | { readonly do: "resume" | "retry" };
-
-interface History {
-  readonly seed: number;
-  readonly kind: Kind;
-  /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */
-  readonly faults: number;
-  readonly steps: readonly Step[];
-}
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("click" as const), count: fc.integer({ min: 1, max: 30 }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("notify" as const), count: fc.integer({ min: 1, max: 3 }) }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: MINUTE_MS }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: HOUR_MS }) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("leap" as const),
-      ms: fc.integer({ min: -10 * MINUTE_MS, max: 10 * MINUTE_MS }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom("kill" as const, "stop" as const), otherCredential: fc.boolean() }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("resume" as const, "retry" as const) }) },
-);
-
-/** Slack and Telegram; LINE, whose digests it does not know; Meta. */
-const kinds: fc.Arbitrary<Kind> = fc.constantFrom<Kind>(
-  { recognisesMs: undefined, batch: undefined, digestAfterMs: undefined },
-  { recognisesMs: undefined, batch: undefined, digestAfterMs: 30_000 },
-  { recognisesMs: 30 * MINUTE_MS, batch: undefined, digestAfterMs: 30_000 },
-  { recognisesMs: 30 * MINUTE_MS, batch: 8, digestAfterMs: undefined },
-);
-
-export const histories: fc.Arbitrary<History> = fc.record({
-  seed: fc.integer(),
-  kind: kinds,
-  faults: fc.constantFrom(0, 0, 5),
-  steps: fc.array(step, { minLength: 3, maxLength: 14 }),
-});
+import { createNetwork, type Life, type Network } from "./network.ts";
+import { HOUR_MS, type History, type Step } from "./steps.ts";
+import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
 
 export interface Lived {
   readonly requests: number;
   readonly kills: number;
+  /** Lanes filled anew while the disk was full, and something that a network answered was not recorded. */
+  readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** Lives through a history, lets everything come to its end, and holds the log against what the network knows. */
-export async function live({ seed, kind, faults, steps }: History): Promise<Lived> {
+/** One channel of a history, from its network to whoever looks at what comes there. */
+interface Line {
+  readonly name: ChannelName;
+  readonly kind: Kind;
+  readonly network: Network;
+  readonly watch: Watch;
+}
+
+/** Lives through a history, lets everything come to its end, and holds the log against what the networks know. */
+export async function live({ seed, kinds, digestAfterMs, faults, steps }: History): Promise<Lived> {
   const file = newLogFile();
   const time = fakeTime();
   const random = createRandom(seed);
-  const watch = createWatch();
-  let [requests, kills, ghosts, named, credential] = [0, 0, 0, 0, 0];
+  let [requests, kills, ghosts, named, credential, reopenedUntold] = [0, 0, 0, 0, 0, 0];
+  let isFull = false;
   let house: House | undefined;
-  let life: Life = { killed: false, refused: false, ending: false, beginning: undefined };
+  let life: Life = { killed: false, refused: new Set(), ending: false, beginning: undefined };
 
-  const network = createNetwork(kind, time, random, (request) => {
-    requests++;
-    const position = house?.projector.position ?? 0;
-    const isStopped = house?.projector.state("deliveries").chat.stopped !== null && house !== undefined;
-    watch.request(request, time.clock(), { position, isStopped });
+  const lines = [...kinds].map(([name, kind]): Line => {
+    const watch = createWatch(name);
+    const network = createNetwork(name, kind, time, random, (request) => {
+      requests++;
+      const position = house?.projector.position ?? 0;
+      const isStopped = house !== undefined && house.projector.state("deliveries")[name].stopped !== null;
+      watch.request(request, time.clock(), { position, isStopped });
+    });
+    return { name, kind, network, watch };
   });
+  const names = lines.map(({ name }) => name);
 
   const wrapFor =
     (of: Life) =>
@@ -94,8 +60,9 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
       ...journal,
       async append(...args) {
         const fault = random() * 100;
-        of.refused ||= fault < faults;
-        if (of.killed || fault < faults / 2) throw new StoreFull();
+        const channel = CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
+        if (channel !== undefined && (isFull || fault < faults)) of.refused.add(channel);
+        if (of.killed || isFull || fault < faults / 2) throw new StoreFull();
         const appended = await journal.append(...args);
         if (!of.killed && fault >= faults) return appended;
         ghosts++;
@@ -105,17 +72,18 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
 
   const begin = async (): Promise<House> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    life = { killed: false, refused: false, ending: false, beginning: promise };
+    life = { killed: false, refused: new Set(), ending: false, beginning: promise };
     const opened = await openHouse({
       file,
       time,
       random,
       wrap: wrapFor(life),
-      channels: [network.channel(life, `credential ${credential}`)],
-      ...(kind.digestAfterMs === undefined ? {} : { digestAfterMs: kind.digestAfterMs }),
+      channels: lines.map(({ network }) => network.channel(life, `credential ${credential}`)),
+      ...(digestAfterMs === undefined ? {} : { digestAfterMs }),
     });
     house = opened;
-    watch.begin(await logOf(opened));
+    const log = await logOf(opened);
+    for (const { watch } of lines) watch.begin(log);
     life.beginning = undefined;
     resolve();
     return opened;
@@ -123,7 +91,7 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
 
   const end = async (current: House): Promise<void> => {
     life.ending = true;
-    network.release();
+    for (const { network } of lines) network.release();
     await current[Symbol.asyncDispose]();
     house = undefined;
   };
@@ -131,10 +99,10 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
   const take = async (current: House, one: Step): Promise<House> => {
     switch (one.do) {
       case "click":
-        await current.tell(...Array.from({ length: one.count }, () => clickOf(`c${named++}`)));
+        await current.tell(...Array.from({ length: one.count }, () => clickOf(`c${named++}`, names)));
         return current;
       case "notify":
-        await current.tell(...Array.from({ length: one.count }, () => notificationOf(`n${named++}`)));
+        await current.tell(...Array.from({ length: one.count }, () => textOf(`n${named++}`, names)));
         return current;
       case "pass":
         await current.until(time.clock() + one.ms);
@@ -150,11 +118,19 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
         if (one.otherCredential) credential++;
         await end(current);
         return begin();
+      case "fill":
+      case "free":
+        isFull = one.do === "fill";
+        return current;
+      case "reopen":
+        if (isFull && life.refused.size > 0) reopenedUntold++;
+        await current.tell(await reopeningOf(current, one.by));
+        return current;
       case "resume":
-        if (current.projector.state("deliveries").chat.stopped !== null) await current.tell(RESUME);
+        await resumeAll(current, names);
         return current;
       case "retry":
-        await retryOne(current, watch.reowed);
+        await retryOne(current, lines);
         return current;
     }
   };
@@ -163,29 +139,48 @@ export async function live({ seed, kind, faults, steps }: History): Promise<Live
   try {
     for (const one of steps) current = await take(current, one);
     faults = 0;
-    network.heal();
-    await settle(current, time.clock);
-    expect(network.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
+    isFull = false;
+    for (const { network } of lines) network.heal();
+    await settle(current, names, time.clock);
     const log = await logOf(current);
-    watch.begin(log);
-    auditLog(log, current.projector.state("deliveries").chat, ghosts);
-    auditTruth(log, network.taken, { exposed: watch.exposed, recognises: kind.recognisesMs !== undefined });
-    if (watch.broken.length > 0) throw new Error(watch.broken.join("\n"));
-    return { requests, kills, outcomes: countsOf(log) };
+    for (const line of lines) audit(current, log, line, ghosts);
+    return { requests, kills, reopenedUntold, outcomes: countsOf(log) };
   } finally {
     await end(current);
   }
 }
 
-const RESUME: Fact = { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } };
-
-function clickOf(short_code: string): Fact {
-  const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
-  return { type: "LinkClicked", data: { ...link, channels: ["chat"] } };
+function audit(house: House, log: readonly Recorded[], { name, kind, network, watch }: Line, ghosts: number): void {
+  expect(network.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
+  watch.begin(log);
+  auditLog(log, name, { state: house.projector.state("deliveries")[name], ghosts });
+  const recognises = kind.recognisesMs !== undefined;
+  auditTruth(log, name, network.taken, { exposed: watch.exposed, recognises });
+  if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-function notificationOf(message: string): Fact {
-  return { type: "NotificationRequested", data: { message, service: "model", level: "info" } };
+function clickOf(short_code: string, channels: readonly ChannelName[]): Fact {
+  const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
+  return { type: "LinkClicked", data: { ...link, channels: [...channels] } };
+}
+
+/** What is sent directly: to chat, and every other time to messaging where that is there. */
+function textOf(text: string, channels: readonly ChannelName[]): Fact {
+  if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
+    return { type: "MessageRequested", data: { text } };
+  }
+  return { type: "NotificationRequested", data: { message: text, service: "model", level: "info" } };
+}
+
+/** An event after which the lanes are filled anew; the rebuilt state is as the live one, since that is right. */
+async function reopeningOf({ journal, projector }: House, by: Extract<Step, { do: "reopen" }>["by"]): Promise<Fact> {
+  if (by === "PersonForgotten") return { type: by, data: { marks: [], keys: [] } };
+  if (by === "PersonalDataExpired") return { type: by, data: { before: "2026-11-01", days: 1 } };
+  const { position } = projector;
+  const { name: projection, version } = deliveries;
+  const state = encodeState(projector.state("deliveries"));
+  await journal.store.snapshots.save(`rebuilt/${projection}`, { version, position, state });
+  return { type: by, data: { projection, version, position, differences: 0 } };
 }
 
 async function logOf({ journal }: House): Promise<readonly Recorded[]> {
@@ -193,23 +188,33 @@ async function logOf({ journal }: House): Promise<readonly Recorded[]> {
 }
 
 /** An operator takes up the newest dead letter. */
-async function retryOne(house: House, reowed: (key: string) => void): Promise<void> {
+async function retryOne(house: House, lines: readonly Line[]): Promise<void> {
   const letter = (await findDeadLetters(house.journal.store)).at(-1);
   if (letter === undefined) return;
-  const { event_id, source, channel } = letter;
-  reowed(keysByPosition(await logOf(house)).get(source) ?? "");
-  await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } });
+  const { event_id, source, channel, doubtful_since } = letter;
+  const key = keysByPosition(await logOf(house)).get(source) ?? "";
+  lines.find(({ name }) => name === channel)?.watch.reowed(key);
+  const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+  await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
-/** Of a network that is well again: longer than any wait, with a clock that was set back meanwhile. */
+async function resumeAll(house: House, names: readonly ChannelName[]): Promise<void> {
+  for (const channel of names) {
+    if (house.projector.state("deliveries")[channel].stopped === null) continue;
+    await house.tell({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
+  }
+}
+
+/** Of networks that are well again: longer than any wait, with a clock that was set back meanwhile. */
 const HOURS_MAX = 60;
 
 /** An hour after another, until nothing is pending. */
-async function settle(house: House, clock: () => number): Promise<void> {
-  const chat = () => house.projector.state("deliveries").chat;
-  for (let hour = 0; pendingOf(chat()) > 0; hour++) {
-    if (hour > HOURS_MAX) throw new Error(`after ${hour} hours ${pendingOf(chat())} are pending`);
-    if (chat().stopped !== null) await house.tell(RESUME);
+async function settle(house: House, names: readonly ChannelName[], clock: () => number): Promise<void> {
+  const pending = (): number =>
+    names.reduce((sum, name) => sum + pendingOf(house.projector.state("deliveries")[name]), 0);
+  for (let hour = 0; pending() > 0; hour++) {
+    if (hour > HOURS_MAX) throw new Error(`after ${hour} hours ${pending()} are pending`);
+    await resumeAll(house, names);
     await house.until(clock() + HOUR_MS);
   }
 }

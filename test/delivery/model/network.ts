@@ -1,3 +1,4 @@
+import type { ChannelName } from "../../../events/channel.ts";
 import { secret } from "../../../src/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../fake-time.ts";
@@ -6,8 +7,8 @@ import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 /** One life of the service. Once it is killed, nothing of it reaches the network or the log. */
 export interface Life {
   killed: boolean;
-  /** The log refused an append, so that it may end with something unrecorded, too. */
-  refused: boolean;
+  /** The channels of which the log refused an append, so that it may end with something of theirs unrecorded, too. */
+  readonly refused: Set<ChannelName>;
   /** It waits for what it asked, and so is answered at once. */
   ending: boolean;
   /** The log was read that it begins with; undefined: it was, and nobody waits for that. */
@@ -42,10 +43,12 @@ const KNOWN_BEYOND_MS = 20 * 60_000;
 function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
   if (dispatch.kind === "digest") return dispatch.links.map(({ shortCode }) => shortCode);
+  if (dispatch.kind === "message") return [dispatch.text];
   return dispatch.kind === "notification" ? [dispatch.message] : [dispatch.id];
 }
 
 export function createNetwork(
+  name: ChannelName,
   { recognisesMs, batch }: Kind,
   time: FakeTime,
   random: () => number,
@@ -123,7 +126,7 @@ export function createNetwork(
       release();
     },
     channel: (life, credential) => ({
-      name: "chat",
+      name,
       network: "model",
       credential: secret(credential),
       ...(recognisesMs === undefined ? {} : { recognisesMs }),

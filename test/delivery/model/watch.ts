@@ -1,8 +1,9 @@
+import type { ChannelName } from "../../../events/channel.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import type { Request } from "./network.ts";
 
-/** Looks at each request when it is made: whether the service may make it, by what it was told and has recorded. */
+/** Looks at each request to one channel when it is made: whether the service may make it, by what it was told and has recorded. */
 export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isStopped: boolean }): void;
   /** A life begins with this log. */
@@ -26,9 +27,17 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
   for (const event of log) {
     if (event.type === "LinkClicked") keys.set(event.position, event.data.short_code);
     if (event.type === "NotificationRequested") keys.set(event.position, event.data.message);
+    if (event.type === "MessageRequested") keys.set(event.position, event.data.text);
     if (event.type === "ChannelDispatchRetryRequested") keys.set(event.position, keys.get(event.data.source) ?? "");
   }
   return keys;
+}
+
+/** An event that tells what became of a dispatch. */
+export type OutcomeEvent = Extract<Recorded, { readonly data: { readonly owed: number } }>;
+
+export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeEvent[] {
+  return log.filter((event): event is OutcomeEvent => "owed" in event.data && event.data.channel === channel);
 }
 
 /** Whether an event ends a dispatch. */
@@ -36,7 +45,7 @@ export function isFinal({ type }: Pick<Recorded, "type">): boolean {
   return /^ChannelDispatch(?:ed|Skipped|InDoubt|Abandoned)$/.test(type);
 }
 
-export function createWatch(): Watch {
+export function createWatch(channel: ChannelName): Watch {
   const exposed = new Map<string, number>();
   const broken: string[] = [];
   let made = new Map<string, Made>();
@@ -61,10 +70,11 @@ export function createWatch(): Watch {
   const expose = (log: readonly Recorded[]): void => {
     const keys = keysByPosition(log);
     const told = new Map<string, number>();
-    for (const event of log) if ("owed" in event.data) told.set(keys.get(event.data.owed) ?? "", event.position);
+    for (const event of outcomesOf(log, channel)) told.set(keys.get(event.data.owed) ?? "", event.position);
     for (const [key, { request, position }] of made) {
       const { killed, refused } = request.life;
-      if ((killed || refused) && (told.get(key) ?? 0) <= position) exposed.set(key, (exposed.get(key) ?? 0) + 1);
+      if ((killed || refused.has(channel)) && (told.get(key) ?? 0) <= position)
+        exposed.set(key, (exposed.get(key) ?? 0) + 1);
     }
   };
 
@@ -86,6 +96,7 @@ export function createWatch(): Watch {
       ended = new Set();
       doubtful = new Set();
       for (const event of log) {
+        if (!("channel" in event.data) || event.data.channel !== channel) continue;
         if (event.type === "ChannelDispatchRetryRequested") ended.delete(keys.get(event.position) ?? "");
         if (!("owed" in event.data)) continue;
         const key = keys.get(event.data.owed) ?? "";
@@ -97,7 +108,6 @@ export function createWatch(): Watch {
       ended.delete(key);
       made.delete(key);
       doubtful.delete(key);
-      exposed.set(key, (exposed.get(key) ?? 0) + 1);
     },
   };
 }

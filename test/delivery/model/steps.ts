@@ -1,0 +1,77 @@
+import * as fc from "fast-check";
+import type { ChannelName } from "../../../events/channel.ts";
+import type { Kind } from "./fates.ts";
+
+export type Step =
+  | { readonly do: "click" | "notify"; readonly count: number }
+  | { readonly do: "pass" | "leap"; readonly ms: number }
+  | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
+  | { readonly do: "resume" | "retry" }
+  /** The disk has no room for outcomes any more, or has some again. */
+  | { readonly do: "fill" | "free" }
+  /** Something after which the lanes are filled anew. */
+  | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
+
+export interface History {
+  readonly seed: number;
+  /** The channels that are configured; clicks are owed to all of them. */
+  readonly kinds: ReadonlyMap<ChannelName, Kind>;
+  readonly digestAfterMs: number | undefined;
+  /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */
+  readonly faults: number;
+  readonly steps: readonly Step[];
+}
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("click" as const), count: fc.integer({ min: 1, max: 30 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("notify" as const), count: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: MINUTE_MS }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: HOUR_MS }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("leap" as const),
+      ms: fc.integer({ min: -10 * MINUTE_MS, max: 10 * MINUTE_MS }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom("kill" as const, "stop" as const), otherCredential: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("resume" as const, "retry" as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom("fill" as const, "fill" as const, "free" as const) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("reopen" as const),
+      by: fc.constantFrom("PersonForgotten" as const, "PersonalDataExpired" as const, "ProjectionRebuilt" as const),
+    }),
+  },
+);
+
+/** Slack, Telegram; LINE, whose digests it does not know; Meta. */
+const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
+const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
+const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
+
+/** One channel or several at once. A chat may be of any kind, so that each kind has direct sends too. */
+const kinds: fc.Arbitrary<History["kinds"]> = fc
+  .record({
+    chat: fc.constantFrom(DOUBLING, DOUBLING, KNOWING, BATCHING),
+    messaging: fc.constantFrom(undefined, undefined, DOUBLING, KNOWING),
+    ads: fc.constantFrom(undefined, undefined, BATCHING),
+  })
+  .map(
+    (chosen) => new Map(Object.entries(chosen).flatMap(([name, kind]) => (kind ? [[name as ChannelName, kind]] : []))),
+  );
+
+export const histories: fc.Arbitrary<History> = fc.record({
+  seed: fc.integer(),
+  kinds,
+  digestAfterMs: fc.constantFrom(undefined, 30_000),
+  faults: fc.constantFrom(0, 0, 5),
+  steps: fc.array(step, { minLength: 5, maxLength: 16 }),
+});
