@@ -1,6 +1,8 @@
 import * as oauth from "oauth4webapi";
+import { NetworkFault } from "../networks/network-fault.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
 import type { Secret } from "../secret.ts";
+import { codeOf, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
 
 /**
  * What the service asks for: DMs (write needs read), users, followers, and `offline.access` for a refresh token.
@@ -31,15 +33,18 @@ export interface TokenPair {
 }
 
 /**
- * `refused`: the network says no, for good. `unreachable`: it could not be asked, or failed. The message holds the
- * network's own error code, never a token or a code.
+ * `refused`: what was shown (a code, a refresh token) is of no use any more. `unreachable`: the network could not be
+ * asked, or did not say that. `isUnsettled`: it may have done what it was asked all the same, and used up what was
+ * shown. The message holds the network's own error code, never a token or a code.
  */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly kind: "refused" | "unreachable";
-  constructor(kind: OAuthError["kind"], message: string) {
+  readonly isUnsettled: boolean;
+  constructor(kind: OAuthError["kind"], message: string, isUnsettled = false) {
     super(message);
     this.kind = kind;
+    this.isUnsettled = isUnsettled;
   }
 }
 
@@ -59,9 +64,14 @@ export interface OAuth {
   revoke(token: string): Promise<void>;
 }
 
+/** How client id and secret stand in Basic: as they are, which X documents, or form-encoded, which RFC 6749 wants. */
+export type BasicEncoding = "raw" | "form";
+
 export interface OAuthOptions {
   readonly clientId: string;
+  /** Undefined: a public client. */
   readonly clientSecret: Secret | undefined;
+  readonly basicEncoding: BasicEncoding;
   readonly apiUrl: string;
   readonly authorizeUrl: string;
   readonly redirectUri: string;
@@ -78,12 +88,12 @@ export function createOAuth(options: OAuthOptions): OAuth {
     revocation_endpoint: `${options.apiUrl}/2/oauth2/revoke`,
   };
   const client: oauth.Client = { client_id: options.clientId };
-  const authenticate = options.clientSecret === undefined ? oauth.None() : rawBasic(options.clientSecret);
-  const request = {
-    [oauth.customFetch]: throughSafeFetch(options.safeFetch),
+  const authenticate = clientAuthOf(options);
+  const request = (ends: Ends) => ({
+    [oauth.customFetch]: throughSafeFetch(options, ends),
     // The configuration allows plain HTTP for loopback only.
     [oauth.allowInsecureRequests]: true,
-  };
+  });
 
   return {
     async begin() {
@@ -111,44 +121,68 @@ export function createOAuth(options: OAuthOptions): OAuth {
           parameters,
           options.redirectUri,
           verifier,
-          request,
+          request(endsAuthorization),
         );
         return pairOf(await oauth.processAuthorizationCodeResponse(server, client, response), options.clock());
       }),
     refresh: (refreshToken) =>
       translated(async () => {
-        const response = await oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, request);
+        const how = request(endsGrant);
+        const response = await oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, how);
         return pairOf(await oauth.processRefreshTokenResponse(server, client, response), options.clock());
       }),
     revoke: (token) =>
       translated(async () => {
-        const response = await oauth.revocationRequest(server, client, authenticate, token, request);
+        const response = await oauth.revocationRequest(server, client, authenticate, token, request(endsGrant));
         await oauth.processRevocationResponse(response);
       }),
   };
 }
 
-/** X documents the raw client id and secret in Basic, not RFC 6749's percent-encoded ones. */
-function rawBasic(secret: Secret): oauth.ClientAuth {
-  return (_server, client, _body, headers) => {
-    headers.set("authorization", `Basic ${btoa(`${client.client_id}:${secret.reveal()}`)}`);
+function clientAuthOf({ clientSecret, basicEncoding }: OAuthOptions): oauth.ClientAuth {
+  if (clientSecret === undefined) return oauth.None();
+  return (server, client, body, headers) => {
+    const secret = clientSecret.reveal();
+    if (basicEncoding === "form") return oauth.ClientSecretBasic(secret)(server, client, body, headers);
+    headers.set("authorization", `Basic ${btoa(`${client.client_id}:${secret}`)}`);
   };
 }
 
-function throughSafeFetch(safeFetch: SafeFetch) {
+function throughSafeFetch(options: OAuthOptions, ends: Ends) {
   return async (
     url: string,
     init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>,
   ): Promise<Response> => {
-    const { status, headers, text } = await safeFetch(url, {
+    const { status, headers, text } = await options.safeFetch(url, {
       method: init.method,
       headers: init.headers,
       // The library sends forms only.
       body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
+    // The library reads no body beside a challenge, and keeps no status where the body is not as it wants it.
+    if (status >= 400) throw refusalOf(options, { status, text }, ends);
     return new Response(text, { status, headers });
   };
+}
+
+/** What a refusal means to us; a 5xx may come after the work was done. */
+function refusalOf(options: OAuthOptions, answer: { status: number; text: string }, ends: Ends): OAuthError {
+  const { why, code } = readRefusal(answer, ends);
+  if (why === "client") return new OAuthError("unreachable", `${code}: ${whatToCheck(options)}`);
+  return why === "final" ? new OAuthError("refused", code) : unexpected(answer.status >= 500, `: ${code}`);
+}
+
+function unexpected(isUnsettled: boolean, what = ""): OAuthError {
+  return new OAuthError("unreachable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
+}
+
+/** Characters that are the same in both encodings of Basic. */
+const SAME_ENCODED = /^[\w.*-]*$/;
+
+function whatToCheck({ clientId, clientSecret }: OAuthOptions): string {
+  const isSame = SAME_ENCODED.test(clientId + (clientSecret?.reveal() ?? ""));
+  return `check X_CLIENT_ID and X_CLIENT_SECRET${isSame ? "" : ", or X_BASIC_ENCODING"}`;
 }
 
 function pairOf(answer: oauth.TokenEndpointResponse, now: number): TokenPair {
@@ -160,16 +194,14 @@ function pairOf(answer: oauth.TokenEndpointResponse, now: number): TokenPair {
   };
 }
 
-/** X refuses with 400 or 401 and an OAuth error body; anything else means that it could not be asked. */
 async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (fault) {
-    if (fault instanceof oauth.ResponseBodyError) throw refusal(fault.status, fault.error);
-    if (fault instanceof oauth.WWWAuthenticateChallengeError) throw refusal(fault.status, "unauthorized");
-    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("refused", codeOf(fault.error));
     if (fault instanceof OAuthError) throw fault;
-    throw new OAuthError("unreachable", "the network's token endpoint did not answer as expected");
+    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("refused", codeOf(fault.error));
+    // A good answer that was lost or spoilt is none to us, but the network has given it.
+    throw unexpected(!(fault instanceof NetworkFault && fault.certainlyNotSent));
   }
 }
 
@@ -183,17 +215,4 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
     if (fault instanceof oauth.AuthorizationResponseError) throw fault;
   }
   throw new OAuthError("refused", "the redirect does not fit the authorization that was started");
-}
-
-/** The app's own credentials are wrong: once they are mended, what was granted still works. */
-const APP_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
-
-function refusal(status: number, error: string): OAuthError {
-  if (APP_ERRORS.has(error)) return new OAuthError("unreachable", `${error}: check X_CLIENT_ID and X_CLIENT_SECRET`);
-  return new OAuthError(status === 400 || status === 401 ? "refused" : "unreachable", codeOf(error));
-}
-
-/** An error code as all registered ones are; a text in its place, which anybody may have written, is not repeated. */
-function codeOf(error: string): string {
-  return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

@@ -58,13 +58,16 @@ async function keep(deps: RefreshDeps, old: KeptPair, renewed: TokenPair): Promi
   return next.accessToken;
 }
 
-/** The network could not be asked: the old token is used while it lives, and the next caller asks again. */
+/**
+ * The network could not be asked: the old token is used while it lives, and the next caller asks again. The mark of a
+ * refresh that was begun stays where the network may have made it, since the refresh token is used up then.
+ */
 async function goOnWith(deps: RefreshDeps, pair: KeptPair, fault: OAuthError): Promise<string> {
-  deps.pairs.replace(pair.accessToken, pair);
+  if (!fault.isUnsettled) deps.pairs.replace(pair.accessToken, pair);
   const data = { user_id: userId(deps), reason: fault.message, dead: false };
   await tell(deps, { type: "TokenRefreshFailed", data });
   if (pair.expiresAt > deps.clock()) return pair.accessToken;
-  throw new SocialError("unavailable", "the access token is stale and the network cannot be asked for a new one");
+  throw new SocialError("unavailable", `the access token is stale, and there is no new one: ${fault.message}`);
 }
 
 /**

@@ -9,6 +9,8 @@ export interface XConfig {
   readonly clientId: string;
   /** Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
+  /** How id and secret stand in HTTP Basic: as they are, or form-encoded. */
+  readonly basicEncoding: "raw" | "form";
   /** The only handle that may authorize, lower case, without @. */
   readonly account: string | undefined;
   /** Whether the authorized account owns the developer app: X charges less for what is its own then. */
@@ -34,6 +36,7 @@ export function readX(values: Environment, env: RawEnvironment, report: Report):
   return {
     clientId: values.X_CLIENT_ID,
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
+    basicEncoding: values.X_BASIC_ENCODING,
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
     accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
     apiUrl,

@@ -83,6 +83,7 @@ export const environmentSchema = Type.Object({
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
   X_CLIENT_SECRET: text("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
+  X_BASIC_ENCODING: choice(["raw", "form"], "raw"),
   X_ACCOUNT: shownText("an X handle of 1 to 15 letters, digits and underscores", X_HANDLE),
   X_ACCOUNT_OWNS_APP: Type.Boolean({
     default: false,

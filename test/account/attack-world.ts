@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { createLogger } from "../../src/log.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
 import { startService, type Service } from "../../src/service.ts";
 import { temporaryDirectory } from "./directory.ts";
@@ -37,9 +37,9 @@ export interface AttackWorld extends AsyncDisposable {
   readonly answers: string[];
 }
 
-export async function openAttackWorld(): Promise<AttackWorld> {
+export async function openAttackWorld(sandboxOptions: SandboxOptions = {}): Promise<AttackWorld> {
   await using stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await startSandbox({ port: 0 }));
+  const sandbox = stack.use(await startSandbox({ port: 0, ...sandboxOptions }));
   const directory = stack.use(temporaryDirectory());
   const answers: string[] = [];
   const seen = new Set<string>();

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "bun:test";
-import { createOAuth, OAuthError, SCOPES, type OAuth } from "../../src/account/oauth.ts";
+import { createOAuth, OAuthError, SCOPES, type BasicEncoding, type OAuth } from "../../src/account/oauth.ts";
 import { secret } from "../../src/secret.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "../networks/servers.ts";
 
@@ -15,9 +15,10 @@ const GRANTED = {
   scope: "dm.write dm.read",
 };
 
-function oauthAt(apiUrl: string, clientSecret?: string): OAuth {
+function oauthAt(apiUrl: string, clientSecret?: string, basicEncoding: BasicEncoding = "raw"): OAuth {
   return createOAuth({
     clientId: "the-client",
+    basicEncoding,
     clientSecret: clientSecret === undefined ? undefined : secret(clientSecret),
     apiUrl,
     authorizeUrl: "https://x.example/i/oauth2/authorize",
@@ -102,6 +103,20 @@ test("a confidential client sends id and secret in Basic as they are, not percen
   });
 });
 
+test.each([
+  ["raw", "a%2Bb+c"],
+  // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
+  ["form", "a%252Bb%2Bc"],
+] as const)("a secret with %% and + stands in Basic as the setting says: %s", async (encoding, shown) => {
+  await using server = serve(() => Response.json(GRANTED));
+  const oauth = oauthAt(server.url, "a%2Bb+c", encoding);
+  await oauth.refresh("the-refresh-token");
+  await oauth.revoke("the-token");
+  const sent = server.requests.map(({ headers }) => atob(headers.get("authorization")?.slice("Basic ".length) ?? ""));
+  // The library encodes even what needs no encoding; a server that decodes reads the same.
+  expect(sent.map((pair) => pair.replaceAll("%2D", "-"))).toEqual(Array(2).fill(`the-client:${shown}`));
+});
+
 test("a token is revoked at the network", async () => {
   await using server = serve(() => Response.json({ revoked: true }));
   await oauthAt(server.url).revoke("the-token");
@@ -129,41 +144,90 @@ describe("a redirect that was not started here is refused without a question to 
   });
 });
 
-const STALE = { error: "invalid_request", error_description: `Value ${CANARY} passed for the token was invalid.` };
+const STALE = { error: "invalid_request", error_description: `Value passed for the token was invalid. ${CANARY}` };
+const CHECK = "check X_CLIENT_ID and X_CLIENT_SECRET";
+const CHALLENGE = { "www-authenticate": 'Basic realm="x"' };
+const problem = (status: number) => () =>
+  Response.json({ title: "t", status }, { status, headers: { "content-type": "application/problem+json" } });
 
 describe("what the network answers to a refresh", () => {
+  const answers = {
+    "400 as X words it": () => Response.json(STALE, { status: 400 }),
+    "400 invalid_grant": () => Response.json({ error: "invalid_grant" }, { status: 400 }),
+    "401 invalid_grant, with a challenge": () =>
+      Response.json({ error: "invalid_grant" }, { status: 401, headers: CHALLENGE }),
+    "400 about something else in the request": () =>
+      Response.json({ error: "invalid_request", error_description: "Missing required parameter" }, { status: 400 }),
+    "400 unknown to RFC 6749": () => Response.json({ error: "try_again" }, { status: 400 }),
+    "401 invalid_client, with a challenge": () =>
+      Response.json({ error: "invalid_client" }, { status: 401, headers: CHALLENGE }),
+    "401 with a challenge only": () => new Response(null, { status: 401, headers: CHALLENGE }),
+    "401 without a word": () => new Response(null, { status: 401 }),
+    "401 as X words its problems": problem(401),
+    "401 in words of no meaning": () => Response.json({ error: "invalid_request" }, { status: 401 }),
+    "401 to the app": () => Response.json({ error: "unauthorized_client" }, { status: 401 }),
+    "400 to the app": () => Response.json({ error: "invalid_client" }, { status: 400 }),
+    "403": problem(403),
+    "429": problem(429),
+    "429 in the words of OAuth": () => Response.json({ error: "slow_down" }, { status: 429 }),
+    "400 without an OAuth body": () => new Response("proxy says no", { status: 400 }),
+    "a redirect": () => Response.redirect("http://127.0.0.1:1/"),
+    "500": () => new Response("oops", { status: 500 }),
+    "503 with an OAuth body": () => Response.json({ error: "temporarily_unavailable" }, { status: 503 }),
+    "503 that repeats what ends a grant": () => Response.json(STALE, { status: 503 }),
+    "200 that is no JSON": () => new Response(CANARY, { headers: { "content-type": "text/html" } }),
+    "200 cut short": () => new Response('{"access_token":"canary', { headers: JSON_TYPE }),
+    "200 without a token": () => Response.json({ token_type: "bearer" }),
+    "200 with an empty object": () => Response.json({}),
+    "200 with a life that is no number": () => Response.json({ ...GRANTED, expires_in: "soon" }),
+  };
+  const faultFor = async (answer: keyof typeof answers): Promise<OAuthError> => {
+    await using server = serve(answers[answer]);
+    return await faultOf(oauthAt(server.url, `${CANARY}-secret`).refresh(`${CANARY}-refresh`));
+  };
+
+  test.each(["400 as X words it", "400 invalid_grant", "401 invalid_grant, with a challenge"] as const)(
+    "%s: the grant is dead",
+    async (answer) => expect(await faultFor(answer)).toMatchObject({ kind: "refused", isUnsettled: false }),
+  );
+
   test.each([
-    ["400 as X words it", () => Response.json(STALE, { status: 400 }), "refused"],
-    ["400 invalid_grant", () => Response.json({ error: "invalid_grant" }, { status: 400 }), "refused"],
-    ["401", () => Response.json({ error: "invalid_request" }, { status: 401 }), "refused"],
-    // The app's secret is wrong, which says nothing of the grant.
-    ["401 to the app", () => Response.json({ error: "unauthorized_client" }, { status: 401 }), "unreachable"],
-    ["400 to the app", () => Response.json({ error: "invalid_client" }, { status: 400 }), "unreachable"],
-    [
-      "401 with a challenge only",
-      () => new Response(null, { status: 401, headers: { "www-authenticate": 'Basic realm="x"' } }),
-      "refused",
-    ],
-    ["429", () => Response.json({ title: "Too Many Requests" }, { status: 429 }), "unreachable"],
-    ["429 in the words of OAuth", () => Response.json({ error: "slow_down" }, { status: 429 }), "unreachable"],
-    ["500", () => new Response("oops", { status: 500 }), "unreachable"],
-    [
-      "503 with an OAuth body",
-      () => Response.json({ error: "temporarily_unavailable" }, { status: 503 }),
-      "unreachable",
-    ],
-    ["400 without an OAuth body", () => new Response("proxy says no", { status: 400 }), "unreachable"],
-    ["200 that is no JSON", () => new Response(CANARY, { headers: { "content-type": "text/html" } }), "unreachable"],
-    ["200 cut short", () => new Response('{"access_token":"canary', { headers: JSON_TYPE }), "unreachable"],
-    ["200 without a token", () => Response.json({ token_type: "bearer" }), "unreachable"],
-    ["200 with an empty object", () => Response.json({}), "unreachable"],
-    ["200 with a life that is no number", () => Response.json({ ...GRANTED, expires_in: "soon" }), "unreachable"],
-    ["a redirect", () => Response.redirect("http://127.0.0.1:1/"), "unreachable"],
-  ] as const)("%s", async (_what, answer, kind) => {
-    await using server = serve(answer);
-    const fault = await faultOf(oauthAt(server.url, `${CANARY}-secret`).refresh(`${CANARY}-refresh`));
-    expect(fault.kind).toBe(kind);
+    "401 invalid_client, with a challenge",
+    "401 with a challenge only",
+    "401 without a word",
+    "401 as X words its problems",
+    "401 in words of no meaning",
+    "401 to the app",
+    "400 to the app",
+  ] as const)("%s: the app's credentials are to be checked, the grant lives", async (answer) => {
+    const { kind, message, isUnsettled } = await faultFor(answer);
+    expect([kind, isUnsettled, message]).toEqual(["unreachable", false, expect.stringContaining(CHECK)]);
   });
+
+  test.each([
+    "400 about something else in the request",
+    "400 unknown to RFC 6749",
+    "400 without an OAuth body",
+    "403",
+    "429",
+    "429 in the words of OAuth",
+  ] as const)("%s: no new tokens, the refresh token is as it was", async (answer) =>
+    expect(await faultFor(answer)).toMatchObject({ kind: "unreachable", isUnsettled: false }),
+  );
+
+  test.each([
+    "a redirect",
+    "500",
+    "503 with an OAuth body",
+    "503 that repeats what ends a grant",
+    "200 that is no JSON",
+    "200 cut short",
+    "200 without a token",
+    "200 with an empty object",
+    "200 with a life that is no number",
+  ] as const)("%s: whether the refresh token was used up is not known", async (answer) =>
+    expect(await faultFor(answer)).toMatchObject({ kind: "unreachable", isUnsettled: true }),
+  );
 
   test("an odd answer to a code is the network's fault, not the redirect's", async () => {
     await using server = serve(() => Response.json({}));
@@ -171,19 +235,38 @@ describe("what the network answers to a refresh", () => {
     expect(fault.kind).toBe("unreachable");
   });
 
+  test.each([401, 400])(
+    "the app's credentials failed beside a code, %d: they are what is to be checked",
+    async (status) => {
+      await using server = serve(() => Response.json({ error: "invalid_client" }, { status, headers: CHALLENGE }));
+      const fault = await faultOf(oauthAt(server.url, "s").exchange(redirect(GOOD_REDIRECT), started));
+      expect([fault.kind, fault.message]).toEqual(["unreachable", `invalid_client: ${CHECK}`]);
+    },
+  );
+
+  test("a secret that is not the same form-encoded may want the other encoding", async () => {
+    await using server = serve(() => Response.json({ error: "invalid_client" }, { status: 401, headers: CHALLENGE }));
+    const { message } = await faultOf(oauthAt(server.url, "a+b").refresh("r"));
+    expect(message).toBe(`invalid_client: ${CHECK}, or X_BASIC_ENCODING`);
+  });
+
   test("an error code that may hold anything is not repeated", async () => {
     await using server = serve(() => Response.json({ error: `${CANARY}\u0000` }, { status: 400 }));
-    expect((await faultOf(oauthAt(server.url).refresh("r"))).message).toBe("unknown_error");
+    expect((await faultOf(oauthAt(server.url).refresh("r"))).message).toEndWith(": unknown_error");
+    const fault = await faultOf(oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started));
+    expect([fault.kind, fault.message]).toEqual(["refused", "unknown_error"]);
   });
 
   test("a connection that breaks", async () => {
     await using server = await serveRaw((socket) => socket.resetAndDestroy());
-    expect((await faultOf(oauthAt(server.url).refresh(`${CANARY}-refresh`))).kind).toBe("unreachable");
+    const fault = await faultOf(oauthAt(server.url).refresh(`${CANARY}-refresh`));
+    expect(fault).toMatchObject({ kind: "unreachable", isUnsettled: true });
   });
 
   test("nobody there", async () => {
-    const fault = await faultOf(oauthAt(await deadUrl()).exchange(redirect(GOOD_REDIRECT), started));
-    expect(fault.kind).toBe("unreachable");
+    const oauth = oauthAt(await deadUrl());
+    for (const asked of [oauth.exchange(redirect(GOOD_REDIRECT), started), oauth.refresh("r")])
+      expect(await faultOf(asked)).toMatchObject({ kind: "unreachable", isUnsettled: false });
   });
 });
 

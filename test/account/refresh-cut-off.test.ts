@@ -84,6 +84,41 @@ test("while the network cannot be asked, the doubt about the refresh token stays
   });
 });
 
+/** X used the refresh token up, and its answer did not come in time. */
+function loseAnswer({ oauth }: AccountWorld): void {
+  const { refresh } = oauth;
+  oauth.refresh = async (token) => {
+    oauth.refresh = refresh;
+    await refresh(token);
+    throw new OAuthError("unreachable", "no answer in time", true);
+  };
+}
+
+test("after a refresh that timed out the access token is used to its end before the refresh token is tried again", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  loseAnswer(world);
+  const next = await world.start();
+  for (const { tokens } of [first, first, next]) expect(await tokens.use(echo)).toBe("access-1");
+  expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+  world.now += LIFE_MS;
+  expect(await outcomeOf(next.tokens.use(echo))).toBe("unauthorized");
+  expect(world.oauth.refreshed).toEqual(["refresh-1", "refresh-1"]);
+  const last = (await Array.fromAsync(world.journal.store.read())).at(-1);
+  expect(last?.data).toMatchObject({
+    dead: true,
+    reason: "invalid_request; the answer to an earlier refresh was lost before it could be stored",
+  });
+});
+
+test("after a refresh that the network certainly did not make, the refresh token is in no doubt", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  world.oauth.faults.push(new OAuthError("unreachable", "the connection was refused"));
+  expect(await first.tokens.use(echo)).toBe("access-1");
+  expect(await first.tokens.use(echo)).toBe("access-2");
+});
+
 test("an answer that comes after another process found the grant dead brings it back", async () => {
   const { world, first } = await linked();
   await using _world = world;

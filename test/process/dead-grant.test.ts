@@ -1,9 +1,13 @@
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
+import { stop } from "../faults/ending.ts";
 import { addPeople } from "../faults/people.ts";
 import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
 
 const PEOPLE = 12;
+
+/** X's access tokens live two hours. */
+const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
 /** What the operator was told on the chat channel. */
 const told = ({ sandbox }: World): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
@@ -47,6 +51,27 @@ test("a grant that dies in a run ends it, shows in health, and is told once; the
   expect(rest).toMatchObject({ reason: "completed" });
   expect([world.sandbox.x.accepted.size, Math.max(...world.sandbox.x.accepted.values())]).toEqual([PEOPLE, 1]);
 }, 120_000);
+
+test("a wrong client secret ends no grant: with the right one everything goes on, and nobody was alarmed", async () => {
+  await using world = await openWorld();
+  const { clock, x } = world.sandbox;
+  const first = await world.serve();
+  await authorize(first, world.sandbox);
+  await stop(first);
+  clock.advance(PAST_LIFE_MS);
+  const wrong = await world.serve({ X_CLIENT_SECRET: "mistyped" });
+  expect((await wrong.get("/social/me")).status).toBe(502);
+  expect(await (await wrong.get("/social/health")).json()).toMatchObject({ status: "ok", authorized: true });
+  await stop(wrong);
+  const right = await world.serve();
+  expect((await right.get("/social/me")).status).toBe(200);
+  expect([...x.refreshUses.values()]).toEqual([1]);
+  expect(told(world)).toEqual([]);
+  const failures = (await exported(world)).filter(({ type }) => type === "TokenRefreshFailed");
+  expect(failures.map(({ data }) => [data["dead"], data["reason"]])).toEqual([
+    [false, "invalid_client: check X_CLIENT_ID and X_CLIENT_SECRET"],
+  ]);
+}, 60_000);
 
 test("a grant whose death a command notices first is told by the service, once", async () => {
   await using world = await openWorld({ x: { dmLimit: 1_000 } });

@@ -55,6 +55,9 @@ export interface XLimits {
 export interface XApp {
   /** A public client has no secret. */
   readonly publicClient?: boolean;
+  readonly clientSecret?: string;
+  /** How the token endpoint reads id and secret in Basic: as they are, as X documents it, or form-encoded (RFC 6749). */
+  readonly basic?: "raw" | "form";
   /** The callbacks, compared exactly; absent: `/social/callback` of anything on loopback, whatever its port. */
   readonly redirectUris?: readonly string[];
 }
@@ -98,7 +101,7 @@ export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app:
     clock,
     clientId: "sandbox-client",
     // Real secrets contain characters that percent-encoding would change.
-    clientSecret: "sandbox-secret_with-marks",
+    clientSecret: app.clientSecret ?? "sandbox-secret_with-marks",
     app,
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),

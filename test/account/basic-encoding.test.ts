@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { openAttackWorld } from "./attack-world.ts";
+
+/** Read form-encoded, it is another one. */
+const CLIENT_SECRET = "a%2Bb+c";
+
+test.each(["raw", "form"] as const)("a secret with %% and + at a server that reads Basic %s", async (basic) => {
+  await using world = await openAttackWorld({ xApp: { basic, clientSecret: CLIENT_SECRET } });
+  for (const setting of ["raw", "form"]) {
+    const service = await world.deploy({ X_BASIC_ENCODING: setting });
+    const browser = service.browser();
+    const answer = await browser.follow(await browser.agree(await browser.begin()));
+    if (setting === basic) {
+      expect([answer.status, await service.linked()]).toEqual([303, "acme_team"]);
+      continue;
+    }
+    expect([answer.status, await answer.json(), await service.linked()]).toEqual([
+      502,
+      expect.objectContaining({
+        detail: "invalid_client: check X_CLIENT_ID and X_CLIENT_SECRET, or X_BASIC_ENCODING",
+      }),
+      undefined,
+    ]);
+  }
+});
