@@ -122,9 +122,7 @@ function anonymous(
 ): string {
   const path = pathOf(request.url);
   if (authentication.guards(path)) throw problems.unauthorized();
-  // Signing in asks for a token by itself, and its page withholds where it is from.
-  const isAct = request.method === "POST" && ROUTES.get(path)?.form !== true;
-  if (isAct && isOfForeignSite(request, hosts)) throw problems.foreignSite();
+  if (request.method === "POST" && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
   if (isLocal) return ANONYMOUS;
   const address = addressOf();
@@ -135,17 +133,20 @@ function anonymous(
   return ANONYMOUS;
 }
 
-/** The name of the caller with this token. Throws 401 for a wrong one on any path, and 429 after too many of them. */
+/**
+ * The name of the caller with this token, whatever others failed with from the same address. Throws 401 for a wrong one on
+ * any path, and 429 after too many of them.
+ */
 function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
   token: string | undefined,
   addressOf: () => string,
 ): string {
-  const address = addressOf();
-  const blocked = failureLimit.check(address);
-  if (blocked !== undefined) throw problems.tooMany(blocked);
   const name = token === undefined ? undefined : authentication.identify(token)?.name;
   if (name !== undefined) return name;
+  const address = addressOf();
+  const wait = failureLimit.check(address);
+  if (wait !== undefined) throw problems.tooMany(wait);
   failureLimit.take(address);
   throw problems.unauthorized();
 }

@@ -42,14 +42,12 @@ export function createConsole(deps: ConsoleDeps) {
     },
 
     signIn(token: string, address: string): Answer {
+      const cookie = sessions.signIn(token);
+      if (cookie !== undefined) return redirect(303, "/", { "set-cookie": cookie });
       const wait = deps.failureLimit.check(address);
       if (wait !== undefined) throw problems.tooMany(wait);
-      const cookie = sessions.signIn(token);
-      if (cookie === undefined) {
-        deps.failureLimit.take(address);
-        return html(401, signInPage(true));
-      }
-      return redirect(303, "/", { "set-cookie": cookie });
+      deps.failureLimit.take(address);
+      return html(401, signInPage(true));
     },
   };
 }
@@ -63,7 +61,8 @@ function html(status: number, body: string): Answer {
       "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      "referrer-policy": "no-referrer",
+      // Without a referrer at all, browsers would withhold the origin of the sign-in form from us too.
+      "referrer-policy": "same-origin",
     },
     body,
   };

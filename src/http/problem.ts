@@ -50,8 +50,7 @@ export const problems = {
     new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`),
   wrongAccount: () =>
     new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored."),
-  foreignSite: () =>
-    new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this without a token."),
+  foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
   notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
     new Problem(405, "method-not-allowed", "Method not allowed", `This path answers ${allow}.`, {

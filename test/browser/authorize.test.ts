@@ -69,6 +69,25 @@ describe.skipIf(!existsSync(EXECUTABLE))("a person with a browser", () => {
     expect(session).toMatchObject({ httpOnly: true, sameSite: "Strict" });
   });
 
+  test("is not signed in by a page of another site that holds a token", async () => {
+    await browser.clearCookies();
+    const foreign = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () =>
+        new Response(
+          `<form method="post" action="${service.url}/session"><input name="token" value="${TOKEN}"><button>Win</button></form>`,
+          { headers: { "content-type": "text/html", "referrer-policy": "no-referrer" } },
+        ),
+    });
+    // Another name for this machine is another site.
+    await page.goto(`http://localhost:${foreign.port}/`);
+    await page.click("button");
+    expect(await page.textContent("body")).toContain("foreign-site");
+    expect((await browser.cookies()).map(({ name }) => name)).not.toContain("reachlog_session");
+    await foreign.stop(true);
+  });
+
   test("sees what the networks received on the sandbox's page, as text", async () => {
     await service.post("/api/notify", { message: "<script>document.title='owned'</script>" });
     await page.goto(world.sandbox.url);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
 
 /** What a browser says of a page that is not ours, the older ones in `Origin` alone. */
 const FOREIGN = [
@@ -29,6 +29,30 @@ describe("a POST without a token", () => {
     await using world = await openWorld();
     await world.authorize();
     expect((await ask(world.app, "/social/run", { method: "POST", headers })).status).toBe(202);
+  });
+});
+
+describe("signing in to the console", () => {
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const signIn = (world: World, headers: Record<string, string>) =>
+    post(world.app, "/session", `token=${TOKEN}`, { headers: { ...form, ...headers } });
+
+  // Else whoever has a token of their own could make somebody work in their name (login CSRF).
+  test.each(FOREIGN)("from a page elsewhere, with %j and a right token, signs no browser in", async (headers) => {
+    await using world = await openWorld();
+    const response = await signIn(world, headers);
+    expect([response.headers.get("set-cookie"), await told(response)]).toEqual([null, "403 foreign-site"]);
+  });
+
+  test.each(OWN)("from its own page, with %j, does", async (headers) => {
+    await using world = await openWorld();
+    expect((await signIn(world, headers)).status).toBe(303);
+  });
+
+  test("its page lets the browser say where a form is from, to nobody but us", async () => {
+    await using world = await openWorld();
+    const page = await ask(world.app, "/");
+    expect([page.status, page.headers.get("referrer-policy")]).toEqual([401, "same-origin"]);
   });
 });
 

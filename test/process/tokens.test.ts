@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, exported, openWorld, until, untilListening, type Running, type World } from "./service.ts";
+import { authorize, exported, openWorld, TOKEN, until, untilListening, type Running, type World } from "./service.ts";
 
 /** Many processes, one after the other. */
 const TIMEOUT_MS = 60_000;
@@ -73,6 +73,8 @@ test(
     const statuses: number[] = [];
     for (const guess of guesses) statuses.push(await statusWith(service, guess));
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429, 429, 429]);
+    // From the same address, of which all on this machine are.
+    expect(await statusWith(service, TOKEN)).toBe(200);
     await stopped(service);
     const failures = (await exported(world)).filter(({ type }) => type === "AuthenticationsFailed");
     expect(failures.map(({ data }) => data)).toEqual([

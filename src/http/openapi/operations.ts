@@ -138,6 +138,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       303: { says: "Signed in.", headers: ["location", "set-cookie"] },
       401: { says: "The page that asks for a token, again.", isPage: true },
     },
-    problems: POSTED,
+    problems: [...POSTED, "foreignSite"],
   },
 };
