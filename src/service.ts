@@ -227,7 +227,7 @@ function wireHttp(served: Served): AppDeps {
         : {
             ...outreach,
             cookie: createAuthCookie(key, secure, systemClock),
-            claimState: createUsedStates(vault, systemClock),
+            states: createUsedStates(vault, systemClock),
           },
     api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
     console: {

@@ -5,10 +5,34 @@ import type { Vault } from "./vault.ts";
 /** A used state stays used for as long as its cookie could come back. */
 const STATE_TTL_MS = 10 * 60_000;
 
-/** Marks a state as used, over restarts and instances; false when it was. What is over is forgotten. */
-export function createUsedStates(vault: Pick<Vault, "claim">, clock: Clock): (state: string) => boolean {
-  return (state) => {
-    const now = clock();
-    return vault.claim(`oauth-state/${createHash("sha256").update(state).digest("hex")}`, now + STATE_TTL_MS, now);
+/** What became of authorizations that were begun, over restarts and instances; what is over is forgotten. */
+export interface UsedStates {
+  /** Marks a state as used; false when it was. */
+  claim(state: string): boolean;
+  /** Remembers that this redirect linked this user. */
+  finish(redirect: URLSearchParams, userId: string): void;
+  isFinished(redirect: URLSearchParams, userId: string): boolean;
+}
+
+export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock): UsedStates {
+  return {
+    claim(state) {
+      const now = clock();
+      return vault.claim(`oauth-state/${digestOf(state)}`, now + STATE_TTL_MS, now);
+    },
+    finish(redirect, userId) {
+      const now = clock();
+      vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
+    },
+    isFinished: (redirect, userId) => vault.isClaimed(finishedName(redirect, userId), clock()),
   };
+}
+
+/** The code is in it: a state that comes again with another one linked nobody with that. */
+function finishedName(redirect: URLSearchParams, userId: string): string {
+  return `oauth-finished/${digestOf(`${userId} ${redirect.toString()}`)}`;
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

@@ -30,6 +30,7 @@ export interface Secrets {
 export interface Vault extends Secrets, Disposable {
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
   claim(name: string, until: number, now: number): boolean;
+  isClaimed(name: string, now: number): boolean;
   /**
    * Seals everything anew; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws KeyError
    * beside a rotation to another key.
@@ -90,6 +91,7 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
     put: (name, value, expected) => transact(database, () => store(currentKey(), name, value, expected)),
     delete: rows.remove,
     claim: (name, until, now) => transact(database, () => rows.claim(name, until, now)),
+    isClaimed: rows.isClaimed,
     beginRotation(to) {
       transact(database, () => {
         const begun = rotation()?.to;
@@ -146,6 +148,7 @@ function statementsOf(database: DatabaseSync) {
   const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
   const forgetMaster = database.prepare("DELETE FROM data_keys WHERE master = ?");
   const forgetClaims = database.prepare("DELETE FROM claims WHERE until <= ?");
+  const claimed = database.prepare("SELECT 1 FROM claims WHERE name = ? AND until > ?");
   const claim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING");
   return {
     select: (name: string) => select.get(name) as SecretRow | undefined,
@@ -157,6 +160,7 @@ function statementsOf(database: DatabaseSync) {
     reseal: (key: string, sealed: Uint8Array, name: string) => void reseal.run(key, sealed, name),
     remove: (name: string) => void remove.run(name),
     forgetMaster: (id: string) => void forgetMaster.run(id),
+    isClaimed: (name: string, now: number) => claimed.get(name, now) !== undefined,
     claim(name: string, until: number, now: number): boolean {
       forgetClaims.run(now);
       return Number(claim.run(name, until).changes) === 1;

@@ -66,10 +66,15 @@ export function createApp(deps: AppDeps) {
 
       .get("/social/health", ({ set }) => send(set, social.health()))
       .get("/social/auth", async ({ set }) => send(set, await authorization.auth()))
-      .get("/social/callback", async ({ set, request, cause }) =>
-        send(set, await authorization.callback(request, cause)),
-      )
-      .get("/social/me", async ({ set }) => send(set, await authorization.me()))
+      .get("/social/callback", async ({ set, request, cause, server }) => {
+        // X may take longer for its tokens than a connection may be idle, and so below for new ones.
+        server?.timeout(request, 0);
+        return send(set, await authorization.callback(request, cause));
+      })
+      .get("/social/me", async ({ set, request, server }) => {
+        server?.timeout(request, 0);
+        return send(set, await authorization.me());
+      })
       .post(
         "/social/run",
         async ({ request, body, cause, set, server }) => {

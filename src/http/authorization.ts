@@ -1,5 +1,6 @@
-import { linkAccount, type LinkDeps } from "../account/link.ts";
-import { OAuthError } from "../account/oauth.ts";
+import { linkAccount, type Linked, type LinkDeps } from "../account/link.ts";
+import { OAuthError, type Authorization } from "../account/oauth.ts";
+import type { UsedStates } from "../account/used-states.ts";
 import type { Cause } from "../journal.ts";
 import { json, redirect, type Answer } from "./answer.ts";
 import type { AuthCookie } from "./auth-cookie.ts";
@@ -12,20 +13,27 @@ const CONSOLE_PATH = "/";
 /** Answers of the OAuth dance are nobody else's business: no cache, no referrer. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
+interface XDeps extends LinkDeps {
+  readonly cookie: AuthCookie;
+  readonly states: UsedStates;
+}
+
 /** Undefined: X is not configured. */
-export type AuthorizationDeps =
-  | (LinkDeps & {
-      readonly cookie: AuthCookie;
-      /** False when the state was used before. */
-      readonly claimState: (state: string) => boolean;
-    })
-  | undefined;
+export type AuthorizationDeps = XDeps | undefined;
 
 /** The account's part of the outreach agent: who it acts for. */
 export function createAuthorization(deps: AuthorizationDeps) {
   const configured = () => {
     if (deps === undefined) throw problems.xNotConfigured();
     return deps;
+  };
+  /** What is being linked, by the redirect that brought it: a browser that asks again meanwhile waits for the same. */
+  const underway = new Map<string, Promise<Linked | undefined>>();
+  const linkOnce = (x: XDeps, redirectGiven: URLSearchParams, begun: Authorization, cause: Cause) => {
+    const key = redirectGiven.toString();
+    const linking = underway.get(key) ?? link(x, redirectGiven, begun, cause).finally(() => underway.delete(key));
+    underway.set(key, linking);
+    return linking;
   };
 
   return {
@@ -43,10 +51,10 @@ export function createAuthorization(deps: AuthorizationDeps) {
       // The cookie stays: whoever lured the browser here does not end what it has begun.
       if (given.get("state") !== authorization.state) throw refused("The state is not the one we gave.", CLOSED_PAGE);
       const headers = { ...CLOSED_PAGE, "set-cookie": x.cookie.cleared };
-      if (!x.claimState(authorization.state)) throw refused("This state was used before.", headers);
-      const linked = await linkAccount(x, given, authorization, cause).catch((fault: unknown) => {
+      const linked = await linkOnce(x, given, authorization, cause).catch((fault: unknown) => {
         throw callbackFault(fault, headers);
       });
+      if (linked === undefined) throw refused("This state was used before.", headers);
       if (linked.kind === "wrong_account") throw withHeaders(problems.wrongAccount(), headers);
       if (wantsJson(request)) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
       return redirect(303, CONSOLE_PATH, headers);
@@ -59,6 +67,31 @@ export function createAuthorization(deps: AuthorizationDeps) {
       return json(200, { id, username, name });
     },
   };
+}
+
+/** Undefined when the state was used before, and not by this very redirect for the account that is linked. */
+async function link(
+  x: XDeps,
+  given: URLSearchParams,
+  authorization: Authorization,
+  cause: Cause,
+): Promise<Linked | undefined> {
+  if (!x.states.claim(authorization.state)) return linkedBefore(x, given);
+  const linked = await linkAccount(x, given, authorization, cause);
+  if (linked.kind === "linked") x.states.finish(given, linked.user.id);
+  return linked;
+}
+
+/** For a browser that did not hear of its success: its connection broke, or it sent the redirect twice. */
+async function linkedBefore(
+  { states, projector, journal }: XDeps,
+  given: URLSearchParams,
+): Promise<Linked | undefined> {
+  // Another instance may have finished it.
+  await projector.until((await journal.store.head()).position);
+  const { user, scopes, authorized } = projector.state("account");
+  const isFinished = authorized && user !== null && states.isFinished(given, user.id);
+  return isFinished ? { kind: "linked", user, scopes } : undefined;
 }
 
 function refused(detail: string, headers: Record<string, string>): Problem {

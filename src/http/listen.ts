@@ -6,7 +6,7 @@ import type { Load } from "./load.ts";
 /** Bodies are bounded by the routes, whose answer is a problem; the server's own refusal would be an empty one. */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
 
-/** Seconds without a byte after which a connection is closed; requests that wait for a run are excepted. */
+/** Seconds without a byte after which a connection is closed; requests that wait for a run or for X are excepted. */
 const IDLE_TIMEOUT_S = 20;
 
 /** For those who are in the midst of sending a request when the service stops. */
@@ -19,12 +19,17 @@ const LOOK_MS = 50;
  * Serves the app until it is disposed; then answers what is in flight and stops. Whoever began to send a request and
  * does not go on is not waited for: one such caller would keep the rest of the service from stopping in order.
  */
-export function listen(app: App, { host, port }: Pick<HttpConfig, "host" | "port">, load: Load): AsyncDisposable {
+export function listen(
+  app: App,
+  { host, port }: Pick<HttpConfig, "host" | "port">,
+  load: Load,
+  idleTimeout: number = IDLE_TIMEOUT_S,
+): AsyncDisposable {
   app.listen({
     hostname: host,
     port,
     reusePort: false,
-    idleTimeout: IDLE_TIMEOUT_S,
+    idleTimeout,
     maxRequestBodySize: SERVER_BODY_BYTES_MAX,
   });
   return {

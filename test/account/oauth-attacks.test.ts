@@ -82,12 +82,14 @@ describe("the state", () => {
     const afterAll = await hesitant.agree(page);
     await service.restart();
     for (const [browser, back] of [
-      [owner, used],
+      [owner, changed(used, (query) => query.set("code", afterAll.searchParams.get("code") ?? ""))],
       [hesitant, afterAll],
     ] as const) {
       const { detail } = (await (await browser.follow(back)).json()) as { detail: string };
       expect(detail).toBe("This state was used before. Nothing was stored.");
     }
+    // The very same redirect shows the browser that began it what came of it, and does nothing.
+    expect((await owner.follow(used)).status).toBe(303);
     expect(world.exchanged()).toBe(1);
   });
 

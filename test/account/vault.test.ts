@@ -56,6 +56,18 @@ test("what may be used once is claimed once, by whoever is first, until it is fo
   expect([other.claim("state", 199, 99), other.claim("state", 200, 100)]).toEqual([false, true]);
 });
 
+test("whether something was claimed can be asked without claiming it", () => {
+  using directory = temporaryDirectory();
+  using vault = openVault(directory.file("vault"), KEY);
+  vault.claim("state", 100, 0);
+  expect([vault.isClaimed("state", 99), vault.isClaimed("state", 100), vault.isClaimed("else", 0)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(vault.claim("else", 100, 0)).toBe(true);
+});
+
 test("claims that are over leave no rows: a flood of them cannot fill the disk", () => {
   using directory = temporaryDirectory();
   const file = directory.file("vault");

@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import type { Tokens } from "../../src/account/tokens.ts";
+import { createUsedStates } from "../../src/account/used-states.ts";
 import { createAuthCookie } from "../../src/http/auth-cookie.ts";
+import { listen } from "../../src/http/listen.ts";
+import { createLoad } from "../../src/http/load.ts";
+import type { Fact } from "../../src/journal.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork, OWN } from "../outreach/social-network.ts";
 import { ask, MASTER_KEY, openWorld, told } from "./app-world.ts";
+import { openConnection } from "./wire/connection.ts";
 
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };
 const JSON_WANTED = { accept: "application/json" };
@@ -12,7 +17,8 @@ const JSON_WANTED = { accept: "application/json" };
 /** A world with X configured; `faults` are thrown by the next exchanges, `who` is whose tokens they are. */
 async function openX() {
   const faults: Error[] = [];
-  const x = { faults, who: OWN, exchanged: 0 };
+  // `asked`: the network has a code; it answers once `answered` is over.
+  const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = await openWorld({
     authorization({ journal, projector, clock }) {
       let kept: TokenPair | undefined;
@@ -30,6 +36,8 @@ async function openX() {
       const oauth = {
         begin: async () => ({ state: "the-state", verifier: "the-verifier", url: "https://x.example/authorize?x=1" }),
         async exchange() {
+          x.asked.resolve();
+          await x.answered;
           const fault = faults.shift();
           if (fault !== undefined) throw fault;
           x.exchanged += 1;
@@ -40,9 +48,10 @@ async function openX() {
       };
       const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
       const cookie = createAuthCookie(MASTER_KEY, false, clock);
-      const used = new Set<string>();
-      const claimState = (state: string) => !used.has(state) && used.add(state).has(state);
-      return { oauth, tokens, network, journal, projector, pinnedHandle: undefined, cookie, claimState };
+      const claims = new Set<string>();
+      const claim = (name: string) => !claims.has(name) && claims.add(name).has(name);
+      const states = createUsedStates({ claim, isClaimed: (name) => claims.has(name) }, clock);
+      return { oauth, tokens, network, journal, projector, pinnedHandle: undefined, cookie, states };
     },
   });
   const begin = async (): Promise<string> => {
@@ -68,9 +77,148 @@ test("a browser is sent to the network with a cookie that lets it come back, onc
   expect([back.status, back.headers.get("location")]).toEqual([303, "/"]);
   expect(back.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Path=/social; Max-Age=0;");
   expect(world.projector.state("account")).toMatchObject({ authorized: true, user: OWN });
+});
 
-  const again = await callback("state=the-state&code=c", { cookie });
-  expect(await told(again)).toBe("400 authorization-failed");
+test("the repeat of a finished callback by the same browser shows its success, and exchanges nothing again", async () => {
+  const { world, x, begin, callback } = await openX();
+  await using _world = world;
+  const cookie = await begin();
+  await callback("state=the-state&code=c", { cookie });
+  // Somebody who did not see the answer: the connection broke.
+  for (const _ of [1, 2]) {
+    const again = await callback("state=the-state&code=c", { cookie });
+    expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
+    expect(again.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Path=/social; Max-Age=0;");
+  }
+  const program = await callback("state=the-state&code=c", { cookie, ...JSON_WANTED });
+  expect([program.status, await program.json()]).toEqual([200, { ...OWN, scopes: ["dm.write"] }]);
+  expect([x.exchanged, (await world.events("AccountAuthorized")).length]).toEqual([1, 1]);
+});
+
+describe("a used state is refused", () => {
+  const REFUSED = { detail: "This state was used before. Nothing was stored." };
+  const finished = async () => {
+    const opened = await openX();
+    const cookie = await opened.begin();
+    await opened.callback("state=the-state&code=c", { cookie });
+    return { ...opened, cookie };
+  };
+
+  test("with another code than the one that was exchanged", async () => {
+    const { world, x, callback, cookie } = await finished();
+    await using _world = world;
+    for (const query of ["state=the-state&code=other", "state=the-state"])
+      expect(await (await callback(query, { cookie })).json()).toMatchObject(REFUSED);
+    expect(x.exchanged).toBe(1);
+  });
+
+  test.each([
+    ["no account is linked any more", { type: "AccountUnlinked", data: { user_id: OWN.id, revoked: true } }],
+    ["the grant is dead", { type: "TokenRefreshFailed", data: { user_id: OWN.id, reason: "r", dead: true } }],
+    [
+      "another account is linked",
+      {
+        type: "AccountAuthorized",
+        data: { user: { id: "2", username: "u", name: "n" }, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" },
+      },
+    ],
+  ] as const)("once %s", async (_what, fact) => {
+    const { world, callback, cookie } = await finished();
+    await using _world = world;
+    await world.append("account", fact as Fact);
+    const again = await callback("state=the-state&code=c", { cookie });
+    expect(await again.json()).toMatchObject(REFUSED);
+  });
+
+  test("by a browser that did not begin it", async () => {
+    const { world, callback } = await finished();
+    await using _world = world;
+    expect(await told(await callback("state=the-state&code=c", {}))).toBe("400 authorization-failed");
+  });
+
+  test("where its authorization failed", async () => {
+    const { world, x, begin, callback } = await openX();
+    await using _world = world;
+    x.faults.push(new OAuthError("unreachable", "down"));
+    const cookie = await begin();
+    await callback("state=the-state&code=c", { cookie });
+    expect(await (await callback("state=the-state&code=c", { cookie })).json()).toMatchObject(REFUSED);
+  });
+});
+
+describe("a network that takes its time with the tokens", () => {
+  /** The service on a socket, hanging up on whoever is idle for a second; a code waits for its tokens there. */
+  async function slow() {
+    const opened = await openX();
+    const { world, x } = opened;
+    const answer = Promise.withResolvers<void>();
+    x.answered = answer.promise;
+    const server = listen(world.app, { host: "127.0.0.1", port: 0 }, createLoad(), 1);
+    const url = `http://127.0.0.1:${world.app.server?.port}`;
+    const cookie = await opened.begin();
+    const follow = (init: RequestInit = {}) =>
+      fetch(`${url}/social/callback?state=the-state&code=c`, {
+        headers: { cookie, host: "localhost" },
+        redirect: "manual",
+        ...init,
+      });
+    /** Until the server has hung up on somebody who came later and says nothing. */
+    const idle = async (): Promise<void> => {
+      using silent = await openConnection(url);
+      await silent.closed();
+    };
+    return {
+      ...opened,
+      url,
+      answer: () => answer.resolve(),
+      follow,
+      idle,
+      async [Symbol.asyncDispose]() {
+        await server[Symbol.asyncDispose]();
+        await world[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("costs the browser that waits for them no connection", async () => {
+    await using opened = await slow();
+    const answered = opened.follow();
+    await opened.x.asked.promise;
+    await opened.idle();
+    opened.answer();
+    expect((await answered).status).toBe(303);
+  }, 60_000);
+
+  test("nor whoever asks who is authorized", async () => {
+    await using opened = await slow();
+    await opened.world.authorize();
+    const asked = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const me = async () => {
+      asked.resolve();
+      await promise;
+      return OWN;
+    };
+    Object.assign(opened.world.deps.authorization?.network ?? {}, { me });
+    const answered = fetch(`${opened.url}/social/me`, { headers: { host: "localhost" } });
+    await asked.promise;
+    await opened.idle();
+    resolve();
+    expect((await answered).status).toBe(200);
+  }, 60_000);
+
+  test("and a browser that asks again meanwhile is told the same as the first time", async () => {
+    await using opened = await slow();
+    const leaving = new AbortController();
+    const first = opened.follow({ signal: leaving.signal }).catch(() => undefined);
+    await opened.x.asked.promise;
+    leaving.abort();
+    await first;
+    const again = [opened.follow(), opened.follow()];
+    opened.answer();
+    expect((await Promise.all(again)).map(({ status }) => status)).toEqual([303, 303]);
+    expect(opened.x.exchanged).toBe(1);
+  });
 });
 
 test("a program is told who was authorized", async () => {
@@ -80,11 +228,11 @@ test("a program is told who was authorized", async () => {
   expect([response.status, await response.json()]).toEqual([200, { ...OWN, scopes: ["dm.write"] }]);
 });
 
-test("of two who come back with one state at once only one gets through", async () => {
+test("of several codes that come back with one state at once only one gets through", async () => {
   const { world, x, begin, callback } = await openX();
   await using _world = world;
   const cookie = await begin();
-  const answers = await Promise.all([1, 2, 3].map(() => callback("state=the-state&code=c", { cookie })));
+  const answers = await Promise.all([1, 2, 3].map((code) => callback(`state=the-state&code=${code}`, { cookie })));
   expect(answers.map(({ status }) => String(status)).sort()).toEqual(["303", "400", "400"]);
   expect(x.exchanged).toBe(1);
 });

@@ -102,12 +102,13 @@ describe("the specification's table", () => {
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
   });
 
-  test("GET /social/callback: 200 with the user; the same redirect again is refused", async () => {
+  test("GET /social/callback: 200 with the user, to the same browser again; to any other it is refused", async () => {
     const { answer, callback, cookie } = await authorize(service, world.sandbox);
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ username: "acme_team", name: "Acme Team", id: expect.any(String) });
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
-    await problem(await service.get(callback, { headers: { cookie } }), 400, "authorization-failed");
+    expect((await service.get(callback, { headers: { cookie } })).status).toBe(303);
+    await problem(await service.get(callback), 400, "authorization-failed");
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: true, status: "ok" });
   });
 
