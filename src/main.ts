@@ -45,6 +45,7 @@ import { KeysLost } from "./personal/sealed-log.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { ProjectionAhead } from "./projector/restore.ts";
 import { TemplateFault } from "./service.ts";
+import { watchSignals } from "./signals.ts";
 import { VERSION } from "./version.ts";
 
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -145,19 +146,11 @@ function codeOf(fault: unknown): number | undefined {
 const STDOUT = 1;
 const STDERR = 2;
 
-/** What a shell answers for a process that a signal ended: 128 and the signal's number. */
-const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
-
-const interrupted = new AbortController();
-let isWatched = false;
-for (const [signal, exitCode] of Object.entries(SIGNALS)) {
-  // A command that watches the signal stops in order; any other, and one that is asked twice, at once.
-  process.on(signal, () => {
-    if (!isWatched || interrupted.signal.aborted) process.exit(exitCode);
-    // Its reason is the exit code, for commands that do not end well when they are interrupted.
-    interrupted.abort(exitCode);
-  });
-}
+const interruption = watchSignals({
+  on: (signal, listener) => process.on(signal, listener),
+  exit: (exitCode) => process.exit(exitCode),
+  now: () => performance.now(),
+});
 
 const tellFault = catchTheRest((line) => writeAll(STDERR, line));
 
@@ -168,8 +161,7 @@ const code = await main(process.argv.slice(2), {
   draw: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
   get signal() {
-    isWatched = true;
-    return interrupted.signal;
+    return interruption.signal;
   },
 }).catch((fault: unknown) => {
   tellFault(fault);

@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogger } from "../log.ts";
 import { startService } from "../service.ts";
@@ -8,6 +6,7 @@ import { configOf, parse, UsageError, type Command, type Terminal } from "./comm
 import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
 import { recipients } from "./recipients.ts";
 import { untilStopped } from "./serve.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---
@@ -44,7 +43,9 @@ ${CHOICE_HELP}
     const { startSandbox, settingsOf } = loaded;
     await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
 
-    const directory = values.keep ?? mkdtempSync(join(tmpdir(), "reachlog-demo-"));
+    // Its keys are in it too.
+    using folder = values.keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
+    const directory = folder?.path ?? values.keep ?? "";
     const token = randomBytes(24).toString("base64url");
     const env = {
       ...settingsOf(sandbox, choice),
@@ -56,17 +57,13 @@ ${CHOICE_HELP}
       IN_DOUBT_SETTLE_SECONDS: "5",
       LOG_LEVEL: "warn",
     };
-    try {
-      const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
-      const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
-      await recipients.run(["import", sample], inDemo);
-      const config = configOf(inDemo);
-      const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
-      terminal.out(nextSteps(service.url, sandbox.url, token, directory));
-      return await untilStopped(service, config, inDemo);
-    } finally {
-      if (values.keep === undefined) rmSync(directory, { recursive: true, force: true });
-    }
+    const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
+    const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
+    await recipients.run(["import", sample], inDemo);
+    const config = configOf(inDemo);
+    const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
+    terminal.out(nextSteps(service.url, sandbox.url, token, directory));
+    return await untilStopped(service, config, inDemo);
   },
 };
 

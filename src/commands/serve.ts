@@ -12,7 +12,7 @@ setting is listed in .env.example; all faults are told at once.
 
 Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
 ends between two messages, dispatches in flight are settled; at the latest after
-SHUTDOWN_SECONDS.
+SHUTDOWN_SECONDS. A second signal, a second later or more, ends it at once.
 
 The service keeps a signed checkpoint of the log's head beside the log. It does
 not start (78) when the log does not hold what the checkpoint knew: its end was

@@ -117,7 +117,7 @@ export async function untilListening(child: Running["process"]): Promise<Running
 
 /** Goes the way of a browser through the sandbox's consent page; `account` chooses who authorizes. */
 export async function authorize(
-  service: Running,
+  service: Pick<Running, "get">,
   sandbox: Sandbox,
   account = "acme_team",
   decision = "authorize",

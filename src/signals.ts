@@ -1,0 +1,47 @@
+/** What a shell answers for a process that a signal ended: 128 and the signal's number. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+type SignalName = keyof typeof EXIT_CODES;
+
+/**
+ * A signal that comes again within this time is still the same one: Ctrl-C and supervisors send it to the whole process
+ * group, and `bun run` passes its own copy on, milliseconds later. Whoever is in a hurry asks again after a second.
+ */
+const SAME_SIGNAL_MS = 1_000;
+
+export interface SignalDeps {
+  on(signal: SignalName, listener: () => void): void;
+  exit(code: number): void;
+  /** ms by a clock that is never set. */
+  now(): number;
+}
+
+/** `signal` aborts when the process is asked to end; from the first look at it on, whoever looked ends in order. */
+export interface Interruption {
+  readonly signal: AbortSignal;
+}
+
+/** A command that watches the signal stops in order; any other, and one that is asked again, ends at once. */
+export function watchSignals({ on, exit, now }: SignalDeps): Interruption {
+  const interrupted = new AbortController();
+  let isWatched = false;
+  let askedAt = 0;
+  for (const [signal, code] of Object.entries(EXIT_CODES) as [SignalName, number][]) {
+    on(signal, () => {
+      if (!isWatched) return exit(code);
+      if (interrupted.signal.aborted) {
+        if (now() - askedAt >= SAME_SIGNAL_MS) exit(code);
+        return;
+      }
+      askedAt = now();
+      // The reason is the exit code, for commands that do not end well when they are interrupted.
+      interrupted.abort(code);
+    });
+  }
+  return {
+    get signal() {
+      isWatched = true;
+      return interrupted.signal;
+    },
+  };
+}

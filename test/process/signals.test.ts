@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { exitCodeOf } from "../faults/ending.ts";
+import { holdTokens } from "./held-tokens.ts";
+import { authorize, openWorld, until, untilListening, type Running, type World } from "./service.ts";
+
+/** X's access tokens live two hours. */
+const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
+const TIMEOUT_MS = 60_000;
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** `bun run reachlog serve` by the script of package.json, in a process group of its own, as a shell starts it. */
+async function serveByScript(world: World): Promise<Running & Disposable> {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { reachlog: string } };
+  const reachlog = scripts.reachlog.replace("src/main.ts", join(ROOT, "src/main.ts"));
+  world.file("package.json", JSON.stringify({ scripts: { reachlog } }));
+  const child = Bun.spawn([process.execPath, "run", "reachlog", "serve"], {
+    cwd: world.directory,
+    env: world.env,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const group = {
+    [Symbol.dispose]() {
+      try {
+        process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // Nobody of it is left.
+      }
+    },
+  };
+  return { ...(await untilListening(child)), ...group };
+}
+
+describe("a signal that arrives twice, from the process group and passed on by bun run", () => {
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "%s in the middle of a token refresh: the new tokens are kept before the end",
+    async (signal) => {
+      await using world = await openWorld();
+      using held = holdTokens(world);
+      const { x, clock } = world.sandbox;
+      using service = await serveByScript(world);
+      await authorize(service, world.sandbox);
+      clock.advance(PAST_LIFE_MS);
+      const asked = held.hold(1);
+      service.get("/social/me").catch(() => {});
+      await asked;
+      process.kill(-service.process.pid, signal);
+      await until(
+        async () => service.log(),
+        (log) => log.includes('"message":"stopping"'),
+      );
+      // X's answer is let go: it has used the refresh token up.
+      expect((await fetch(`${held.beside}/2/users/me`)).status).toBe(401);
+      expect(await exitCodeOf(service)).toBe(0);
+      const next = await world.serve();
+      expect((await next.get("/social/me")).status).toBe(200);
+      expect([...x.refreshUses.values()]).toEqual([1]);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** What the demo prints once it serves: where it is, and its sandbox. */
+async function untilServing({ stdout }: Running["process"]): Promise<{ url: string; sandbox: string }> {
+  let seen = "";
+  for await (const chunk of stdout.pipeThrough(new TextDecoderStream())) {
+    seen += chunk;
+    const [, url, sandbox] = /^reachlog +(\S+)[^]*^sandbox +(\S+)[^]*Ctrl-C/m.exec(seen) ?? [];
+    if (url !== undefined && sandbox !== undefined) return { url, sandbox };
+  }
+  throw new Error(`the demo ended: ${seen}`);
+}
+
+test(
+  "a demo that is asked again a second later ends at once, and takes its folder and the keys in it along",
+  async () => {
+    await using world = await openWorld();
+    const folders = () => readdirSync(world.directory).filter((name) => name.startsWith("reachlog-demo-"));
+    const demo = world.start(["demo", "--port", "0", "--sandbox-port", "0"], { TMPDIR: world.directory });
+    const { url, sandbox } = await untilServing(demo);
+    expect(folders()).toHaveLength(1);
+    // A callback that X does not answer keeps the demo from stopping in order.
+    const faults = `${sandbox}/_sandbox/faults`;
+    const hanging = { network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 };
+    await fetch(faults, { method: "POST", body: JSON.stringify(hanging) });
+    const get = (path: string, init: RequestInit = {}) => fetch(url + path, { redirect: "manual", ...init });
+    authorize({ get }, world.sandbox).catch(() => {});
+    await until(
+      async () => (await fetch(faults)).json(),
+      (left) => (left as unknown[]).length === 0,
+    );
+    await until(
+      async () => {
+        demo.kill("SIGINT");
+        return demo.exitCode;
+      },
+      (code) => code !== null,
+    );
+    expect([demo.exitCode, folders()]).toEqual([130, []]);
+  },
+  TIMEOUT_MS,
+);
