@@ -1,11 +1,32 @@
+import crawlers from "crawler-user-agents";
 import { isbot } from "isbot";
 
 /**
- * Machines that isbot 5.2 takes for people: Office and Outlook asking for a link before the browser does, LINE's
- * previews, and apps that fetch through a system's HTTP library (a browser's or a web view's user agent begins
- * with `Mozilla/`).
+ * Patterns of crawler-user-agents 1.60 that people's browsers match: the build of every phone with the first Android 15
+ * (their issue 466), Facebook's own browser, and those of two editors and of Fluid.
  */
-const MISSED = /ms-office|^microsoft office|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dalvik\/|^dart\//i;
+export const OF_PEOPLE: ReadonlySet<string> = new Set([
+  String.raw`AP3A\.240617\.008`,
+  "MetaIAB Facebook",
+  String.raw`Code\/1\.`,
+  String.raw`Trae\/`,
+  "Fluid",
+]);
+
+/** One expression for all of them: asked one by one they take ten times as long. */
+const CRAWLERS = new RegExp(
+  crawlers
+    .map(({ pattern }) => pattern)
+    .filter((pattern) => !OF_PEOPLE.has(pattern))
+    .join("|"),
+);
+
+/**
+ * Machines that both lists take for people: Office and Outlook asking for a link before the browser does, LINE's
+ * previews, PowerShell, jsdom, and apps that fetch through Apple's or Dart's HTTP library (a browser's or a web view's
+ * user agent begins with `Mozilla/`). Dalvik is not among them: apps show people's devices by it.
+ */
+const MISSED = /ms-office|^microsoft office|linepoker|powershell\/|\bjsdom\/|^(?!mozilla\/).*\bcfnetwork\/|^dart\//i;
 
 /** User agents whose verdict is remembered: real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
 const REMEMBERED_MAX = 1000;
@@ -16,7 +37,7 @@ const remembered = new Map<string, boolean>();
  * Whether a user agent is a crawler, a link preview or a program rather than a person's browser.
  * A missing or blank one counts as a person: the caller may not have passed it on, which is no evidence.
  *
- * Remembered, because every click asks: isbot's expression takes 1.2 µs, the memory 0.05 µs.
+ * Remembered, because every click asks: the expressions take 15 µs (400 µs where somebody means them to), the memory 0.05 µs.
  */
 export function isBot(userAgent: string | undefined): boolean {
   if (userAgent === undefined) return false;
@@ -30,5 +51,5 @@ export function isBot(userAgent: string | undefined): boolean {
 }
 
 function judge(userAgent: string): boolean {
-  return isbot(userAgent) || MISSED.test(userAgent);
+  return isbot(userAgent) || CRAWLERS.test(userAgent) || MISSED.test(userAgent);
 }
