@@ -41,6 +41,7 @@ export function dispatchOf(
 function clickOf(event: Recorded<"LinkClicked">): Click {
   const { id, time, data } = event;
   const { domain, short_code: shortCode, original_url: originalUrl, ip, user_agent: userAgent, bot } = data;
+  const { normalized_url: normalizedUrl = originalUrl } = data;
   const click: Click = {
     kind: "click",
     id,
@@ -49,6 +50,7 @@ function clickOf(event: Recorded<"LinkClicked">): Click {
     domain,
     shortCode,
     originalUrl,
+    normalizedUrl,
     ip,
     userAgent,
     bot,

@@ -9,6 +9,7 @@ import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
 import type { Projector } from "../projector.ts";
 import { json, type Answer } from "./answer.ts";
 import { createIntake } from "./intake.ts";
+import { normalizedUrl } from "./link-url.ts";
 import { problems } from "./problem.ts";
 import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
 
@@ -73,7 +74,10 @@ export function createApi(deps: ApiDeps) {
     track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
       const bot = isBot(body.user_agent);
       const channels = bot && !deps.dispatchBots ? [] : delivery.configured;
-      const fact: Fact = { type: "LinkClicked", data: { ...body, bot, channels: [...channels] } };
+      const normalized_url = normalizedUrl(body.original_url);
+      const differs = normalized_url !== undefined && normalized_url !== body.original_url;
+      const data = { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
+      const fact: Fact = { type: "LinkClicked", data };
       return intake
         .watch(appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code)))
         .then(({ ids }) => json(202, { id: ids[0] }));

@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type } from "@sinclair/typebox";
-import { isHttpUrl } from "../config/urls.ts";
+import { normalizedUrl } from "./link-url.ts";
 
 FormatRegistry.Set("ip-address", (value) => isIP(value) !== 0);
-FormatRegistry.Set("http-url", isHttpUrl);
+FormatRegistry.Set("http-url", (value) => normalizedUrl(value) !== undefined);
 
 /** Unknown fields are refused: a mistyped `dry_run` must never send. */
 const closed = { additionalProperties: false };
@@ -44,7 +44,7 @@ export const trackingBody = Type.Object(
     original_url: Type.String({
       maxLength: 4096,
       format: "http-url",
-      description: "An absolute http or https URL.",
+      description: "Whatever a browser takes for an absolute http or https URL (WHATWG), a raw space too.",
       examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
     }),
     ip: Type.Optional(

@@ -42,12 +42,12 @@ export function metaBody(
  */
 export function pageView(click: Extract<AdsDispatch, { kind: "click" }>, userAgent: string, now: number): MetaEvent {
   const clickedAt = Math.min(now, Date.parse(click.time));
-  const fbclid = rawFbclid(click.originalUrl);
+  const fbclid = rawFbclid(click.normalizedUrl);
   return {
     event_name: "PageView",
     event_time: Math.floor(clickedAt / 1000),
     event_id: click.id,
-    event_source_url: click.originalUrl,
+    event_source_url: click.normalizedUrl,
     action_source: "website",
     user_data: {
       client_user_agent: userAgent,

@@ -18,7 +18,10 @@ export type Dispatch =
       readonly event: string;
       readonly domain: string;
       readonly shortCode: string;
+      /** As it was posted. */
       readonly originalUrl: string;
+      /** As a browser asks for it. */
+      readonly normalizedUrl: string;
       readonly ip: string | undefined;
       readonly userAgent: string | undefined;
       readonly bot: boolean;

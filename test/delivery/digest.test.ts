@@ -12,6 +12,7 @@ function click(second: number, shortCode: string, bot = false): Click {
     domain: "go.example",
     shortCode,
     originalUrl: "https://example.com",
+    normalizedUrl: "https://example.com/",
     ip: undefined,
     userAgent: undefined,
     bot,

@@ -47,6 +47,7 @@ describe("every click", () => {
         domain: "go.example",
         shortCode: "autumn",
         originalUrl: "https://example.com/?a=1",
+        normalizedUrl: "https://example.com/?a=1",
         ip: "203.0.113.7",
         userAgent: "Mozilla/5.0",
         bot: true,

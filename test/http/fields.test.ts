@@ -115,6 +115,17 @@ describe("original_url", () => {
     expect(data).toMatchObject({ original_url: url });
   });
 
+  test.each(urls.normalized)("$url is taken, and what a browser makes of it is kept beside it", async (each) => {
+    const { status, data } = await send("/api/tracking/event", { original_url: each.url });
+    expect(status).toBe(202);
+    expect(data).toMatchObject({ original_url: each.url, normalized_url: each.normalized });
+  });
+
+  test("nothing is kept beside what a browser asks for as it is", async () => {
+    const { data } = await send("/api/tracking/event", { original_url: "https://example.com/a%20b?q=%C3%BC" });
+    expect(data).not.toHaveProperty("normalized_url");
+  });
+
   test.each(urls.invalid)("$url is refused: $reason", async ({ url }) => {
     const { response, data } = await send("/api/tracking/event", { original_url: url });
     expect([await told(response), data]).toEqual(["422 invalid-request", undefined]);

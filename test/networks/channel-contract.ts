@@ -107,6 +107,7 @@ function dispatches(): Record<Dispatch["kind"], Dispatch> {
       domain: "go.example",
       shortCode: "autumn_sale",
       originalUrl: "https://shop.example/a_b?x=*1*",
+      normalizedUrl: "https://shop.example/a_b?x=*1*",
       ip: "203.0.113.77",
       userAgent: "Mozilla/5.0 (X11; Linux)",
       bot: false,

@@ -13,6 +13,7 @@ export const CLICK = {
   domain: "go.example.com",
   shortCode: "autumn",
   originalUrl: "https://example.com/sale?a=1&fbclid=IwAR0_%2FaB&b=2#top",
+  normalizedUrl: "https://example.com/sale?a=1&fbclid=IwAR0_%2FaB&b=2#top",
   ip: "203.0.113.77",
   userAgent: "Mozilla/5.0",
   bot: false,

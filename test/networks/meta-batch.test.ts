@@ -268,7 +268,7 @@ describe("clicks in one request", () => {
       safeFetch: safeFetchTo(urls.meta),
     });
     const bad = new Set([3, 4, 20]);
-    const clicks = Array.from({ length: 40 }, (_, at) => click(at, bad.has(at) ? { originalUrl: "x-app:sale" } : {}));
+    const clicks = Array.from({ length: 40 }, (_, at) => click(at, bad.has(at) ? { normalizedUrl: "x-app:sale" } : {}));
     for (let times = 0; times < 2; times++) {
       const results = await batch?.send(clicks, OPTIONS);
       const expected = clicks.map((_, at) => (bad.has(at) ? "refused" : "delivered"));

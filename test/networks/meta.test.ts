@@ -31,7 +31,7 @@ test("a click is one PageView, at the time of the click, under the click's id", 
         event_name: "PageView",
         event_time: 1_795_168_800,
         event_id: CLICK.id,
-        event_source_url: CLICK.originalUrl,
+        event_source_url: CLICK.normalizedUrl,
         action_source: "website",
         user_data: {
           client_user_agent: "Mozilla/5.0",
@@ -53,9 +53,16 @@ test.each([
   ["https://example.com/?fbclid=", undefined],
   ["https://example.com/?FBCLID=AbC", undefined],
   ["https://example.com/?a=b?c&fbclid=A.b-C_d", "A.b-C_d"],
-])("the click id of %s is %p", async (originalUrl, fbclid) => {
-  const { body } = await sent({ ...CLICK, originalUrl });
+])("the click id of %s is %p", async (normalizedUrl, fbclid) => {
+  const { body } = await sent({ ...CLICK, normalizedUrl });
   expect(body.data[0].user_data.fbc).toBe(fbclid === undefined ? undefined : `fb.1.1795168800750.${fbclid}`);
+});
+
+test("Meta gets the address that the browser asked for, not the one that was posted", async () => {
+  const normalizedUrl = "https://example.com/summer%20sale?fbclid=AbC%20d";
+  const { body } = await sent({ ...CLICK, originalUrl: "https://example.com/summer sale?fbclid=AbC d", normalizedUrl });
+  expect(body.data[0].event_source_url).toBe(normalizedUrl);
+  expect(body.data[0].user_data.fbc).toEndWith(".AbC%20d");
 });
 
 test("a click whose time is still to come, since the clock was set back, is told as of now", async () => {

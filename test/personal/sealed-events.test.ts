@@ -45,7 +45,8 @@ const attempt = { attempt_id: "a1", run_id: "r1", recipient: ANN };
 const link = { event: "click", domain: "go.example", short_code: "x", bot: false, channels: [] };
 const CLICK = {
   ...link,
-  original_url: `https://${TRACE}:pass@shop.example/tea?q=${TRACE}#${TRACE}`,
+  original_url: ` https:\\\\${TRACE}:p@ss@shop.example/tea?q=${TRACE}#${TRACE}`,
+  normalized_url: `https://${TRACE}:pass@shop.example/tea?q=${TRACE}#${TRACE}`,
   ip: TRACE,
   user_agent: TRACE,
 };

@@ -246,7 +246,7 @@ describe("the specification's table", () => {
     expect(world.sandbox.meta.events.kept.at(-1)).toMatchObject({
       event_name: "PageView",
       event_id: id,
-      event_source_url: click.original_url,
+      event_source_url: new URL(click.original_url).href,
       user_data: {
         client_ip_address: click.ip,
         client_user_agent: click.user_agent,
