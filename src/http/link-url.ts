@@ -1,5 +1,5 @@
 /** No browser gets one into an address: they come from what was cut or glued wrongly. */
-const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
  * The address that a browser asks for when it is given this one (https://url.spec.whatwg.org): a raw space is escaped, a

@@ -16,9 +16,10 @@ const PROBE = "Probe ä";
 
 function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = [] }: Schema): fc.Arbitrary<string> {
   const known = examples as string[];
-  if (format === "http-url")
+  if (format === "uri")
     return fc.oneof(fc.constantFrom(...known), fc.webUrl({ withQueryParameters: true, withFragments: true }));
-  if (format === "ip-address") return fc.oneof(fc.constantFrom(...known), fc.ipV4(), fc.ipV6());
+  if (format === "ipv4") return fc.ipV4();
+  if (format === "ipv6") return fc.ipV6();
   if (pattern !== undefined && !new RegExp(pattern).test(PROBE)) return fc.constantFrom(...known);
   const any = fc.oneof(
     fc.string({ unit: "grapheme", minLength, maxLength }),
@@ -33,6 +34,7 @@ function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = []
 }
 
 function valid(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valid));
   if (schema.type === "boolean") return fc.boolean();
   if (schema.type === "string") return textOf(schema);
   if (schema.type !== "object") throw new Error(`no bodies of the type ${schema.type}`);

@@ -4,8 +4,9 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   "date-time": /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/,
   // Tighter in the service: the parsers of the platform decide.
-  "http-url": /^https?:\/\/./i,
-  "ip-address": /^[0-9a-f.:]+$/i,
+  uri: /^ *https?:./i,
+  ipv4: /^[0-9.]+$/,
+  ipv6: /^[0-9a-f.:]*:[0-9a-f.:]*$/i,
 };
 
 const KNOWN: ReadonlySet<string> = new Set([

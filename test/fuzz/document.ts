@@ -19,11 +19,16 @@ export interface Schema {
 export interface DocumentedAnswer {
   /** That every such answer has. */
   readonly headers: readonly string[];
+  /** That such an answer may have beside them, of those that the document tells of at all. */
+  readonly optional: readonly string[];
+  /** That the document tells of, and not for such an answer. */
+  readonly foreign: readonly string[];
   /** By content type; none: no body. */
   readonly content: ReadonlyMap<string, Schema>;
 }
 
 export interface Operation {
+  readonly id: string;
   readonly path: string;
   readonly method: string;
   readonly query: readonly string[];
@@ -42,12 +47,15 @@ interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
 }
 
+interface RawHeaders {
+  readonly [name: string]: { readonly $ref: string };
+}
+
 interface RawOperation {
+  readonly operationId: string;
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<
-    Record<string, { readonly headers: Readonly<Record<string, { readonly $ref: string }>>; readonly content: Content }>
-  >;
+  readonly responses: Readonly<Record<string, { readonly headers: RawHeaders; readonly content: Content }>>;
 }
 
 const HEADER_REF = "#/components/headers/";
@@ -64,22 +72,32 @@ export function operationsOf(text: string): Operation[] {
 function operationOf({ components }: OpenApi, path: string, method: string, raw: RawOperation): Operation {
   const named = (place: string) => raw.parameters.filter((each) => each.in === place).map(({ name }) => name);
   const [body] = Object.entries(raw.requestBody?.content ?? {});
-  const answers = Object.entries(raw.responses).map(([status, { headers, content }]) => {
-    const required = Object.values(headers).map(({ $ref }) => {
-      const name = $ref.slice(HEADER_REF.length);
-      if (!$ref.startsWith(HEADER_REF) || components.headers[name]?.required !== true)
-        throw new Error(`no header ${$ref}`);
-      return name;
-    });
+  // Whatever is answered is to be documented under its own status.
+  const statuses = Object.entries(raw.responses).filter(([status]) => status !== "default");
+  const answers = statuses.map(([status, { headers, content }]) => {
     const contents = Object.entries(content).map(([type, { schema }]) => [type, schema] as const);
-    return [Number(status), { headers: required, content: new Map(contents) }] as const;
+    return [Number(status), { ...headersOf(components, headers), content: new Map(contents) }] as const;
   });
   return {
+    id: raw.operationId,
     path,
     method,
     query: named("query"),
     headers: named("header"),
     body: body === undefined ? undefined : { type: body[0], schema: body[1].schema },
     answers: new Map(answers),
+  };
+}
+
+function headersOf(components: OpenApi["components"], headers: RawHeaders) {
+  const names = Object.entries(headers).map(([name, { $ref }]) => {
+    const header = $ref.startsWith(HEADER_REF) ? components.headers[$ref.slice(HEADER_REF.length)] : undefined;
+    if (header === undefined) throw new Error(`no header ${$ref}`);
+    return { name, isRequired: header.required === true };
+  });
+  return {
+    headers: names.filter(({ isRequired }) => isRequired).map(({ name }) => name),
+    optional: names.filter(({ isRequired }) => !isRequired).map(({ name }) => name),
+    foreign: Object.keys(components.headers).filter((name) => !Object.hasOwn(headers, name)),
   };
 }

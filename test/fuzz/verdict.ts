@@ -44,14 +44,21 @@ function undocumented(answer: WireAnswer, status: number, method: string): strin
   if (answer.status !== status) return [`${answer.status} in place of ${status}`];
   if (status === 405 && answer.headers.get("allow") === undefined) return ["no Allow"];
   return againstDocument(
-    { headers: ["x-request-id"], content: new Map([[PROBLEM_TYPE, ANY_PROBLEM]]) },
+    { headers: ["x-request-id"], optional: [], foreign: [], content: new Map([[PROBLEM_TYPE, ANY_PROBLEM]]) },
     answer,
     method,
   );
 }
 
-function againstDocument({ headers, content }: DocumentedAnswer, answer: WireAnswer, method: string): string[] {
-  const missing = headers.filter((name) => !answer.headers.has(name)).map((name) => `no header ${name}`);
+function againstDocument(
+  { headers, foreign, content }: DocumentedAnswer,
+  answer: WireAnswer,
+  method: string,
+): string[] {
+  const missing = [
+    ...headers.filter((name) => !answer.headers.has(name)).map((name) => `no header ${name}`),
+    ...foreign.filter((name) => answer.headers.has(name)).map((name) => `the header ${name} is not documented`),
+  ];
   const type = answer.headers.get("content-type")?.[0]?.split(";")[0];
   if (content.size === 0) return answer.body === "" ? missing : [...missing, "a body that is not documented"];
   const schema = type === undefined ? undefined : content.get(type);

@@ -31,6 +31,55 @@ test("every problem that there is stands somewhere, under its own status", async
   expect([...told].sort()).toEqual(wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort());
 });
 
+interface Described {
+  readonly info: object;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
+  readonly components: Readonly<Record<string, object>>;
+}
+
+/** What the linters of OpenAPI ask for (Redocly's and Spectral's own rules): both are too large to be installed here. */
+test("it leaves no linter anything to warn of", async () => {
+  const text = await documentOf();
+  const { info, tags, paths, components } = JSON.parse(text) as Described;
+  expect(info).toMatchObject({ contact: expect.any(Object), license: expect.any(Object) });
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  for (const operation of operations) {
+    expect(operation).toMatchObject({
+      operationId: expect.stringMatching(/^[a-zA-Z]+$/),
+      summary: expect.stringMatching(/./),
+      description: expect.stringMatching(/./),
+      tags: [expect.stringMatching(new RegExp(`^(${tags.map(({ name }) => name).join("|")})$`))],
+      responses: { default: expect.any(Object) },
+    });
+  }
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(ROUTES.size);
+  const names = Object.entries(components)
+    .filter(([kind]) => kind !== "securitySchemes")
+    .flatMap(([kind, each]) => Object.keys(each).map((name) => `${kind}/${name}`));
+  expect(names.filter((name) => !text.includes(`"#/components/${name}"`))).toEqual([]);
+});
+
+test("formats are those that others know", async () => {
+  const formats = [...(await documentOf()).matchAll(/"format":"([^"]+)"/g)].map(([, format]) => format);
+  expect(new Set(formats)).toEqual(new Set(["date-time", "ipv4", "ipv6", "uri", "uuid"]));
+});
+
+test("the limits are told of wherever they are sent", async () => {
+  const strict = operationsOf(await documentOf({ authPolicy: "strict" }));
+  const namesAt = (id: string, kind: "headers" | "optional") =>
+    [...(strict.find((each) => each.id === id)?.answers ?? [])]
+      .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
+      .map(([status]) => status);
+  // Whoever has a token has no limit but the day's.
+  expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
+  expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
+    [200, 202],
+    [400, 401, 409, 422, 429, 500, 503],
+  ]);
+  expect(namesAt("startAuthorization", "optional")).toEqual([302, 429, 500, 503]);
+});
+
 test.each([
   [{ authPolicy: "spec" }, ["/api/tracking/test", "/api/messaging"]],
   [

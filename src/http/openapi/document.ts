@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { ROUTES, type Route } from "../routes.ts";
-import { OPERATIONS, type Operation, type Success } from "./operations.ts";
-import { documented } from "./problems.ts";
+import { OPERATIONS, TAGS, type Operation, type Success } from "./operations.ts";
+import { documented, LIMIT_HEADERS, problemSchema } from "./problems.ts";
 
 /** Problems that a request may meet on any path. */
 const ANYWHERE = ["unauthorized", "misdirected", "tooMany", "internal"] as const;
@@ -27,7 +27,27 @@ const HEADERS: Readonly<Record<string, string>> = {
   "set-cookie": "HttpOnly.",
 };
 
+type Json = Readonly<Record<string, unknown>>;
+
 const STRING = { type: "string" };
+
+/** Headers that only some answers of a status have. They stand among the components a second time, by another name. */
+const SOMETIMES = [...LIMIT_HEADERS, "retry-after"];
+
+const optional = (name: string): string => `${name}-optional`;
+
+/** Formats as JSON Schema knows them, in the place of those by which the service checks. */
+const FORMATS: Readonly<Record<string, Json>> = {
+  "http-url": { type: "string", format: "uri" },
+  "ip-address": {
+    anyOf: [
+      { type: "string", format: "ipv4" },
+      { type: "string", format: "ipv6" },
+    ],
+  },
+};
+
+const PROBLEM_TYPE = "application/problem+json";
 
 const TAKEN: Readonly<Record<string, string>> = {
   "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a repeat safe.",
@@ -35,24 +55,36 @@ const TAKEN: Readonly<Record<string, string>> = {
   Accept: "application/json asks for JSON in place of a redirect.",
 };
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** The service as OpenAPI 3.1 tells it. `guards`: whether this deployment wants a token on a path; `cookie`: its name. */
 export function createDocument(version: string, guards: (path: string) => boolean, cookie: string): Json {
   const paths = Object.entries(OPERATIONS).map(([path, operation]) => {
     const route = ROUTES.get(path);
     if (route === undefined) throw new Error(`${path} is documented and does not exist`);
-    return [path, { [route.method.toLowerCase()]: operationOf(operation, route, securityOf(path, route, guards)) }];
+    return [path, { [route.method.toLowerCase()]: operationOf(operation, route, path, guards) }];
   });
   return {
     openapi: "3.1.0",
-    info: { title: "reachlog", version, description: ABOUT },
+    info: {
+      title: "reachlog",
+      version,
+      description: ABOUT,
+      contact: { name: "Whoever runs this service" },
+      license: { name: "MIT", identifier: "MIT" },
+    },
     servers: [{ url: "/" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: Object.fromEntries(paths),
     components: {
-      headers: Object.fromEntries(
-        Object.entries(HEADERS).map(([name, description]) => [name, { description, required: true, schema: STRING }]),
-      ),
+      headers: Object.fromEntries([
+        ...Object.entries(HEADERS).map(([name, description]) => [
+          name,
+          { description, required: true, schema: STRING },
+        ]),
+        ...SOMETIMES.map((name) => [optional(name), { description: HEADERS[name], schema: STRING }]),
+      ]),
+      responses: {
+        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: plain(problemSchema) } } },
+      },
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
         session: { type: "apiKey", in: "cookie", name: cookie },
@@ -61,33 +93,41 @@ export function createDocument(version: string, guards: (path: string) => boolea
   };
 }
 
-function operationOf(
-  { summary, query = {}, takes = [], body, answers, problems }: Operation,
-  route: Route,
-  security: Json[],
-): Json {
-  const busy = route.always === true ? [] : (["overloaded"] as const);
-  const told = documented([...ANYWHERE, ...busy, ...problems]);
-  const responses = Object.entries(answers).map(([status, success]) => [status, responseOf(success)] as const);
-  for (const { status, titles, headers, schema } of told) {
-    const other = answers[status];
-    const content = {
-      ...(other === undefined ? {} : contentOf(other)),
-      "application/problem+json": { schema: plain(schema) },
-    };
-    const description = [...(other === undefined ? [] : [other.says]), ...titles].join(" / ");
-    responses.push([String(status), { description, headers: headersOf(headers), content }]);
-  }
+function operationOf(operation: Operation, route: Route, path: string, guards: (path: string) => boolean): Json {
+  const { id, tag, summary, description, query = {}, takes = [], body } = operation;
   return {
+    operationId: id,
+    tags: [tag],
     summary,
-    security,
+    description,
+    security: securityOf(path, route, guards),
     parameters: [
       ...Object.entries(query).map(([name, description]) => parameter("query", name, description)),
       ...takes.map((name) => parameter("header", name, TAKEN[name] ?? "")),
     ],
     ...(body === undefined ? {} : { requestBody: requestBodyOf(body, route) }),
-    responses: Object.fromEntries(responses),
+    responses: responsesOf(operation, route, guards(path)),
   };
+}
+
+function responsesOf({ answers, problems, tellsQuota }: Operation, route: Route, isGuarded: boolean): Json {
+  const limits = { ofAddress: !isGuarded, ofDay: tellsQuota === true };
+  const busy = route.always === true ? [] : (["overloaded"] as const);
+  const told = documented([...ANYWHERE, ...busy, ...problems], limits);
+  const mayLimit = limits.ofAddress ? LIMIT_HEADERS : [];
+  const responses = Object.entries(answers).map(
+    ([status, success]) => [status, responseOf(success, mayLimit)] as const,
+  );
+  for (const { status, titles, headers, optional: some, schema } of told) {
+    const other = answers[status];
+    const content = {
+      ...(other === undefined ? {} : contentOf(other)),
+      [PROBLEM_TYPE]: { schema: plain(schema) },
+    };
+    const description = [...(other === undefined ? [] : [other.says]), ...titles].join(" / ");
+    responses.push([String(status), { description, headers: headersOf(headers, some), content }]);
+  }
+  return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
 function securityOf(path: string, { protection }: Route, guards: (path: string) => boolean): Json[] {
@@ -104,8 +144,9 @@ function requestBodyOf(body: TSchema, { form }: Route): Json {
   };
 }
 
-function responseOf(success: Success): Json {
-  return { description: success.says, headers: headersOf(success.headers ?? []), content: contentOf(success) };
+function responseOf(success: Success, mayHave: readonly string[]): Json {
+  const { says, headers = [] } = success;
+  return { description: says, headers: headersOf(headers, mayHave), content: contentOf(success) };
 }
 
 function contentOf({ schema, isPage }: Success): Json {
@@ -113,15 +154,26 @@ function contentOf({ schema, isPage }: Success): Json {
   return schema === undefined ? {} : { "application/json": { schema: plain(schema) } };
 }
 
-function headersOf(names: readonly string[]): Json {
-  return Object.fromEntries([...ALWAYS, ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+function headersOf(names: readonly string[], some: readonly string[]): Json {
+  const refOf = (name: string) => ({ $ref: `#/components/headers/${name}` });
+  return Object.fromEntries([
+    ...some.map((name) => [name, refOf(optional(name))] as const),
+    ...[...ALWAYS, ...names].map((name) => [name, refOf(name)] as const),
+  ]);
 }
 
 function parameter(place: "query" | "header", name: string, description: string): Json {
   return { name, in: place, description, schema: STRING };
 }
 
-/** A schema without what TypeBox keeps beside it. */
+/** A schema without what TypeBox keeps beside it, and with the formats that others know. */
 function plain(schema: TSchema): Json {
-  return JSON.parse(JSON.stringify(schema)) as Json;
+  return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
+}
+
+function withKnownFormat(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("format" in value)) return value;
+  const { type: _, format, ...others } = value as Record<string, unknown>;
+  const known = FORMATS[String(format)];
+  return known === undefined ? value : { ...known, ...others };
 }

@@ -11,28 +11,69 @@ function sample(name: Name): Problem {
 export interface DocumentedProblems {
   readonly status: number;
   readonly titles: readonly string[];
+  /** That every such problem has. */
   readonly headers: readonly string[];
+  /** That some of them have. */
+  readonly optional: readonly string[];
   readonly schema: TSchema;
 }
 
 /** Some problems, by status, as RFC 9457 writes them. */
-export function documented(names: readonly Name[]): DocumentedProblems[] {
-  const byStatus = new Map<number, Problem[]>();
-  for (const problem of names.map(sample)) {
-    byStatus.set(problem.status, [...(byStatus.get(problem.status) ?? []), problem]);
+export function documented(names: readonly Name[], limits: Limits): DocumentedProblems[] {
+  const byStatus = new Map<number, Sample[]>();
+  for (const name of names) {
+    const problem = sample(name);
+    const headers = [...Object.keys(problem.headers), ...(tellsLimit(name, limits) ? LIMIT_HEADERS : [])];
+    byStatus.set(problem.status, [...(byStatus.get(problem.status) ?? []), { problem, headers }]);
   }
   return [...byStatus].map(([status, group]) => ({
     status,
-    titles: group.map(({ title }) => title),
-    headers: headersOfAll(group),
-    schema: schemaOf(status, group),
+    titles: group.map(({ problem }) => problem.title),
+    ...headersOf(group),
+    schema: schemaOf(
+      status,
+      group.map(({ problem }) => problem),
+    ),
   }));
 }
 
-/** What a client may count on: the headers of every problem of this status. */
-function headersOfAll(group: readonly Problem[]): string[] {
-  const [first, ...others] = group.map(({ headers }) => Object.keys(headers));
-  return (first ?? []).filter((name) => others.every((names) => names.includes(name)));
+/** Limits that are told beside the answers of an operation. */
+export interface Limits {
+  /** That of an address: only where callers without a token may ask, and not to those of this machine. */
+  readonly ofAddress: boolean;
+  /** The day's quota of messages. */
+  readonly ofDay: boolean;
+}
+
+export const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
+
+/** Told before it is known whether the caller has a limit. */
+const BEFORE_CALLER: ReadonlySet<Name> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
+
+/** Told before the handler, which tells the day's quota. */
+const BEFORE_HANDLER: ReadonlySet<Name> = new Set([
+  ...BEFORE_CALLER,
+  "tooMany",
+  "tooLarge",
+  "unsupportedType",
+  "invalid",
+]);
+
+function tellsLimit(name: Name, { ofAddress, ofDay }: Limits): boolean {
+  return (ofAddress && !BEFORE_CALLER.has(name)) || (ofDay && !BEFORE_HANDLER.has(name));
+}
+
+/** One problem, and the headers that it may have. */
+interface Sample {
+  readonly problem: Problem;
+  readonly headers: readonly string[];
+}
+
+/** What a client may count on, and what else it may find. A limit may be none. */
+function headersOf(group: readonly Sample[]): { readonly headers: string[]; readonly optional: string[] } {
+  const all = [...new Set(group.flatMap(({ headers }) => headers))];
+  const isSure = (name: string): boolean => group.every(({ problem }) => name in problem.headers);
+  return { headers: all.filter(isSure), optional: all.filter((name) => !isSure(name)) };
 }
 
 const MORE: Readonly<Record<string, TSchema>> = {
@@ -40,14 +81,21 @@ const MORE: Readonly<Record<string, TSchema>> = {
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
+/** What all problems have. */
+export const problemSchema = Type.Object({
+  type: Type.String({ format: "uri" }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  instance: Type.String({ description: "The request's id." }),
+});
+
 function schemaOf(status: number, group: readonly Problem[]): TSchema {
   const more = new Set(group.flatMap((problem) => Object.keys(problem.more)));
   return Type.Object({
+    ...problemSchema.properties,
     type: Type.Unsafe<string>({ enum: group.map(({ slug }) => `urn:reachlog:problem:${slug}`) }),
-    title: Type.String(),
     status: Type.Literal(status),
-    detail: Type.String(),
-    instance: Type.String({ description: "The request's id." }),
     ...Object.fromEntries([...more].map((name) => [name, Type.Optional(MORE[name] ?? Type.Unknown())])),
   });
 }
