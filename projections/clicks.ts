@@ -1,6 +1,7 @@
 import type { Projection } from "./projection.ts";
+import { dropOldest, type Recent } from "./recent-links.ts";
 
-export interface LinkClicks {
+export interface LinkClicks extends Recent {
   clicks: number;
   bots: number;
   first: string;
@@ -11,25 +12,23 @@ export interface LinkClicks {
 export interface Clicks {
   total: number;
   bots: number;
-  /** `domain/short_code` -> its clicks, the least recently clicked first. */
+  /** `domain/short_code` -> its clicks. */
   links: Map<string, LinkClicks>;
   /** Clicks of links that fell out of `links`. */
   others: { clicks: number; bots: number };
 }
 
-/** Links told apart; keeps the memory bounded however many links are posted. */
-export const LINKS_MAX = 10_000;
-
 export const clicks: Projection<Clicks> = {
   name: "clicks",
-  version: 1,
+  version: 2,
   types: ["LinkClicked"],
   initial: () => ({ total: 0, bots: 0, links: new Map(), others: { clicks: 0, bots: 0 } }),
   evolve(state, event) {
     if (event.type !== "LinkClicked") return state;
     const { bot, domain, short_code } = event.data;
     const key = `${domain}/${short_code}`;
-    const link = state.links.get(key) ?? { clicks: 0, bots: 0, first: event.time, last: event.time };
+    const known = state.links.get(key);
+    const link = known ?? { clicks: 0, bots: 0, first: event.time, last: "", last_position: 0 };
     if (bot) {
       state.bots++;
       link.bots++;
@@ -38,19 +37,13 @@ export const clicks: Projection<Clicks> = {
       link.clicks++;
     }
     link.last = event.time;
-    // Deleting first moves the link to the end: the Map's order is the order of the last click.
-    state.links.delete(key);
+    link.last_position = event.position;
+    if (known !== undefined) return state;
     state.links.set(key, link);
-    if (state.links.size > LINKS_MAX) dropOldest(state);
+    dropOldest(state.links, ({ clicks: people, bots }) => {
+      state.others.clicks += people;
+      state.others.bots += bots;
+    });
     return state;
   },
 };
-
-function dropOldest(state: Clicks): void {
-  for (const [key, link] of state.links) {
-    state.others.clicks += link.clicks;
-    state.others.bots += link.bots;
-    state.links.delete(key);
-    return;
-  }
-}

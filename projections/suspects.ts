@@ -1,6 +1,6 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
-import { LINKS_MAX } from "./clicks.ts";
 import type { Projection } from "./projection.ts";
+import { dropOldest, type Recent } from "./recent-links.ts";
 import { linkKey, linksIn } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
@@ -31,8 +31,8 @@ interface Burst {
 
 export interface Suspects {
   all: SuspectCounts;
-  /** `domain/short_code` -> its clicks, the least recently clicked first. */
-  links: Map<string, SuspectCounts>;
+  /** `domain/short_code` -> its clicks. */
+  links: Map<string, SuspectCounts & Recent>;
   /** Clicks of links that fell out of `links`. */
   others: SuspectCounts;
   /** Attempt -> its message, while clicks may be due to it. */
@@ -71,7 +71,7 @@ export const SENDS_MAX = 100;
  */
 export const suspects: Projection<Suspects> = {
   name: "suspects",
-  version: 2,
+  version: 3,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: none(),
@@ -90,7 +90,7 @@ export const suspects: Projection<Suspects> = {
 function evolveSuspects(state: Suspects, event: Folded): void {
   switch (event.type) {
     case "LinkClicked":
-      return click(state, event.data, event.time);
+      return click(state, event.data, event);
     case "DirectMessageAttempted":
       return attempt(state, event.data, msOf(event.time));
     case "DirectMessageSent": {
@@ -134,17 +134,21 @@ function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }
 
-function click(state: Suspects, { bot, domain, short_code }: DataOf<"LinkClicked">, time: string): void {
+function click(
+  state: Suspects,
+  { bot, domain, short_code }: DataOf<"LinkClicked">,
+  { position, time }: Pick<Folded, "position" | "time">,
+): void {
   const name = `${domain}/${short_code}`;
-  const counts = state.links.get(name) ?? none();
+  const known = state.links.get(name);
+  const counts = known ?? { ...none(), last_position: 0 };
   const kind = bot ? "bots" : "clicks";
   counts[kind]++;
   state.all[kind]++;
-  // Deleting first moves the link to the end: the Map's order is the order of the last click.
-  state.links.delete(name);
-  state.links.set(name, counts);
+  counts.last_position = position;
+  if (known === undefined) state.links.set(name, counts);
   if (state.sent.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, time);
-  if (state.links.size > LINKS_MAX) dropOldest(state);
+  if (known === undefined) dropOldLinks(state);
 }
 
 interface Request {
@@ -163,7 +167,7 @@ function judge(state: Suspects, { link, name, bot }: Request, time: string): voi
   const isBurst = before !== undefined && now - before.at <= BURST_GAP_MS;
   if (isBurst && before.waiting !== null) suspect(state, { link, name: before.waiting }, before.at);
   if (isBurst && !bot) suspect(state, { link, name }, now);
-  // In the order of the last request, as the links are.
+  // In the order of the last request. Few links are asked for so soon after a message that they are moved cheaply.
   state.bursts.delete(link);
   state.bursts.set(link, { at: now, waiting: isBurst || bot ? null : name });
 }
@@ -196,15 +200,13 @@ function forget(state: Suspects, now: number): void {
   }
 }
 
-function dropOldest({ links, others, bursts }: Suspects): void {
-  for (const [name, counts] of links) {
+function dropOldLinks({ links, others, bursts }: Suspects): void {
+  dropOldest(links, (counts) => {
     others.clicks += counts.clicks;
     others.bots += counts.bots;
     others.suspected += counts.suspected;
-    links.delete(name);
-    for (const [link, { waiting }] of bursts) if (waiting === name) bursts.delete(link);
-    return;
-  }
+  });
+  for (const [link, { waiting }] of bursts) if (waiting !== null && !links.has(waiting)) bursts.delete(link);
 }
 
 function none(): SuspectCounts {

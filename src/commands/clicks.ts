@@ -2,6 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Folded } from "../../events/catalog.ts";
 import type { States } from "../../projections/all.ts";
 import type { LinkClicks } from "../../projections/clicks.ts";
+import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspects, type SuspectCounts } from "../../projections/suspects.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
@@ -60,7 +61,7 @@ const HEAD = ["link", "people", "suspected", "bots", "first", "last"];
 type Counted = Pick<States, (typeof NAMES)[number]>;
 
 /** `suspected` of its `clicks`. */
-interface LinkCounts extends LinkClicks {
+interface LinkCounts extends Omit<LinkClicks, "last_position"> {
   readonly link: string;
   readonly suspected: number;
 }
@@ -114,11 +115,10 @@ function allAsText(counted: Counted, place: Place): string {
 
 /** Most clicks of people first; of equals the one clicked last. */
 function listed({ clicks: { links }, suspects: suspected }: Counted): LinkCounts[] {
-  return [...links]
+  return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {
       return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
     })
-    .toReversed()
     .sort((a, b) => b.clicks - a.clicks || b.bots - a.bots);
 }
 

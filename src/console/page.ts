@@ -2,6 +2,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { channelsOf, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import type { Account } from "../../projections/account.ts";
 import type { Clicks } from "../../projections/clicks.ts";
+import { byLastClick } from "../../projections/recent-links.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
 import type { Suspects } from "../../projections/suspects.ts";
@@ -61,9 +62,8 @@ export function signInPage(failed: boolean): string {
 const LINKS_SHOWN = 20;
 
 function linkRows({ links }: Clicks, suspects: Suspects): Cell[][] {
-  return [...links]
-    .slice(-LINKS_SHOWN)
-    .toReversed()
+  return byLastClick(links)
+    .slice(0, LINKS_SHOWN)
     .map(([link, { clicks, bots, last }]) => [link, clicks, suspects.links.get(link)?.suspected ?? 0, bots, last]);
 }
 

@@ -4,6 +4,7 @@ import { drainIntake } from "./drain-intake.ts";
 import { drainMemory } from "./drain-memory.ts";
 import { drain } from "./drain.ts";
 import { growth } from "./growth.ts";
+import { hotLink } from "./hot-link.ts";
 import { intake } from "./intake.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
@@ -15,6 +16,7 @@ import { tokenTiming } from "./token-timing.ts";
 
 const benches = {
   intake,
+  "hot-link": hotLink,
   seal,
   ...storeBenches,
   replay,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LINKS_MAX } from "../../projections/clicks.ts";
+import { LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeId } from "../../src/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
 import { UsageError, type Command } from "../../src/commands/command.ts";
@@ -252,6 +252,6 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   await Promise.all(Array.from({ length: LINKS_MAX }, (_, at) => post(`c${at}`)));
   const { out } = await world.run(clicks);
   expect(out).not.toContain("go.example/first");
-  expect(out).toMatch(/\n\(links no longer told apart\) {2}1 {7}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);
+  expect(out).toMatch(/\n\(links no longer told apart\) {2}1000 {4}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);
   expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
 }, 60_000);

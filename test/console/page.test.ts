@@ -53,7 +53,7 @@ test("clicks that X likely made itself are told, of all links and of each", () =
   }
   const shown = { ...view(), clicks: fold(clicks, clicks.initial(), log.events) };
   shown.suspects.all.suspected = 2;
-  shown.suspects.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2 });
+  shown.suspects.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2, last_position: 3 });
   const page = consolePage(shown);
   expect(rowOf(page, "go.example/a")).toEqual(["go.example/a", "3", "2", "0", log.events.at(-1)?.time ?? ""]);
   expect(page).toContain("3 by people (of these 2 likely by X itself), 0 by bots");

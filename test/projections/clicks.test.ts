@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { clicks, LINKS_MAX } from "../../projections/clicks.ts";
+import { clicks } from "../../projections/clicks.ts";
+import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
 import type { Fact } from "../../src/journal.ts";
 import { given } from "./recorded.ts";
 
@@ -11,21 +12,30 @@ function click(short_code: string, bot = false): Fact {
 test("people and bots are counted apart, in all and of each link", () => {
   const state = given(clicks, [click("a"), click("a", true), click("b"), click("a")]);
   expect(state).toMatchObject({ total: 3, bots: 1, others: { clicks: 0, bots: 0 } });
-  expect(state.links).toEqual(
-    new Map([
-      ["go.example/b", { clicks: 1, bots: 0, first: "2026-11-20T10:00:03.000Z", last: "2026-11-20T10:00:03.000Z" }],
-      ["go.example/a", { clicks: 2, bots: 1, first: "2026-11-20T10:00:01.000Z", last: "2026-11-20T10:00:04.000Z" }],
-    ]),
-  );
+  const at = (second: number): string => `2026-11-20T10:00:0${second}.000Z`;
+  expect(byLastClick(state.links)).toEqual([
+    ["go.example/a", { clicks: 2, bots: 1, first: at(1), last: at(4), last_position: 4 }],
+    ["go.example/b", { clicks: 1, bots: 0, first: at(3), last: at(3), last_position: 3 }],
+  ]);
 });
 
-test("beyond the limit, the link not clicked for longest is counted among the others", () => {
-  const first = [click("kept"), click("gone"), click("gone", true), click("kept")];
-  const more = Array.from({ length: LINKS_MAX - 1 }, (_, index) => click(`link${index}`));
-  const state = given(clicks, [...first, ...more]);
-  expect(state.links.size).toBe(LINKS_MAX);
-  expect(state.links.has("go.example/gone")).toBe(false);
+test("beyond the limit, the tenth not clicked for longest is counted among the others", () => {
+  const first = [click("kept"), click("gone"), click("gone", true)];
+  const more = Array.from({ length: LINKS_MAX - 2 }, (_, index) => click(`link${index}`));
+  const full = [...first, ...more, click("kept")];
+  expect(given(clicks, full)).toMatchObject({ others: { clicks: 0, bots: 0 } });
+  const state = given(clicks, [...full, click("one-more")]);
+  expect(state.links.size).toBe(LINKS_MAX + 1 - LINKS_MAX / 10);
+  const isKept = ["kept", "one-more", "gone", "link0", "link998", "link999"].map((code) =>
+    state.links.has(`go.example/${code}`),
+  );
+  expect(isKept).toEqual([true, true, false, false, false, true]);
   expect(state.links.get("go.example/kept")).toMatchObject({ clicks: 2 });
-  expect(state.others).toEqual({ clicks: 1, bots: 1 });
+  expect(state.others).toEqual({ clicks: LINKS_MAX / 10, bots: 1 });
   expect([state.total, state.bots]).toEqual([LINKS_MAX + 2, 1]);
+});
+
+test("a link that is clicked again stays where it is: to move a hot one costs more than the rest of a click", () => {
+  const state = given(clicks, [click("a"), click("b"), click("a")]);
+  expect([...state.links.keys()]).toEqual(["go.example/a", "go.example/b"]);
 });

@@ -1,0 +1,31 @@
+/** Links told apart; keeps the memory bounded however many links are posted. */
+export const LINKS_MAX = 10_000;
+
+/** Dropped at once when there are more: to look for the oldest one at each click would cost more than all else. */
+const LINKS_DROPPED = LINKS_MAX / 10;
+
+/**
+ * A link's entry, which is marked rather than moved to the Map's end when the link is clicked: in JavaScriptCore a move
+ * among 10,000 others costs more than the rest of a click.
+ */
+export interface Recent {
+  /** Position of the last click, so that no two are equal. */
+  last_position: number;
+}
+
+/** Drops those that were not clicked for longest, once there are more than {@link LINKS_MAX}. */
+export function dropOldest<Link extends Recent>(links: Map<string, Link>, onDropped: (link: Link) => void): void {
+  if (links.size <= LINKS_MAX) return;
+  const positions = Float64Array.from(links.values(), ({ last_position }) => last_position).sort();
+  const newestDropped = positions[LINKS_DROPPED - 1] ?? 0;
+  for (const [name, link] of links) {
+    if (link.last_position > newestDropped) continue;
+    links.delete(name);
+    onDropped(link);
+  }
+}
+
+/** The link clicked last first. */
+export function byLastClick<Link extends Recent>(links: ReadonlyMap<string, Link>): (readonly [string, Link])[] {
+  return [...links].sort(([, one], [, other]) => other.last_position - one.last_position);
+}

@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { openSqliteStore } from "eventstore-lite";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { STREAMS } from "../../src/journal.ts";
+import { CLICK } from "./click.ts";
+import { CLIENT, postClicks, type Load } from "./post-clicks.ts";
+import { startService } from "./server.ts";
+
+/** Clicks on one link a second when as many others are known as are told apart, against that link alone. */
+export const hotLink: Bench = async (options) => {
+  const seconds = options.quick ? 2 : 4;
+  const [many, one] = [join(options.directory, "many-links.sqlite"), join(options.directory, "one-link.sqlite")];
+  // As many events in both logs, so that they differ in nothing else.
+  await writeClicks(many, (click) => (click === 0 ? {} : { short_code: `link-${click}` }));
+  await writeClicks(one, () => ({}));
+  const { among, alone } = await onServices(many, one, (manyLinks, oneLink) =>
+    interleave(roundsOf(options), {
+      among: () => postClicks(manyLinks, seconds),
+      alone: () => postClicks(oneLink, seconds),
+    }),
+  );
+  options.note(`the client is ${CLIENT}`);
+  const links = LINKS_MAX.toLocaleString("en");
+  const row = (what: string, unit: string, value: (load: Load) => number, bar?: ReturnType<typeof atLeast>) =>
+    compare(what, unit, among.map(value), alone.map(value), bar);
+  return [
+    row(`hot-link, durable 202s on one of ${links} links; on one alone`, "/s", (load) => load.perSecond, atLeast(0.9)),
+    row("hot-link, p99", "µs", (load) => load.p99Ms * 1000),
+  ];
+};
+
+/** A click on each of so many links as are told apart; the first is on the link that is posted. */
+async function writeClicks(file: string, other: (click: number) => { readonly short_code?: string }): Promise<void> {
+  const posted = JSON.parse(CLICK) as { domain: string; short_code: string };
+  await using store = await openSqliteStore<Event>({ file, codec });
+  const appends = Array.from({ length: LINKS_MAX }, (_, click) => {
+    const data = { event: "click", original_url: "https://shop.example/", ...posted, ...other(click) };
+    const event = makeEvent("LinkClicked", Bun.randomUUIDv7(), { ...data, bot: false, channels: [] }, {});
+    return store.append(STREAMS.link(data.domain, data.short_code), [event]);
+  });
+  await Promise.all(appends);
+}
+
+async function onServices<Result>(
+  one: string,
+  other: string,
+  work: (one: string, other: string) => Promise<Result>,
+): Promise<Result> {
+  await using first = await startService(one);
+  await using second = await startService(other);
+  return await work(first.url, second.url);
+}
