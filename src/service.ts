@@ -237,7 +237,7 @@ function wireHttp(served: Served): AppDeps {
       failureLimit,
       sessions: createSessions(key, authentication, secure, systemClock),
     },
-    idempotency: createIdempotency(journal),
+    idempotency: createIdempotency(journal, log),
     log,
   };
 }

@@ -1,4 +1,5 @@
 import type { Static } from "@sinclair/typebox";
+import { StoreClosed, type Appended, type IdempotencyKey } from "eventstore-lite";
 import type { ChannelName } from "../../events/channel.ts";
 import { CHANNELS } from "../../events/channel.ts";
 import type { Level } from "../../events/delivery.ts";
@@ -10,7 +11,7 @@ import type { Projector } from "../projector.ts";
 import { json, type Answer } from "./answer.ts";
 import { createIntake } from "./intake.ts";
 import { normalizedUrl } from "./link-url.ts";
-import { problems } from "./problem.ts";
+import { appendedOrNothing, problems } from "./problem.ts";
 import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
 
 /** How long a caller of notify, messaging and test waits for the network's answer. */
@@ -27,15 +28,30 @@ export interface ApiDeps {
   readonly isWritable: () => boolean;
 }
 
+/** Undefined: the request came without an `Idempotency-Key`. */
+type Key = IdempotencyKey | undefined;
+
+/** Where an event is, and which one. */
+interface Recorded {
+  readonly first: number;
+  readonly ids: readonly string[];
+}
+
 /** The general API. Each function is one endpoint; its answer is spec'd in the README. */
 export function createApi(deps: ApiDeps) {
   const { journal, projector, delivery } = deps;
   const intake = createIntake(journal.store);
 
-  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: string | undefined): Promise<Answer> => {
+  /** Appends one fact; a repeated key gives the first event's id and position. */
+  const append = (fact: Fact, cause: Cause, key: Key, stream: string = STREAMS.requests): Promise<Recorded> => {
+    const appended = appendedOrNothing(intake.watch(journal.append(stream, [fact], cause, key)));
+    return key === undefined ? appended : appended.then((one) => firstOf(journal, one));
+  };
+
+  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: Key): Promise<Answer> => {
     if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-    const { first, ids } = await intake.watch(appendOnce(journal, fact, cause, key));
-    return answerOf(ids, await delivery.settled(channel, first, DELIVERY_WAIT_MS));
+    const { first, ids } = await append(fact, cause, key);
+    return answerOf(ids, await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS)));
   };
 
   return {
@@ -62,35 +78,34 @@ export function createApi(deps: ApiDeps) {
       return json(ok ? 200 : 503, body);
     },
 
-    notify(body: Static<typeof notifyBody>, cause: Cause, key: string | undefined): Promise<Answer> {
+    notify(body: Static<typeof notifyBody>, cause: Cause, key: Key): Promise<Answer> {
       const data = { message: body.message, service: body.service ?? "unknown", level: levelOf(body.level ?? "info") };
       return owe({ type: "NotificationRequested", data }, "chat", cause, key);
     },
 
-    message(body: Static<typeof messagingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
+    message(body: Static<typeof messagingBody>, cause: Cause, key: Key): Promise<Answer> {
       return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", cause, key);
     },
 
-    track(body: Static<typeof trackingBody>, cause: Cause, key: string | undefined): Promise<Answer> {
+    track(body: Static<typeof trackingBody>, cause: Cause, key: Key): Promise<Answer> {
       const bot = isBot(body.user_agent);
       const channels = bot && !deps.dispatchBots ? [] : delivery.configured;
       const normalized_url = normalizedUrl(body.original_url);
       const differs = normalized_url !== undefined && normalized_url !== body.original_url;
       const data = { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
       const fact: Fact = { type: "LinkClicked", data };
-      return intake
-        .watch(appendOnce(journal, fact, cause, key, STREAMS.link(body.domain, body.short_code)))
-        .then(({ ids }) => json(202, { id: ids[0] }));
+      const stream = STREAMS.link(body.domain, body.short_code);
+      return append(fact, cause, key, stream).then(({ ids }) => json(202, { id: ids[0] }));
     },
 
-    async test(cause: Cause, key: string | undefined): Promise<Answer> {
+    async test(cause: Cause, key: Key): Promise<Answer> {
       const channels = [...delivery.configured];
       const fact: Fact = { type: "ChannelTestRequested", data: { channels } };
-      const { first } = await intake.watch(appendOnce(journal, fact, cause, key));
+      const { first } = await append(fact, cause, key);
       const results = await Promise.all(
         CHANNELS.map(async (name) => {
           if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
-          return [name, testResult(await delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000))];
+          return [name, testResult(await orPending(delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000)))];
         }),
       );
       return json(200, { results: Object.fromEntries(results) });
@@ -98,31 +113,22 @@ export function createApi(deps: ApiDeps) {
   };
 }
 
-/** Appends one fact; a repeated key gives the first event's id and position. */
-function appendOnce(
-  journal: Journal,
-  fact: Fact,
-  cause: Cause,
-  key: string | undefined,
-  stream: string = STREAMS.requests,
-): Promise<{ first: number; ids: readonly string[] }> {
-  if (key === undefined) return journal.append(stream, [fact], cause);
-  return appendKeyed(journal, fact, cause, key, stream);
+/** What was appended under a key, now or by an earlier request. */
+async function firstOf(journal: Journal, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
+  const { first, repeated } = appended;
+  if (!repeated) return appended;
+  for await (const event of journal.store.read({ from: first, to: first })) return { first, ids: [event.id] };
+  throw new Error(`the log has no event at position ${first}`);
 }
 
-async function appendKeyed(
-  journal: Journal,
-  fact: Fact,
-  cause: Cause,
-  key: string,
-  stream: string,
-): Promise<{ first: number; ids: readonly string[] }> {
-  const appended = await journal.append(stream, [fact], cause, { key });
-  if (!appended.repeated) return appended;
-  for await (const event of journal.store.read({ from: appended.first, to: appended.first })) {
-    return { first: appended.first, ids: [event.id] };
+/** What is recorded stays so when the log ends while its outcome is waited for: the next start goes on with it. */
+async function orPending(settled: Promise<Settlement | undefined>): Promise<Settlement | undefined> {
+  try {
+    return await settled;
+  } catch (fault) {
+    if (fault instanceof StoreClosed) return undefined;
+    throw fault;
   }
-  throw new Error(`the log has no event at position ${appended.first}`);
 }
 
 function answerOf(ids: readonly string[], settlement: Settlement | undefined): Answer {

@@ -1,4 +1,5 @@
 import { Elysia, ValidationError } from "elysia";
+import type { IdempotencyKey } from "eventstore-lite";
 import type { Cause } from "../journal.ts";
 import { faultFields, type Logger } from "../log.ts";
 import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
@@ -46,7 +47,7 @@ export function createApp(deps: AppDeps) {
 
   const once = (
     { request, body, cause, set }: Keyable,
-    perform: (key: string | undefined) => Promise<Answer>,
+    perform: (key: IdempotencyKey | undefined) => Promise<Answer>,
     isOver?: IsOver,
   ): Promise<string> => {
     const header = request.headers.get("idempotency-key");
@@ -80,7 +81,7 @@ export function createApp(deps: AppDeps) {
         async ({ request, body, cause, set, server }) => {
           // The caller may wait for the whole run.
           server?.timeout(request, 0);
-          const run = (key: string | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
+          const run = (key: IdempotencyKey | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
           const answer = () => once({ request, body, cause, set }, run, social.isOver);
           return tellAround(set.headers, "dm-day", social.allowance, answer);
         },

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { IdempotencyKey } from "eventstore-lite";
+import { faultFields, type Logger } from "../log.ts";
 import { STREAMS, type Cause, type Journal } from "../journal.ts";
 import type { Answer } from "./answer.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
@@ -22,10 +24,12 @@ export interface Keyed {
 export interface Idempotency {
   /**
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
-   * its own append, so that a crash between the append and the answer does nothing twice either.
+   * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else.
    */
-  once(request: Keyed, perform: (appendKey: string) => Promise<Answer>, isOver?: IsOver): Promise<Answer>;
+  once(request: Keyed, perform: Perform, isOver?: IsOver): Promise<Answer>;
 }
+
+export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;
 
 /** Whether a kept answer no longer counts, since what it began came to nothing: then the request is performed anew. */
 export type IsOver = (kept: Answer) => Promise<boolean>;
@@ -35,19 +39,28 @@ interface KeptAnswer extends Answer {
   readonly digest: string;
 }
 
-export function createIdempotency(journal: Journal): Idempotency {
+/** One request with a key, as the log knows it. */
+interface Scoped {
+  /** The key, of one route and caller. */
+  readonly scope: string;
+  /** What is asked under it. */
+  readonly digest: string;
+  readonly cause: Cause;
+}
+
+export function createIdempotency(journal: Journal, log: Logger): Idempotency {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
     async once(request, perform, isOver = async () => false) {
-      const scope = scopeOf(request.header, request);
-      const digest = sha256(JSON.stringify(request.body ?? null));
+      const scoped = scopedOf(request);
+      const { scope, digest } = scoped;
       const running = inFlight.get(scope);
       if (running !== undefined) {
         if (running.digest !== digest) throw problems.keyReused();
         return await running.answer;
       }
-      const answer = answerOnce(journal, { scope, digest, cause: request.cause }, perform, isOver);
+      const answer = answerOnce({ journal, log, isOver }, scoped, perform);
       inFlight.set(scope, { digest, answer });
       // Only the map's own copy is watched here; the caller below gets the failure.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
@@ -56,17 +69,10 @@ export function createIdempotency(journal: Journal): Idempotency {
   };
 }
 
-interface Scoped {
-  readonly scope: string;
-  readonly digest: string;
-  readonly cause: Cause;
-}
-
 async function answerOnce(
-  journal: Journal,
+  { journal, log, isOver }: { journal: Journal; log: Logger; isOver: IsOver },
   { scope, digest, cause }: Scoped,
-  perform: (appendKey: string) => Promise<Answer>,
-  isOver: IsOver,
+  perform: Perform,
 ): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
   let earlier = 0;
@@ -77,17 +83,18 @@ async function answerOnce(
     if (!(await isOver(event.data))) return event.data;
     earlier = event.version;
   }
-  const { status, headers, body } = await performed(perform, `request/${scope}`, cause);
+  const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, cause);
   const answer = { digest, status, headers: keptHeaders(headers), body };
-  await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: `${stream}/${earlier}` });
+  try {
+    await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: `${stream}/${earlier}` });
+  } catch (fault) {
+    // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
+    log.warn("an answer was not kept", { request_id: cause.request_id, ...faultFields(fault) });
+  }
   return answer;
 }
 
-async function performed(
-  perform: (appendKey: string) => Promise<Answer>,
-  appendKey: string,
-  cause: Cause,
-): Promise<Answer> {
+async function performed(perform: Perform, appendKey: IdempotencyKey, cause: Cause): Promise<Answer> {
   try {
     return await perform(appendKey);
   } catch (fault) {
@@ -98,11 +105,13 @@ async function performed(
   }
 }
 
-function scopeOf(header: string, { route, cause }: Keyed): string {
+function scopedOf({ header, route, body, cause }: Keyed): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed("The Idempotency-Key wants 1 to 255 printable ASCII characters.");
-  return sha256(JSON.stringify([route, cause.caller, key]));
+  // Without the key, which the log does not hold, nobody finds out by trying what the body was.
+  const digest = sha256(JSON.stringify([key, body ?? null]));
+  return { scope: sha256(JSON.stringify([route, cause.caller, key])), digest, cause };
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */

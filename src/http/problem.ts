@@ -1,4 +1,4 @@
-import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import { AppendInDoubt, KeyReused, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../networks/network.ts";
 import { KeysUnavailable } from "../personal/keys-file.ts";
 import type { Answer } from "./answer.ts";
@@ -93,10 +93,17 @@ export const problems = {
     new Problem(503, "channel-not-configured", "Channel not configured", `The ${channel} channel has no credentials.`),
   xNotConfigured: () => new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set."),
   noTemplate: () => new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set."),
-  logUnavailable: () =>
-    new Problem(503, "log-unavailable", "Log unavailable", "The event log cannot take this now; nothing was done.", {
-      headers: { "retry-after": RETRY_SECONDS },
-    }),
+  logUnavailable: (isNothingDone: boolean) =>
+    new Problem(
+      503,
+      "log-unavailable",
+      "Log unavailable",
+      isNothingDone
+        ? "The event log cannot take this now; nothing was done for this request."
+        : "The event log cannot be used now; what was recorded before stays recorded.",
+      // No invitation to repeat what may be done.
+      isNothingDone ? { headers: { "retry-after": RETRY_SECONDS } } : {},
+    ),
   overloaded: () =>
     new Problem(
       503,
@@ -112,13 +119,30 @@ export const problems = {
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
 } as const;
 
-/** The log, or the keys without which nothing personal gets into it, take nothing at the moment. */
-const UNAVAILABLE = [StoreFull, StoreOverloaded, StoreClosed, KeysUnavailable];
+/** The log, or the keys without which nothing personal gets into it, refused an append. */
+const isRefusedAppend = (fault: unknown): boolean =>
+  fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof KeysUnavailable;
+
+/** The log takes nothing at the moment, or, where it was closed, cannot be read either. */
+const isUnavailable = (fault: unknown): boolean => isRefusedAppend(fault) || fault instanceof StoreClosed;
+
+/** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
+export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> => append.catch(nothingDoneIf(isUnavailable));
+
+/** For work that records before it does anything, but may meet with a closed log later. */
+export const startedOrNothing = <T>(work: Promise<T>): Promise<T> => work.catch(nothingDoneIf(isRefusedAppend));
+
+function nothingDoneIf(isCertain: (fault: unknown) => boolean): (fault: unknown) => never {
+  return (fault) => {
+    throw isCertain(fault) ? problems.logUnavailable(true) : fault;
+  };
+}
 
 /** Every fault as the problem it is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
 export function problemOf(fault: unknown): Problem | undefined {
   if (fault instanceof Problem) return fault;
-  if (UNAVAILABLE.some((kind) => fault instanceof kind)) return problems.logUnavailable();
+  if (isUnavailable(fault)) return problems.logUnavailable(false);
+  if (fault instanceof KeyReused) return problems.keyReused();
   if (fault instanceof AppendInDoubt) return problems.logInDoubt();
   if (fault instanceof SocialError) {
     return fault.kind === "unauthorized" ? problems.notAuthorized() : problems.networkFailed(fault.message);

@@ -1,5 +1,5 @@
 import type { Static } from "@sinclair/typebox";
-import type { EventStore } from "eventstore-lite";
+import type { EventStore, IdempotencyKey } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../clock.ts";
 import type { RunState } from "../../projections/run.ts";
@@ -10,7 +10,7 @@ import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector.ts";
 import { json, type Answer } from "./answer.ts";
 import type { Allowance } from "./limit-headers.ts";
-import { problems, type Problem } from "./problem.ts";
+import { problems, startedOrNothing, type Problem } from "./problem.ts";
 import type { runBody } from "./schemas.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
@@ -62,12 +62,13 @@ export function createSocial(deps: SocialDeps) {
       body: Static<typeof runBody>,
       prefer: string | null,
       cause: Cause,
-      key: string | undefined,
+      key: IdempotencyKey | undefined,
     ): Promise<Answer> {
       const runner = authorized();
       if (!deps.hasTemplate) throw problems.noTemplate();
       const dryRun = body.dry_run ?? false;
-      const triggered = await runner.trigger({ dryRun, cause, ...(key === undefined ? {} : { key }) });
+      const request = { dryRun, cause, ...(key === undefined ? {} : { key }) };
+      const triggered = await startedOrNothing(runner.trigger(request));
       const started = startedOrThrow(triggered, () => problems.dailyLimit(deps.limits.limit, secondsToReset()));
       const waitMs = dryRun ? undefined : waitOf(prefer);
       const report = waitMs === 0 ? undefined : await withinMs(started.done, waitMs);

@@ -1,4 +1,4 @@
-import { StoreClosed } from "eventstore-lite";
+import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type Cause, type Fact } from "../journal.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
@@ -26,9 +26,9 @@ export interface TriggerRequest {
   readonly cause: Cause;
   /**
    * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
-   * that passes by itself. A dry run needs none.
+   * that passes by itself. A dry run is repeated: it does nothing, and what it found is not recorded.
    */
-  readonly key?: string;
+  readonly key?: IdempotencyKey;
 }
 
 export interface Runner extends AsyncDisposable {
@@ -154,11 +154,18 @@ async function appendStart(
 ): Promise<string> {
   const fact: Fact = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
   const { journal, projector } = context;
-  for (let earlier = 0; ; earlier++) {
-    const once = key === undefined || dryRun ? {} : { key: earlier === 0 ? key : `${key}/${earlier}` };
-    const appended = await journal.append(STREAMS.outreach, [fact], cause, { fence: lease.fence, ...once });
+  const append = async (under?: IdempotencyKey) => {
+    const appended = await journal.append(STREAMS.outreach, [fact], cause, { fence: lease.fence, ...under });
     await projector.until(appended.last);
+    return appended;
+  };
+  for (let earlier = 0; ; earlier++) {
+    const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });
     if (!appended.repeated) return runId;
+    if (dryRun) {
+      await append();
+      return runId;
+    }
     const first = await runStartedAt(context, appended.first);
     if (!(await endedInPassing(journal.store, first))) return first;
   }

@@ -106,7 +106,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: () => createApp({ ...deps, idempotency: createIdempotency(journal) }),
+    restart: () => createApp({ ...deps, idempotency: createIdempotency(journal, deps.log) }),
     async append(stream, ...facts) {
       const { last } = await createJournal(store, () => crypto.randomUUID()).append(stream, facts, {});
       await projector.until(last);
@@ -170,6 +170,7 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
     (level: string) =>
     (...line: unknown[]): void =>
       void logged.push(JSON.stringify([level, ...line]));
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   return {
     admission: {
       authentication,
@@ -205,8 +206,8 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
       failureLimit,
       sessions: createSessions(MASTER_KEY, authentication, false, clock),
     },
-    idempotency: createIdempotency(journal),
-    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+    idempotency: createIdempotency(journal, log),
+    log,
   };
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
+import { createApp } from "../../src/http/app.ts";
 import type { Fact } from "../../src/journal.ts";
-import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask } from "./app-world.ts";
+import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask, type Given } from "./app-world.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
@@ -24,24 +26,79 @@ test("after a restart too", async () => {
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
-test("an answer that was lost with its process is made again from what the log holds", async () => {
+/** A log that takes events, and not the answers to those who asked for them. */
+function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
+  return (store) => ({
+    ...store,
+    append: (stream, events, options) => {
+      const refusal = stream.startsWith("answer-") ? fault() : undefined;
+      return refusal === undefined ? store.append(stream, events, options) : Promise.reject(refusal);
+    },
+  });
+}
+
+const FAULTS = [new StoreFull(), new StoreOverloaded(), new StoreClosed(), new AppendInDoubt(null), new Error("died")];
+
+describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
+  test("is given all the same: what was asked for is done", async () => {
+    await using world = await openWorld({ store: takingNoAnswers(() => fault) });
+    const answer = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+    const [clicked] = await world.events("LinkClicked");
+    expect([answer.status, await answer.json()]).toEqual([202, { id: clicked?.id }]);
+    expect(world.logged.join("\n")).toContain("an answer was not kept");
+  });
+
+  test("is made again from what the log holds", async () => {
+    let lost: Error | undefined = fault;
+    await using world = await openWorld({ store: takingNoAnswers(() => lost) });
+    const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+    lost = undefined;
+    const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
+    expect([again.status, await again.text()]).toEqual([202, await first.text()]);
+    expect(await world.events("LinkClicked")).toHaveLength(1);
+  });
+
+  test.each([TRACK, "/api/notify", "/api/messaging"] as const)("%s: another body is refused", async (path) => {
+    let lost: Error | undefined = fault;
+    await using world = await openWorld({ store: takingNoAnswers(() => lost) });
+    const send = (body: object) => post(world.restart(), path, body, keyed("k-1", { token: TOKEN }));
+    expect((await send(GOOD[path])).status).toBeLessThan(300);
+    lost = undefined;
+    const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
+    const other = { ...GOOD[path], [name]: `${String(value)}-other` };
+    expect(await told(await send(other))).toBe("422 idempotency-key-reused");
+    expect((await send(GOOD[path])).status).toBeLessThan(300);
+  });
+});
+
+test("a repeat that the log cannot answer does not read that nothing was done", async () => {
+  let isLost = true;
   await using world = await openWorld({
-    // The event gets in, its answer does not.
     store: (store) => ({
-      ...store,
-      append: (stream, events, options) =>
-        stream.startsWith("answer-") && losing
-          ? Promise.reject(new Error("the process died"))
-          : store.append(stream, events, options),
+      ...takingNoAnswers(() => (isLost ? new StoreFull() : undefined))(store),
+      read: (query) => {
+        if (!isLost && query?.from !== undefined) throw new StoreClosed();
+        return store.read(query);
+      },
     }),
   });
-  let losing = true;
-  expect((await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"))).status).toBe(500);
-  const [clicked] = await world.events("LinkClicked");
-  losing = false;
+  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
+  isLost = false;
   const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
-  expect([again.status, await again.json()]).toEqual([202, { id: clicked?.id }]);
-  expect(await world.events("LinkClicked")).toHaveLength(1);
+  expect([again.status, (await again.clone().text()).includes("nothing")]).toEqual([503, false]);
+  expect(await told(again)).toBe("503 log-unavailable");
+});
+
+test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
+  await using world = await openWorld();
+  const { api } = world.deps;
+  const delivery = { ...api.delivery, settled: () => Promise.reject(new StoreClosed()) };
+  const app = createApp({ ...world.deps, api: { ...api, delivery } });
+  const answer = await post(app, "/api/notify", GOOD["/api/notify"]);
+  const [requested] = await world.events("NotificationRequested");
+  expect([answer.status, await answer.json()]).toEqual([202, { id: requested?.id, status: "pending" }]);
+  const tested = await post(app, "/api/tracking/test", {}, { token: TOKEN });
+  expect([tested.status, await tested.json()]).toMatchObject([200, { results: { ads: { status: "in_doubt" } } }]);
 });
 
 test("another body under the same key is refused, also after a restart", async () => {
@@ -197,6 +254,7 @@ test("the trigger of a run gets a key of its own, the same for each repeat", asy
   await world.authorize();
   world.triggered = { kind: "not_authorized" };
   for (const key of ["k-1", "k-1", "k-2"]) await post(world.app, "/social/run", {}, keyed(key));
-  const keys = world.triggers.map(({ key }) => key);
-  expect([keys[0] === keys[1], keys[1] === keys[2], keys.includes(undefined)]).toEqual([true, false, false]);
+  const [first, again, other] = world.triggers.map(({ key }) => key);
+  expect(first).toEqual({ key: expect.any(String), digest: expect.any(String) });
+  expect([again, other?.key === first?.key]).toEqual([first, false]);
 });

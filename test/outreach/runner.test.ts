@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { KeyReused } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
@@ -150,7 +151,7 @@ test("a trigger repeated with its key answers with the first run and sends nothi
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
   const { runner } = await world.start();
-  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE, key: "monday" });
+  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE, key: { key: "monday", digest: "{}" } });
   const first = await trigger();
   if (first.kind === "started") await first.done;
   await world.list("11");
@@ -166,7 +167,7 @@ test("a trigger repeated with its key after a run that an outage ended starts an
   world.network.answers.push("unreachable");
   const { runner } = await world.start();
   const trigger = async () => {
-    const triggered = await runner.trigger({ dryRun: false, cause: CAUSE, key: "monday" });
+    const triggered = await runner.trigger({ dryRun: false, cause: CAUSE, key: { key: "monday", digest: "run" } });
     if (triggered.kind !== "started") throw new Error(triggered.kind);
     return { id: triggered.run_id, reason: (await triggered.done)?.reason };
   };
@@ -180,9 +181,25 @@ test("a dry run repeated with its key is made anew: it has nothing to repeat", a
   await using world = await openWorld();
   const { runner } = await world.start();
   for (const _ of [1, 2]) {
-    const triggered = await runner.trigger({ dryRun: true, cause: CAUSE, key: "look" });
+    const triggered = await runner.trigger({ dryRun: true, cause: CAUSE, key: { key: "look", digest: "{}" } });
     expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "completed" });
   }
+});
+
+test("a key of a dry run starts no run, also when its answer was lost, nor the other way round", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  const { runner } = await world.start();
+  const trigger = async (dryRun: boolean, key: string) => {
+    const triggered = await runner.trigger({ dryRun, cause: CAUSE, key: { key, digest: String(dryRun) } });
+    return triggered.kind === "started" ? await triggered.done : triggered;
+  };
+  await trigger(true, "look");
+  expect(await trigger(false, "look").catch((fault: unknown) => fault)).toBeInstanceOf(KeyReused);
+  expect(world.network.accepted).toEqual([]);
+  expect(await trigger(false, "monday")).toMatchObject({ sent: 1 });
+  expect(await trigger(true, "monday").catch((fault: unknown) => fault)).toBeInstanceOf(KeyReused);
 });
 
 test("a suppression that comes between the look-up and the intent is obeyed", async () => {

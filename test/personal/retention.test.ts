@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Timer } from "../../src/delivery/timer.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
+import { createLogger } from "../../src/log.ts";
 import { Problem } from "../../src/http/problem.ts";
 import { createJournal, type Fact } from "../../src/journal.ts";
 import { dispatchOf } from "../../src/delivery/owed.ts";
@@ -114,7 +115,11 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
   const request = { header: "k-1", route: "POST /x", body: { a: 1 }, cause: { caller: "ann" } };
   let done = 0;
   const perform = async () => ({ status: 200, headers: {}, body: `{"n":${++done}}` });
-  const once = () => createIdempotency(world.journal).once(request, perform);
+  const once = () =>
+    createIdempotency(
+      world.journal,
+      createLogger("error", () => {}, Date.now),
+    ).once(request, perform);
   expect((await once()).body).toBe('{"n":1}');
   world.later(2 * DAY_MS);
   await world.start();

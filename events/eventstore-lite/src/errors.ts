@@ -12,6 +12,14 @@ export class VersionConflict extends Error {
   }
 }
 
+/** Something else was asked under this idempotency key before: nothing was appended. */
+export class KeyReused extends Error {
+  override readonly name = "KeyReused";
+  constructor() {
+    super("something else was appended under this idempotency key");
+  }
+}
+
 /** The fence's lease expired or was taken by another holder: nothing was appended. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";

@@ -42,10 +42,16 @@ export interface Fence {
   readonly token: number;
 }
 
-export interface AppendOptions {
+/** Under what an append is known again, and what was asked under it. */
+export interface IdempotencyKey {
+  readonly key: string;
+  /** Of what was asked; a repeat that asks for something else is refused with {@link KeyReused}. */
+  readonly digest: string;
+}
+
+/** `key`: a repeat with the same one appends nothing and gives the first result, also after a restart. */
+export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
-  /** Idempotency: a repeat with the same key appends nothing and gives the first result, also after a restart. */
-  readonly key?: string;
   readonly fence?: Fence;
 }
 
@@ -160,7 +166,7 @@ export interface Leases {
 
 /**
  * An append-only log in one total order.
- * Errors: {@link VersionConflict}, {@link LeaseLost}, {@link StoreOverloaded}, {@link StoreFull},
+ * Errors: {@link VersionConflict}, {@link KeyReused}, {@link LeaseLost}, {@link StoreOverloaded}, {@link StoreFull},
  * {@link AppendInDoubt}, {@link InvalidAppend}, {@link StoreClosed} (errors.ts).
  */
 export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposable {

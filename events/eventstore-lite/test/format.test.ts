@@ -20,7 +20,8 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
     expect((await take(store.read())).map(({ id }) => id)).toEqual(["e1", "e2", "e3"]);
     expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 3, state: "s" });
-    expect(await store.append("a", [newEvent()], { key: "k" })).toMatchObject({ first: 1, repeated: true });
+    const repeat = await store.append("a", [newEvent()], { key: "k", digest: "whatever" });
+    expect(repeat).toMatchObject({ first: 1, repeated: true });
     expect(store.after(store.cursor(2))).toBe(3);
   }
   expect(formatOf(file)).toBe(3);
@@ -54,10 +55,12 @@ test("a log of format 2 learns how its epochs began", async () => {
   expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 3]);
 });
 
-/** As it was before epochs told how they began. */
+/** As it was before epochs told how they began, and keys what was asked under them. */
 function makeFormat2(file: string): void {
   const db = new DatabaseSync(file);
-  db.exec("ALTER TABLE epochs DROP COLUMN begun_as; PRAGMA user_version = 2");
+  db.exec(
+    "ALTER TABLE epochs DROP COLUMN begun_as; ALTER TABLE idempotency_keys DROP COLUMN digest; PRAGMA user_version = 2",
+  );
   db.close();
 }
 

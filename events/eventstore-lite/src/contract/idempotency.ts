@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { VersionConflict } from "../errors.ts";
+import { KeyReused, VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { OpenStore } from "./open-store.ts";
 
@@ -19,6 +19,33 @@ export function idempotencyContract(open: OpenStore): void {
       const results = await Promise.all([1, 2, 3].map(() => store.append("a", [newEvent()], { key: "k" })));
       expect(results.map((result) => result.repeated)).toEqual([false, true, true]);
       expect(await take(store.read())).toHaveLength(1);
+    });
+
+    test("is refused when something else is asked under it, and nothing is appended", async () => {
+      await using store = await open();
+      const asked = { key: "k", digest: "one" };
+      const first = await store.append("a", [newEvent()], asked);
+      const other = store.append("a", [newEvent()], { key: "k", digest: "other" });
+      expect(await refusalOf(other)).toBeInstanceOf(KeyReused);
+      expect(await store.append("a", [newEvent()], asked)).toEqual({ ...first, repeated: true });
+      expect(await store.head()).toMatchObject({ position: 1 });
+    });
+
+    test("tells apart what is asked at the same moment too, and fails no neighbour", async () => {
+      await using store = await open();
+      const appends = ["one", "other", "one"].map((digest) => store.append("a", [newEvent()], { key: "k", digest }));
+      const [first, other, again] = await Promise.allSettled([...appends, store.append("b", [newEvent()])]);
+      expect([first, again]).toMatchObject([{ value: { repeated: false } }, { value: { repeated: true } }]);
+      expect(other).toMatchObject({ status: "rejected", reason: expect.any(KeyReused) });
+      expect(await store.head()).toMatchObject({ position: 2 });
+    });
+
+    test("compares nothing with who does not say what is asked", async () => {
+      await using store = await open();
+      await store.append("a", [newEvent()], { key: "k", digest: "one" });
+      await store.append("a", [newEvent()], { key: "bare" });
+      expect(await store.append("a", [newEvent()], { key: "k" })).toMatchObject({ repeated: true });
+      expect(await store.append("a", [newEvent()], { key: "bare", digest: "one" })).toMatchObject({ repeated: true });
     });
 
     test("answers before the expected version is looked at, which the first append itself has changed", async () => {

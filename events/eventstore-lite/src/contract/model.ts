@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { VersionConflict } from "../errors.ts";
+import { KeyReused, VersionConflict } from "../errors.ts";
 import type { ExpectedVersion } from "../store.ts";
 import { newEvents, take } from "./events.ts";
 import type { OpenStore } from "./open-store.ts";
@@ -14,29 +14,38 @@ interface PlannedAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
   readonly count: number;
-  readonly key: string | undefined;
+  readonly key: { readonly key: string; readonly digest?: string } | undefined;
   /** Whether the caller waits for the verdict before it goes on: decides which appends share a transaction. */
   readonly waits: boolean;
 }
 
-type Outcome = { first: number; last: number; version: number; repeated: boolean } | { actual: number };
+type Outcome =
+  { first: number; last: number; version: number; repeated: boolean } | { actual: number } | { reused: true };
 
 const plannedAppend: fc.Arbitrary<PlannedAppend> = fc.record({
   stream: fc.constantFrom("a", "b", "c"),
   expected: fc.oneof(fc.constantFrom<ExpectedVersion>("any", "none", "exists"), fc.nat({ max: 6 })),
   count: fc.integer({ min: 1, max: 3 }),
-  key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
+  key: fc.option(
+    fc.record(
+      { key: fc.constantFrom("k1", "k2", "k3"), digest: fc.constantFrom("one", "other") },
+      { requiredKeys: ["key"] },
+    ),
+    { nil: undefined, freq: 3 },
+  ),
   waits: fc.boolean(),
 });
 
 /** A log in twenty lines: what each append must be answered, in the order of their submission. */
 function createModel(): (append: PlannedAppend) => Outcome {
   const versions = new Map<string, number>();
-  const kept = new Map<string, Outcome>();
+  const kept = new Map<string, { readonly digest: string | undefined; readonly outcome: Outcome }>();
   let head = 0;
   return ({ stream, expected, count, key }) => {
-    const known = key === undefined ? undefined : kept.get(key);
-    if (known) return { ...known, repeated: true };
+    const known = key === undefined ? undefined : kept.get(key.key);
+    const digests = [known?.digest, key?.digest].filter((digest) => digest !== undefined);
+    if (new Set(digests).size > 1) return { reused: true };
+    if (known) return { ...known.outcome, repeated: true };
     const actual = versions.get(stream) ?? 0;
     const holds =
       expected === "any" ||
@@ -47,7 +56,7 @@ function createModel(): (append: PlannedAppend) => Outcome {
     const outcome = { first: head + 1, last: head + count, version: actual + count, repeated: false };
     head += count;
     versions.set(stream, outcome.version);
-    if (key !== undefined) kept.set(key, outcome);
+    if (key !== undefined) kept.set(key.key, { digest: key.digest, outcome });
     return outcome;
   };
 }
@@ -64,8 +73,7 @@ export function modelContract(open: OpenStore): void {
             const outcomes: Promise<Outcome>[] = [];
             for (const append of plan) {
               const { stream, expected, count, key, waits } = append;
-              const options = key === undefined ? { expected } : { expected, key };
-              const outcome = store.append(stream, newEvents(count), options).catch(actualVersion);
+              const outcome = store.append(stream, newEvents(count), { expected, ...key }).catch(refusal);
               outcomes.push(outcome);
               if (waits) await outcome;
             }
@@ -83,7 +91,8 @@ export function modelContract(open: OpenStore): void {
   });
 }
 
-function actualVersion(error: unknown): Outcome {
+function refusal(error: unknown): Outcome {
   if (error instanceof VersionConflict) return { actual: error.actual };
+  if (error instanceof KeyReused) return { reused: true };
   throw error;
 }

@@ -8,8 +8,14 @@ import { createTransaction } from "./transaction.ts";
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x65766c74;
 
-/** Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began. */
+/**
+ * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began,
+ * and what was asked under an idempotency key.
+ */
 const FORMAT_VERSION = 3;
+
+/** Empty: nobody said what was asked, so that a repeat may ask for anything. */
+const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
 
 const TABLES = `
   CREATE TABLE info (
@@ -44,7 +50,8 @@ ${["events", "streams", "types"].map(appendOnly).join("")}
     key TEXT PRIMARY KEY,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
-    version INTEGER NOT NULL
+    version INTEGER NOT NULL,
+    ${DIGEST}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE snapshots (
@@ -107,7 +114,7 @@ function createTables(db: DatabaseSync): void {
 /** From formats 1 and 2 to the present one; inside of a transaction. */
 export function migrate(db: DatabaseSync): void {
   const hasEpochs = Number(pragma(db, "user_version")) >= 2;
-  db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`);
+  db.exec(`ALTER TABLE idempotency_keys ADD COLUMN ${DIGEST}; PRAGMA user_version = ${FORMAT_VERSION}`);
   if (hasEpochs) {
     db.exec(ADD_BEGUN_AS);
     return;

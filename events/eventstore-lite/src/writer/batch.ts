@@ -10,6 +10,7 @@ import {
   type BatchReply,
   CONFLICT,
   decodeBatch,
+  KEY_REUSED,
   LEASE_LOST,
   REPEATED,
   UNFINISHED,
@@ -44,8 +45,9 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
     append: AppendRequest,
     { nowMs, timeMs, hashes, refusals }: Moment,
   ): readonly [number, number, number, number] {
-    const { key, lease, token, expected } = append;
+    const { key, digest, lease, token, expected } = append;
     const kept = key === "" ? undefined : keys.find(key);
+    if (kept && asksElse(kept.digest, digest)) return [KEY_REUSED, 0, 0, 0];
     if (kept) return [REPEATED, kept.first, kept.last, kept.version];
     if (lease !== "" && !leases.isHeld(lease, token, nowMs)) return [LEASE_LOST, 0, 0, 0];
     const stream = tail.stream(append.stream);
@@ -56,7 +58,7 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
     const first = tail.head.position + 1;
     insertEvents(append, stream, timeMs, hashes);
     const { position: last } = tail.head;
-    if (key !== "") keys.keep(key, { first, last, version: stream.version });
+    if (key !== "") keys.keep(key, { digest, first, last, version: stream.version });
     return [APPENDED, first, last, stream.version];
   }
 
@@ -75,6 +77,11 @@ export function createBatchWriter(db: DatabaseSync, leases: LeaseTable, finishin
       return { kind: "batch", timeMs, verdicts, hashes: hex, refusals };
     },
   };
+}
+
+/** Who does not say what is asked takes whatever was. */
+function asksElse(first: string, now: string): boolean {
+  return first !== "" && now !== "" && first !== now;
 }
 
 function isExpected(version: number, expected: ExpectedVersion): boolean {

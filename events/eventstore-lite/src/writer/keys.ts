@@ -1,7 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** What the first append with a key was answered. */
+/** What the first append with a key asked for, and what it was answered. */
 export interface KeptResult {
+  /** Empty: nobody said. */
+  readonly digest: string;
   readonly first: number;
   readonly last: number;
   readonly version: number;
@@ -14,12 +16,12 @@ export interface Keys {
 }
 
 export function createKeys(db: DatabaseSync): Keys {
-  const select = db.prepare("SELECT first, last, version FROM idempotency_keys WHERE key = ?");
-  const insert = db.prepare("INSERT INTO idempotency_keys (key, first, last, version) VALUES (?, ?, ?, ?)");
+  const select = db.prepare("SELECT digest, first, last, version FROM idempotency_keys WHERE key = ?");
+  const insert = db.prepare("INSERT INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)");
   return {
     find: (key) => select.get(key) as KeptResult | undefined,
-    keep: (key, { first, last, version }) => {
-      insert.run(key, first, last, version);
+    keep: (key, { digest, first, last, version }) => {
+      insert.run(key, digest, first, last, version);
     },
   };
 }

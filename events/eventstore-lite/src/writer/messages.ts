@@ -71,6 +71,8 @@ export const CONFLICT = 2;
 export const LEASE_LOST = 3;
 /** place in `refusals`, 0, 0 */
 export const UNFINISHED = 4;
+/** 0, 0, 0 */
+export const KEY_REUSED = 5;
 
 /** Stands between two fields: neither names nor JSON can hold it. */
 const SEPARATOR = "\n";
@@ -82,8 +84,9 @@ export const EVENT_FIELDS = 5;
 export interface AppendRequest {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Empty when there is none, as `lease`. */
+  /** Empty when there is none, as `digest` and `lease`. */
   readonly key: string;
+  readonly digest: string;
   readonly lease: string;
   readonly token: number;
   readonly fields: string[];
@@ -99,8 +102,8 @@ export interface Batch {
 
 /** The beginning of an append's text; its events follow with {@link encodeEvent}. */
 export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start">): string {
-  const { stream, expected, key, lease, token, count } = append;
-  return `${stream}\n${expected}\n${key}\n${lease}\n${token}\n${count}`;
+  const { stream, expected, key, digest, lease, token, count } = append;
+  return `${stream}\n${expected}\n${key}\n${digest}\n${lease}\n${token}\n${count}`;
 }
 
 export function encodeEvent(id: string, type: string, data: string, meta: string, unfinished: string): string {
@@ -122,10 +125,11 @@ export function decodeBatch(text: string): Batch {
     const stream = next();
     const expected = decodeExpected(next());
     const key = next();
+    const digest = next();
     const lease = next();
     const token = Number(next());
     const count = Number(next());
-    appends.push({ stream, expected, key, lease, token, fields, start: at, count });
+    appends.push({ stream, expected, key, digest, lease, token, fields, start: at, count });
     at += count * EVENT_FIELDS;
   }
   return { nowMs, wantsHashes, appends };

@@ -32,16 +32,18 @@ export function prepareAppend<E extends NewEvent>(
   if (events.length > limits.appendEvents) {
     throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
   }
-  const { expected = "any", key, fence } = options;
+  const { expected = "any", key, digest, fence } = options;
   checkExpected(expected);
   if (key !== undefined) checkName("the idempotency key", key);
+  if (digest !== undefined) checkName("the digest of what was asked", digest);
   if (fence !== undefined) checkName("the fence's lease", fence.lease);
 
   codec.prepare?.(events);
   const fields: string[] = [];
   const lease = fence?.lease ?? "";
   const count = events.length;
-  let text = encodeAppendHead({ stream, expected, key: key ?? "", lease, token: fence?.token ?? 0, count });
+  const token = fence?.token ?? 0;
+  let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
   for (const event of events) text += prepareEvent(codec.encode(event), limits.eventBytes, fields);
   return { stream, expected, lease, fields, count, events, text };
 }

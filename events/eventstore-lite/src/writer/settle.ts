@@ -1,6 +1,7 @@
 import {
   AppendInDoubt,
   InvalidAppend,
+  KeyReused,
   LeaseLost,
   StoreClosed,
   StoreFull,
@@ -14,6 +15,7 @@ import {
   type BatchReply,
   CONFLICT,
   type FaultReply,
+  KEY_REUSED,
   LEASE_LOST,
   REPEATED,
   UNFINISHED,
@@ -48,6 +50,8 @@ export function settleBatch(
     } else if (code === CONFLICT) {
       // The first number of this verdict is the version at which the stream stands.
       job.reject(new VersionConflict(stream, expected, first));
+    } else if (code === KEY_REUSED) {
+      job.reject(new KeyReused());
     } else if (code === UNFINISHED) {
       job.reject(new InvalidAppend(refusals[first] ?? "an event could not be finished"));
     } else if (code === LEASE_LOST) {
