@@ -67,15 +67,12 @@ export function createApp(deps: AppDeps) {
 
       .get("/social/health", ({ set }) => send(set, social.health()))
       .get("/social/auth", async ({ set }) => send(set, await authorization.auth()))
-      .get("/social/callback", async ({ set, request, cause, server }) => {
-        // X may take longer for its tokens than a connection may be idle, and so below for new ones.
-        server?.timeout(request, 0);
-        return send(set, await authorization.callback(request, cause));
-      })
-      .get("/social/me", async ({ set, request, server }) => {
-        server?.timeout(request, 0);
-        return send(set, await authorization.me());
-      })
+      .get("/social/callback", async ({ set, request, cause, server }) =>
+        send(set, await keeping(server, request, authorization.callback(request, cause))),
+      )
+      .get("/social/me", async ({ set, request, server }) =>
+        send(set, await keeping(server, request, authorization.me())),
+      )
       .post(
         "/social/run",
         async ({ request, body, cause, set, server }) => {
@@ -122,10 +119,19 @@ export function createApp(deps: AppDeps) {
   );
 }
 
+/** As Elysia hands it to a handler; null where the app is asked without a socket. */
+type Server = { timeout(request: Request, seconds: number): void } | null;
+
 export type App = ReturnType<typeof createApp>;
 
 function documentOf({ api, admission: { authentication }, console: { sessions } }: AppDeps): Answer {
   return json(200, createDocument(api.version, authentication.guards, sessions.cookie));
+}
+
+/** Keeps the connection while the answer is waited for: X may take longer for tokens than one may be idle. */
+function keeping(server: Server, request: Request, answer: Promise<Answer>): Promise<Answer> {
+  server?.timeout(request, 0);
+  return answer;
 }
 
 function requestIdOf({ headers }: AnswerTarget): string {
