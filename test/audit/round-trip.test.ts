@@ -12,7 +12,7 @@ import { name, newEvent } from "./events.ts";
 
 /** Each run makes four logs; formats.test.ts has a thousand runs for what a line may hold. */
 const RUNS = 25;
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 1_200_000;
 
 const NAMES = Object.keys(FORMATS) as Format[];
 

@@ -195,5 +195,5 @@ describe("deliveries lag", () => {
     };
     expect(await deliveries.run(["lag", "--watch", "--json", "--channel", "chat"], terminal)).toBe(130);
     expect(backlogs).toEqual([1, 2]);
-  }, 20_000);
+  });
 });

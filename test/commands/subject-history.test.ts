@@ -14,7 +14,7 @@ import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
 
 const CASES = { numRuns: 1_000 };
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 1_200_000;
 
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };

@@ -254,4 +254,4 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   expect(out).not.toContain("go.example/first");
   expect(out).toMatch(/\n\(links no longer told apart\) {2}1000 {4}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);
   expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
-}, 60_000);
+});

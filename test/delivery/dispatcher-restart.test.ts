@@ -46,7 +46,7 @@ test("stopped anywhere and started again, nothing owed is forgotten and nothing 
     }),
     { numRuns: 20 },
   );
-}, 120_000);
+});
 
 test("one that waits for its retry is taken up with its attempts and its time, however far the rest went on", async () => {
   const file = newLogFile();

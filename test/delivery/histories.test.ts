@@ -26,4 +26,4 @@ test("two hundred histories: nothing is lost, nothing is sent that may not be, a
   expect(reopenedUntold).toBeGreaterThan(LEAST.reopenedUntold);
   expect(outcomes.size).toBe(4);
   for (const count of outcomes.values()) expect(count).toBeGreaterThan(LEAST.ends);
-}, 600_000);
+});

@@ -10,4 +10,4 @@ test(`${REQUESTS} requests made from the service's own OpenAPI document are answ
   const report = await fuzz({ requests: REQUESTS, seed: 20_261, deployment: WHOLE });
   expectSound(WHOLE, report);
   expect(report.requests).toBeGreaterThanOrEqual(REQUESTS);
-}, 120_000);
+});

@@ -37,7 +37,7 @@ test("any JSON as a body", async () => {
     }),
     { numRuns: 1_000 },
   );
-}, 30_000);
+});
 
 test("a good body with any value in any of its fields, or one more", async () => {
   const change = fc.record({ field: fc.option(fc.string(), { nil: undefined }), at: fc.nat(), value: fc.jsonValue() });
@@ -51,7 +51,7 @@ test("a good body with any value in any of its fields, or one more", async () =>
     }),
     { numRuns: 1_000 },
   );
-}, 30_000);
+});
 
 test("any bytes of any type", async () => {
   const type = fc.option(
@@ -74,7 +74,7 @@ test("any bytes of any type", async () => {
     ),
     { numRuns: 1_000 },
   );
-}, 30_000);
+});
 
 test("any path, query and cookie", async () => {
   const text = fc.stringMatching(/^[!-~]{0,60}$/);
@@ -90,4 +90,4 @@ test("any path, query and cookie", async () => {
     ),
     { numRuns: 500 },
   );
-}, 30_000);
+});

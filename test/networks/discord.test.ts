@@ -9,7 +9,7 @@ import { secret } from "../../src/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const SENT = { id: "1440000000000000001", type: 0, channel_id: "77" };
 const PATH = "/api/webhooks/12/secret";
 const CALLED = "/api/v10/webhooks/12/secret";

@@ -9,7 +9,7 @@ import { secret } from "../../src/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, safeFetchTo, serve } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const CREATED = { name: "spaces/AAA/messages/t.1", text: "x", thread: { name: "spaces/AAA/threads/t" } };
 
 function googleChatAt(url: string) {

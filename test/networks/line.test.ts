@@ -11,7 +11,7 @@ import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "line-token";
 const SENT = { sentMessages: [{ id: "461230966842064897", quoteToken: "IStG5h1Tz7b" }] };
 const DIGEST = { kind: "digest", id: MESSAGE.id, time: MESSAGE.time, clicks: 2, bots: 0, links: [] } satisfies Dispatch;

@@ -153,6 +153,7 @@ describe("the requests of a batch", () => {
     const results = await deliverBatch(named(8), {
       timeoutMs: TIMEOUT_MS,
       post: async (events) => (++asked > 4 ? end : meta.post(events)),
+      elapsedMs: () => 0,
     });
     expect(asked).toBe(5);
     expect(results.slice(0, 2)).toEqual([REFUSED, end]);
@@ -165,14 +166,18 @@ describe("the requests of a batch", () => {
   test("are one where the channel is at fault from the start", async () => {
     const end: DispatchResult = { outcome: "refused", status: 400, detail: "error 190", channel: true };
     let asked = 0;
-    const results = await deliverBatch(named(8), { timeoutMs: TIMEOUT_MS, post: async () => (asked++, end) });
+    const results = await deliverBatch(named(8), {
+      timeoutMs: TIMEOUT_MS,
+      post: async () => (asked++, end),
+      elapsedMs: () => 0,
+    });
     expect([asked, results]).toEqual([1, Array.from({ length: 8 }, () => end)]);
   });
 
   test("are split beforehand so that none grows beyond a megabyte", async () => {
     const meta = metaThatRefuses(() => false);
     const events = Array.from({ length: EVENTS_MAX }, (_, index) => `"${index}${"ä".repeat(2_500)}"`);
-    const results = await deliverBatch(events, { timeoutMs: TIMEOUT_MS, post: meta.post });
+    const results = await deliverBatch(events, { timeoutMs: TIMEOUT_MS, post: meta.post, elapsedMs: () => 0 });
     expect(results).toEqual(events.map(() => DELIVERED));
     expect(meta.accepted).toEqual(events);
     const sizes = meta.requests.map((part) => Buffer.byteLength(part.join("")));
@@ -184,7 +189,7 @@ describe("the requests of a batch", () => {
     const meta = metaThatRefuses(() => false);
     await deliverBatch(
       named(EVENTS_MAX).map((event) => event.padEnd(1_000)),
-      { timeoutMs: TIMEOUT_MS, post: meta.post },
+      { timeoutMs: TIMEOUT_MS, post: meta.post, elapsedMs: () => 0 },
     );
     expect(meta.requests).toHaveLength(1);
   });

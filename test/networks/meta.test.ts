@@ -5,7 +5,7 @@ import { secret } from "../../src/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const DAY_MS = 24 * 60 * 60_000;
 
 function metaAt(baseUrl: string, testEventCode?: string) {

@@ -4,8 +4,11 @@ import { NetworkFault } from "../../src/networks/network-fault.ts";
 import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
 import { safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-/** What a hostile network tries on the service's own calls. Each call must end in time, and in little memory. */
+/** What a hostile network tries on the service's own calls. Each call must end at its deadline, and in little memory. */
 const TIMEOUT_MS = 500;
+
+/** For what comes to an end by itself, however busy the machine is. */
+const PATIENT_MS = 60_000;
 
 /** A call that keeps what it is sent would pass this many times over; garbage collection alone does not. */
 const GROWTH_MIB_MAX = 100;
@@ -57,10 +60,8 @@ test.each([
     socket.write(first);
     flood(socket, more);
   });
-  const startedAt = performance.now();
+  // A deadline that is extended by whatever comes would never end, nor would this test.
   const grown = await grownMiB(() => Promise.all([1, 2, 3, 4].map(() => endOf(server.url))));
-  // A deadline that is extended by whatever comes would never end.
-  expect(performance.now() - startedAt).toBeLessThan(20 * TIMEOUT_MS);
   expect(grown).toBeLessThan(GROWTH_MIB_MAX);
 });
 
@@ -72,7 +73,7 @@ test.each([
   await using server = await serveRaw((socket) => void socket.end(answer));
   const ends: (number | string)[] = [];
   const grown = await grownMiB(async () => {
-    for (let time = 0; time < 10; time++) ends.push(await endOf(server.url));
+    for (let time = 0; time < 10; time++) ends.push(await endOf(server.url, { timeoutMs: PATIENT_MS }));
   });
   expect(new Set(ends)).toEqual(new Set([end]));
   expect(grown).toBeLessThan(GROWTH_MIB_MAX);
@@ -87,7 +88,7 @@ test.each(["gzip", "deflate", "br", "zstd"])(
       socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${bomb.length}\r\n\r\n`);
       socket.end(bomb);
     });
-    const { text, truncated } = await safeFetchTo(server.url)(server.url, request({ timeoutMs: 10_000 }));
+    const { text, truncated } = await safeFetchTo(server.url)(server.url, request({ timeoutMs: PATIENT_MS }));
     expect([text.length, truncated]).toEqual([ANSWER_BYTES_MAX, true]);
   },
 );

@@ -8,7 +8,7 @@ import { secret } from "../../src/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 
 function slackAt(url: string) {
   return createSlackChannel({ webhookUrl: secret(`${url}/services/T0/B0/secret`), safeFetch: safeFetchTo(url) });

@@ -9,7 +9,7 @@ import { secret } from "../../src/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const PATH = "/workflows/f10/triggers/manual/paths/invoke";
 
 function teamsAt(url: string) {

@@ -9,7 +9,7 @@ import { secret } from "../../src/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "123456:ABC-DEF";
 const DONE = { ok: true, result: { message_id: 42, date: 1, chat: { id: 7 } } };
 

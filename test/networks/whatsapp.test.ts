@@ -13,7 +13,7 @@ import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 
-const OPTIONS = { timeoutMs: 1000, now: NOW };
+const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const SENT = { messaging_product: "whatsapp", contacts: [{ wa_id: "1555" }], messages: [{ id: "wamid.HBgL" }] };
 
 function whatsappAt(baseUrl: string, { token = "wa-token", number = "106", to = "1555" } = {}) {

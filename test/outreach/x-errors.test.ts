@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
 /** Silence need not last as long as the client would bear it. */
-const SEND_TIMEOUT_MS = 300;
+const SILENCE_MS = 1_000;
 
 /** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as told. */
 async function openOutreach(...answers: Answer[]) {
@@ -18,7 +18,12 @@ async function openOutreach(...answers: Answer[]) {
   server.answers.push(...answers);
   const real = createSafeFetch({ allowedOrigins: [server.url] });
   const safeFetch: SafeFetch = (url, request) =>
-    real(url, request.method === "POST" ? { ...request, timeoutMs: SEND_TIMEOUT_MS } : request);
+    real(
+      url,
+      request.method === "POST" && server.answers[0]?.fault === "silence"
+        ? { ...request, timeoutMs: SILENCE_MS }
+        : request,
+    );
   Object.assign(world.network, createX({ apiUrl: server.url, safeFetch, clock: world.time.now }));
   await world.list("10", "11");
   const instance = await world.start();

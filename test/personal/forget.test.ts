@@ -186,13 +186,15 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
   return isSuppressed(state, rules, who);
 }
 
+/** So many questions take longer than a moment on any machine. */
+const ASKED_MAX = 5_000_000;
+
 test("who only writes notices within a moment that keys were deleted", async () => {
   const { keyring } = world.store;
   const key = (): string => keyring.refOf(sealed(keyring, { kind: "click", ip: "203.0.113.7" }, "x", "y"));
   const before = key();
   await world.run(forget, "203.0.113.7");
-  const deadline = performance.now() + 4_000;
-  while (key() === before && performance.now() < deadline);
+  for (let asked = 0; key() === before && asked < ASKED_MAX; asked++);
   expect(key()).not.toBe(before);
 });
 

@@ -24,4 +24,4 @@ test("who follows the log reads of what was appended here just what the log hold
   const given = new Set(appends.flat().map(({ data }) => data));
   expect(followed.filter(({ data }) => given.has(data)).length).toBeGreaterThan(count / 2);
   expect(await store.verify()).toMatchObject({ ok: true, checked: count });
-}, 30_000);
+});

@@ -28,7 +28,7 @@ test("every command tells its help, and a wrong word is a usage error", async ()
     expect(await world.command(name, "--no-such-option")).toMatchObject({ code: 2 });
   }
   expect(await world.command("no-such-command")).toMatchObject({ code: 2 });
-}, 60_000);
+});
 
 test("the configuration's faults are told at once, without the values of secrets", async () => {
   await using world = await openWorld();
@@ -67,7 +67,7 @@ test("SIGTERM: what is in flight is answered, and the exit code is 0", async () 
   service.process.kill("SIGTERM");
   expect((await inFlight).status).toBe(202);
   expect(await service.process.exited).toBe(0);
-}, 60_000);
+});
 
 test("replay rebuilds every projection without a difference; stats of an earlier moment", async () => {
   await using world = await openWorld({ x: { dmLimit: 100 } });

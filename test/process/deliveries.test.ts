@@ -63,7 +63,7 @@ describe("an operator beside a running service", () => {
     expect(await list()).toMatchObject({ dead_letters: [] });
     expect(chatOf(await list())).toMatchObject({ dead: 0 });
     expect((await command("show", id)).out).toMatch(/ was discarded by hand: "the campaign is over, says \w+"\n$/);
-  }, 60_000);
+  });
 
   test("a click waits until the channel is resumed by hand, and then goes at once", async () => {
     const posted = world.sandbox.slack.messages.total;
@@ -85,7 +85,7 @@ describe("an operator beside a running service", () => {
     expect(world.sandbox.slack.messages.total).toBe(posted + 1);
     expect(chatOf(await list())).toMatchObject({ stopped: null });
     expect(await command("resume", "chat")).toMatchObject({ code: 1, err: "chat is not stopped\n" });
-  }, 60_000);
+  });
 
   test("one retries and another discards at the same moment: one of the two stands", async () => {
     const id = await refuse("contested");
@@ -100,7 +100,7 @@ describe("an operator beside a running service", () => {
       () => command("show", id),
       ({ out }) => out.includes(retried === 1 ? "\nchat: delivered\n" : "\nchat: discarded"),
     );
-  }, 60_000);
+  });
 
   test("lag --watch ends when it is interrupted, with the code of the signal", async () => {
     const watching = world.start(["deliveries", "lag", "--watch", "--json"]);

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openWorld, type World } from "./service.ts";
 
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 1_200_000;
 
 /** Kills at so many moments, all soon after the log grew: most hit between the event and the end of the deletion. */
 const ROUNDS = 10;

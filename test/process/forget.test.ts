@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } 
 import { join } from "node:path";
 import { authorize, BEARER, exported, openWorld, until, untilListening, type Running, type World } from "./service.ts";
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 1_200_000;
 
 const IP = "203.0.113.77";
 const AGENT = "Mozilla/5.0 (AdaPhone)";

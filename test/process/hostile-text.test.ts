@@ -7,7 +7,7 @@ import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
 import { BEARER, openWorld, TOKEN, type Running, type World } from "./service.ts";
 
 /** Each command is a process. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 1_200_000;
 
 const LINES = [
   "contacts",

@@ -65,7 +65,7 @@ test("kill -9 in the middle of a run: nobody gets two messages, and the log know
   // Everybody either got the message or has a recorded failure (an intent whose request never left).
   const failed = events.filter(({ type }) => type === "DirectMessageFailed").length;
   expect(accepted.size + failed).toBe(60);
-}, 240_000);
+});
 
 test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, with its three outcomes", async () => {
   await using world = await openWorld();
@@ -114,7 +114,6 @@ test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, wit
   await until(
     async () => (await (await service.get("/api/health")).json()) as { channels: Record<string, { pending: number }> },
     ({ channels }) => Object.values(channels).every(({ pending }) => pending === 0),
-    120_000,
   );
 
   const events = await exported(world);
@@ -132,4 +131,4 @@ test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, wit
   expect(world.sandbox.meta.events.total).toBe(1_000);
   expect(world.sandbox.slack.messages.total).toBeGreaterThanOrEqual(1_000);
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-}, 240_000);
+});

@@ -7,7 +7,7 @@ import { authorize, BEARER, exported, openWorld, until, type Running, type World
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 1_200_000;
 
 const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, one));
 

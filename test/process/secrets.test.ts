@@ -21,7 +21,7 @@ import { findSecrets, hunted } from "./secrets/hunt.ts";
 import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
 
 /** Some dozen processes, one after the other. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 1_200_000;
 
 const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtime.ts");
 

@@ -186,7 +186,7 @@ describe("the specification's table", () => {
     expect(health).toMatchObject({ quota: { used: 1, remaining: 99 } });
     expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: 0, skipped: 2, failed: 1 });
     expect(world.sandbox.x.accepted.size).toBe(0);
-  }, 60_000);
+  });
 
   test("POST /social/run with Prefer: wait: 200 with the finished run", async () => {
     await world.command(
@@ -200,7 +200,7 @@ describe("the specification's table", () => {
     expect(finished).toMatchObject({ dry_run: false, status: "finished", reason: "completed" });
     expect(finished).toMatchObject({ sent: 1, skipped: 0, failed: 0, in_doubt: 0 });
     expect(Date.parse(String(finished["finished_at"]))).toBeGreaterThan(Date.parse(String(finished["started_at"])));
-  }, 60_000);
+  });
 
   test("GET /social/stats tells position and time", async () => {
     const stats = (await (await service.get("/social/stats")).json()) as { as_of: Record<string, unknown> };
@@ -235,7 +235,7 @@ describe("the specification's table", () => {
     await problem(await service.post("/api/notify", { message: "   " }), 422, "invalid-request");
     await problem(await service.post("/api/notify", { message: "x", level: "loud" }), 422, "invalid-request");
     await problem(await service.post("/api/notify", { message: "x".repeat(4001) }), 422, "invalid-request");
-  }, 60_000);
+  });
 
   test("POST /api/tracking/event: 202, then three dispatches; refusals by field", async () => {
     const before = world.sandbox.meta.events.total;

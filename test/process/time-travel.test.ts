@@ -97,4 +97,4 @@ test("beside a running service, the log of its own making is told as it was at a
       `the log ends at position ${head}: it has no position ${head + 1} (a day is written 2026-11-21)\n` +
       "see reachlog stats --help\n",
   });
-}, 120_000);
+});

@@ -64,7 +64,7 @@ test(`${CASES} random interleavings of appends, keys, leases and fences are answ
   expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
   expect(cases).toBeGreaterThanOrEqual(CASES);
   expect(events.length).toBeGreaterThan(CASES);
-}, 120_000);
+});
 
 /** Does the step with names of this case, and gives what the model gives for it. */
 async function perform(store: EventStore, scope: string, step: Exclude<Step, { kind: "pass" }>): Promise<unknown> {

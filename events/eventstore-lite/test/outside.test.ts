@@ -34,7 +34,7 @@ test("a log whose write lock another process keeps is refused after some seconds
   other.close();
   await using store = await openSqliteStore({ file });
   expect(await store.head()).toMatchObject({ position: 1 });
-}, 30_000);
+});
 
 test("a version that another writer has changed is noticed", async () => {
   const file = newLogPath();

@@ -25,7 +25,7 @@ test("everything acknowledged is there after kill -9, and the log is whole", asy
     expect(await store.verify()).toMatchObject({ ok: true, checked: position });
   }
   expect(acknowledged).toBeGreaterThanOrEqual(KILLS * ACKNOWLEDGED_BEFORE_KILL);
-}, 30_000);
+});
 
 test("a log has one owner, who is named to the second, and its death frees the log", async () => {
   const file = newLogPath();

@@ -16,7 +16,7 @@ export interface Attack<T = Target> {
 }
 
 /** A test for each attack; it prints a row of a table. */
-export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, timeoutMs = 60_000): void {
+export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, timeoutMs = 1_200_000): void {
   for (const { name, expected, run } of attacks) {
     test(
       name,

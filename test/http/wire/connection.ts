@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { createReader, type WireAnswer } from "./answers.ts";
 
 /** Longer than the service gives any client, so that a connection it never closes fails a test instead of hanging it. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 600_000;
 
 /** One TCP connection to a service, of which every byte is the test's own. Disposing it breaks it off. */
 export interface Connection extends Disposable {
