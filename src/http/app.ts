@@ -45,19 +45,7 @@ export function createApp(deps: AppDeps) {
   const console = createConsole(deps.console);
   const document = documentOf(deps);
 
-  const once = (
-    { request, body, cause, set }: Keyable,
-    perform: (key: IdempotencyKey | undefined) => Promise<Answer>,
-    isOver?: IsOver,
-  ): Promise<string> => {
-    const header = request.headers.get("idempotency-key");
-    // Only a key is worth the way through the log of answers.
-    const answer =
-      header === null
-        ? perform(undefined)
-        : deps.idempotency.once({ header, route: pathOf(request.url), body, cause }, perform, isOver);
-    return answer.then((given) => send(set, given));
-  };
+  const once = createOnce(deps.idempotency);
 
   return (
     new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
@@ -75,12 +63,10 @@ export function createApp(deps: AppDeps) {
       )
       .post(
         "/social/run",
-        async ({ request, body, cause, set, server }) => {
-          // The caller may wait for the whole run.
-          server?.timeout(request, 0);
+        ({ request, body, cause, set, server }) => {
           const run = (key: IdempotencyKey | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
           const answer = () => once({ request, body, cause, set }, run, social.isOver);
-          return tellAround(set.headers, "dm-day", social.allowance, answer);
+          return keeping(server, request, tellAround(set.headers, "dm-day", social.allowance, answer));
         },
         { body: runBody },
       )
@@ -128,8 +114,25 @@ function documentOf({ api, admission: { authentication }, console: { sessions } 
   return json(200, createDocument(api.version, authentication.guards, sessions.cookie));
 }
 
-/** Keeps the connection while the answer is waited for: X may take longer for tokens than one may be idle. */
-function keeping(server: Server, request: Request, answer: Promise<Answer>): Promise<Answer> {
+/** Answers a POST, whose repeats with its `Idempotency-Key` get the same answer. */
+function createOnce(idempotency: Idempotency) {
+  return (
+    { request, body, cause, set }: Keyable,
+    perform: (key: IdempotencyKey | undefined) => Promise<Answer>,
+    isOver?: IsOver,
+  ): Promise<string> => {
+    const header = request.headers.get("idempotency-key");
+    // Only a key is worth the way through the log of answers.
+    const answer =
+      header === null
+        ? perform(undefined)
+        : idempotency.once({ header, route: pathOf(request.url), body, cause }, perform, isOver);
+    return answer.then((given) => send(set, given));
+  };
+}
+
+/** Keeps the connection while the answer is waited for: X may take longer for tokens than one may be idle, and so may a run. */
+function keeping<T>(server: Server, request: Request, answer: Promise<T>): Promise<T> {
   server?.timeout(request, 0);
   return answer;
 }
