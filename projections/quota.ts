@@ -29,7 +29,7 @@ export interface QuotaMoment {
 }
 
 /** A change of the time zone counts for so long. */
-const WINDOW_MS = 24 * 3_600_000;
+export const QUOTA_WINDOW_MS = 24 * 3_600_000;
 
 export const quota: Projection<Quota> = {
   name: "quota",
@@ -43,7 +43,7 @@ export const quota: Projection<Quota> = {
       state.open.set(attempt_id, day);
       const at = msOf(event.time);
       if (timezone !== undefined) noteTimezone(state, timezone, at);
-      forgetBefore(state.recent, at - WINDOW_MS);
+      forgetBefore(state.recent, at - QUOTA_WINDOW_MS);
       state.recent.set(attempt_id, at);
     } else if (event.type === "DirectMessageInDoubt") {
       postpone(state, event.data.attempt_id, event.time);
@@ -75,7 +75,7 @@ export function usedOn(state: Quota, day: string): number {
 export function usedAt(state: Quota, moment: QuotaMoment): number {
   if (!isAfterChange(state, moment)) return usedOn(state, moment.day);
   let used = 0;
-  for (const at of state.recent.values()) if (at > moment.ms - WINDOW_MS) used++;
+  for (const at of state.recent.values()) if (at > moment.ms - QUOTA_WINDOW_MS) used++;
   return used;
 }
 
@@ -83,14 +83,14 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The next intent will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
-  return changed_at !== null && moment.ms < changed_at + WINDOW_MS;
+  return changed_at !== null && moment.ms < changed_at + QUOTA_WINDOW_MS;
 }
 
 /** When fewer of the last 24 hours' places count, or days count again; undefined: these do now, or nothing is taken. */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
   const ends = [...state.recent.values(), ...(state.changed_at === null ? [] : [state.changed_at])]
-    .map((at) => at + WINDOW_MS)
+    .map((at) => at + QUOTA_WINDOW_MS)
     .filter((end) => end > moment.ms);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }

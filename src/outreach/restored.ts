@@ -1,5 +1,6 @@
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
-import { outreachState, today, type OutreachContext, type RunContext } from "./context.ts";
+import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
+import { outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
 import type { Patience } from "./patience.ts";
 
@@ -18,10 +19,16 @@ function restoredAt({ projector }: Pick<OutreachContext, "projector">): number |
   return last === null ? undefined : Date.parse(last);
 }
 
-/** Nobody knows how many places of such a day were taken. */
+/**
+ * Nobody knows how many places were taken before the restore: of that day, or, where the time zone was changed, of the
+ * last 24 hours.
+ */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);
-  return restored !== undefined && dayIn(context.timezone, restored) === today(context);
+  if (restored === undefined) return false;
+  const now = quotaNow(context);
+  if (dayIn(context.timezone, restored) === now.day) return true;
+  return isAfterChange(context.projector.state("quota"), now) && now.ms - restored < QUOTA_WINDOW_MS;
 }
 
 /**

@@ -26,6 +26,22 @@ test.each([RESTORED, LOSS])("on the day of $type nobody is written to, and the o
   expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
 });
 
+test("another time zone does not end the day of a restore: nobody is written to for 24 hours from it", async () => {
+  await using world = await openWorld();
+  for (const id of ["10", "11"]) world.network.people.set(id, person(id));
+  await world.list("10");
+  const before = await world.start();
+  expect(await before.run()).toMatchObject({ sent: 1 });
+  await world.list("11");
+  await world.append([RESTORED]);
+  // There it is tomorrow already, or will be soon.
+  const { run } = await world.start({ timezone: "Pacific/Kiritimati" });
+  world.time.jump(DAY_MS / 2);
+  expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
+  world.time.jump(DAY_MS / 2);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});
+
 test("who has a message that the restored log does not know of gets no second one", async () => {
   await using world = await openWorld();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
