@@ -20,15 +20,17 @@ function restoredAt({ projector }: Pick<OutreachContext, "projector">): number |
 }
 
 /**
- * Nobody knows how many places were taken before the restore: of that day, or, where the time zone was changed, of the
- * last 24 hours.
+ * Nobody knows how many places were taken before the restore: of that day, or, where the time zone was changed or the log
+ * tells none, of the last 24 hours. And what the network took last it may not show yet.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);
   if (restored === undefined) return false;
   const now = quotaNow(context);
-  if (dayIn(context.timezone, restored) === now.day) return true;
-  return isAfterChange(context.projector.state("quota"), now) && now.ms - restored < QUOTA_WINDOW_MS;
+  const sinceMs = now.ms - restored;
+  if (dayIn(context.timezone, restored) === now.day || sinceMs < context.settleMs) return true;
+  const { quota } = outreachState(context);
+  return (quota.timezone === null || isAfterChange(quota, now)) && sinceMs < QUOTA_WINDOW_MS;
 }
 
 /**

@@ -180,3 +180,35 @@ test("a log that was never restored looks at no conversation before a message", 
   await run();
   expect(world.network.reads.filter((read) => read.startsWith("conversation"))).toEqual([]);
 });
+
+test("what the network took right before a restore is given time to show, also over midnight", async () => {
+  await using world = await openWorld();
+  const { run } = await world.start();
+  world.network.people.set("9", person("9"));
+  await world.list("9");
+  await run();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  world.time.jump(Date.parse("2026-03-01T23:59:50.000Z") - world.time.now());
+  world.network.answers.push({ doubt: "delivered", lateMs: 50_000 });
+  await world.network.sendDm("token", "10", "Hi Name 10");
+  await world.append([RESTORED]);
+  world.time.jump(15_000);
+  expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
+  world.time.jump(60_000);
+  await run();
+  expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["9", "10"]);
+});
+
+test("a backup from before the first message tells no time zone, so that its restore counts for 24 hours", async () => {
+  await using world = await openWorld();
+  world.network.people.set("10", person("10"));
+  await world.list("10");
+  world.time.jump(DAY_MS / 2);
+  await world.append([RESTORED]);
+  world.time.jump(DAY_MS / 2);
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
+  world.time.jump(DAY_MS / 2);
+  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+});
