@@ -12,12 +12,18 @@ import {
 /** The account that the service acts for. */
 export const OWN = { id: "1", username: "we", name: "We" };
 
+/** X shows the messages of the last 30 days. */
+export const SHOWN_MS = 30 * 24 * 3_600_000;
+
 /** What the network does with one message instead of taking it. */
 export type Answer =
   | Exclude<SendDmResult, { outcome: "sent" | "rate_limited" | "in_doubt" }>["outcome"]
   | { readonly waitMs: number }
   | { readonly doubt: "delivered" | "lost"; readonly lateMs?: number }
   | { readonly stop: Extract<SendDmResult, { outcome: "stopped" }>["reason"] };
+
+/** Where cursors lead: `same`: a page names its own again, `around`: the last one the second, `empty`: only to empty ones. */
+export type Cursors = "onward" | "same" | "around" | "empty";
 
 /** A message that the network took. */
 export interface Accepted extends SentDm {
@@ -37,6 +43,9 @@ export interface SimulatedNetwork extends SocialNetwork {
   readonly lists: Map<string, readonly string[]>;
   /** The most entries that a page of people has; one of the inbox has them too. */
   pageMax: number;
+  cursors: Cursors;
+  /** Ids of people who take nothing from us, which only a message to them tells. */
+  readonly forbidding: Set<string>;
   /** Every message that it took, in order. */
   readonly accepted: Accepted[];
   /** Ids of the recipients of all requests to send, taken or not. */
@@ -83,11 +92,28 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
+  /** The second page's cursor of a list, and how many empty pages were shown. */
+  let second: string | undefined;
+  let empty = 0;
+  const astray = <Shown extends { readonly next?: string }>(
+    cursor: string | undefined,
+    page: Shown,
+    nothing: Shown,
+  ): Shown => {
+    if (cursor === undefined) second = page.next;
+    if (cursor === undefined || network.cursors === "onward") return page;
+    if (network.cursors === "same") return { ...page, next: cursor };
+    if (network.cursors === "empty") return { ...nothing, next: String((empty += 1)) };
+    return page.next === undefined && second !== undefined ? { ...page, next: second } : page;
+  };
+
   const network: SimulatedNetwork = {
     network: "simulated",
     people,
     lists,
     pageMax: 2,
+    cursors: "onward",
+    forbidding: new Set(),
     accepted,
     asked,
     answers,
@@ -116,12 +142,12 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     },
     async followers(_token, _userId, page) {
       read(`followers ${page.cursor ?? ""}`);
-      return pageOf([...people.values()], network.pageMax, page);
+      return astray(page.cursor, pageOf([...people.values()], network.pageMax, page), { users: [] });
     },
     async listMembers(_token, listId, page) {
       read(`listMembers ${listId} ${page.cursor ?? ""}`);
       const members = (lists.get(listId) ?? []).flatMap((id) => people.get(id) ?? []);
-      return pageOf(members, network.pageMax, page);
+      return astray(page.cursor, pageOf(members, network.pageMax, page), { users: [] });
     },
     async searchAuthors(_token, query, { limit, cursor, since }) {
       read(`searchAuthors ${query} ${cursor ?? ""}`);
@@ -142,6 +168,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     },
     async sendDm(_token, recipientId, text) {
       asked.push(recipientId);
+      if (network.forbidding.has(recipientId)) return answerOf(FORBIDDEN, { recipientId, text, now: now(), take });
       return answerOf(answers.shift(), { recipientId, text, now: now(), take });
     },
     async conversation(_token, recipientId, limit) {
@@ -163,11 +190,15 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
           senderUsername: dm.senderId === OWN.id ? OWN.username : people.get(dm.senderId)?.username,
         }));
       const last = messages.at(-1);
-      return last === undefined || messages.length === older.length ? { messages } : { messages, next: last.id };
+      const isEnd = last === undefined || messages.length === older.length;
+      return astray(cursor, { messages, ...(isEnd ? {} : { next: last.id }) }, { messages: [] });
     },
   };
   return network;
 }
+
+/** X's 403 about one person. */
+const FORBIDDEN: Answer = "not_permitted";
 
 /** All messages, ours and theirs. Their ids grow with time and are compared as numbers, like X's. */
 function createMail(now: () => number) {
@@ -190,14 +221,11 @@ function createMail(now: () => number) {
     /** Newest first. */
     visible: (): Accepted[] =>
       all
-        .filter(({ dm, visibleAt }) => visibleAt <= now() && now() - dm.createdAt < SHOWN_MS)
+        .filter(({ dm, visibleAt }) => visibleAt <= now() && now() - dm.createdAt <= SHOWN_MS)
         .map(({ dm }) => dm)
         .toReversed(),
   };
 }
-
-/** X shows messages of the last 30 days. */
-const SHOWN_MS = 30 * 24 * 3_600_000;
 
 /** A snowflake's lowest bits tell the messages of one millisecond apart. */
 const SEQUENCE_BITS = 22n;

@@ -2,7 +2,9 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { Fact } from "../../../src/journal.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/day.ts";
-import { CAUSE, type House, type Instance } from "./house.ts";
+import type { SimulatedNetwork } from "../social-network.ts";
+import { CAUSE, type House } from "./house.ts";
+import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
 import { personId } from "./setting.ts";
 
@@ -69,10 +71,15 @@ export function faultOf(fault: ReadFault, house: House): SocialError | undefined
     : new SocialError(fault, "told so");
 }
 
-/** By hand people are named by their handle, and seldom by their id. */
-export function named(house: House, index: number, byId: boolean): Recipient {
-  const id = personId(index % house.people.length);
-  return byId ? { id } : { username: `user_${id}` };
+/** By hand people are named by their handle, or by their id: always once they have another handle than at first. */
+export function named({ people, network }: House, index: number, byId: boolean): Recipient {
+  const id = personId(index % people.length);
+  return naming(network, id, byId);
+}
+
+export function naming({ people }: SimulatedNetwork, id: string, byId: boolean): Recipient {
+  const username = `user_${id}`;
+  return byId || (people.get(id)?.username ?? username) !== username ? { id } : { username };
 }
 
 export function suppression(recipient: Recipient): Fact {
@@ -89,6 +96,6 @@ export function writeToUs(house: House, index: number, { text, lateMs }: { text:
 /** Sets the clock to shortly before the next midnight of the quota's zone, or back behind the last but one. */
 export function jumpToMidnight(house: House, { beforeMs, back }: { beforeMs: number; back: boolean }): void {
   const now = house.clock();
-  const midnight = nextDayAt(house.timezone(), back ? now - 48 * HOUR_MS : now);
+  const midnight = nextDayAt(house.timezone, back ? now - 48 * HOUR_MS : now);
   house.jump(midnight - beforeMs - now);
 }

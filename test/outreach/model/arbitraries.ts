@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { Answer } from "../social-network.ts";
 import { HOUR_MS, MINUTE_MS, type ReadFault } from "./acts.ts";
-import { SETTLE_MS } from "./house.ts";
+import { SETTLE_MS } from "./instance.ts";
 import type { Fate } from "./process.ts";
 
 export const fate: fc.Arbitrary<Fate> = fc.record({

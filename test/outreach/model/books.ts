@@ -1,3 +1,4 @@
+import type { House } from "./house.ts";
 import type { Ask } from "./witness.ts";
 
 /** Something happened that must never happen. */
@@ -42,16 +43,26 @@ export interface Books {
   readonly places: Map<string, number>;
   /** Time of the first intent after the last change of the quota's time zone. */
   changedAt: number;
+  /** Day -> places that were taken by a log that was lost. */
+  readonly lostPlaces: Map<string, number>;
+  /** When places were taken by attempts that the log does not know, ms since the epoch. */
+  readonly lostTimes: number[];
+  /** Id of an attempt -> the requests for it that were made while another log was there. */
+  readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
   /** Messages that each person may have got by now: one, and one more for each retry after a `not_delivered`. */
   readonly allowed: Map<string, number>;
   readonly messageIds: Set<string>;
   readonly skips: Set<string>;
+  /** Who was imported. */
+  readonly listed: Set<string>;
   /** Who wrote to us, which is consent. */
   readonly wrote: Set<string>;
+  /** Whom the log knows to have a message of ours that it does not hold. */
+  readonly found: Set<string>;
   readonly counts: { sent: number; skipped: number; failed: number };
   /** Messages that are older were left unread by the first reading of the inbox, which says so. */
   backlogBefore: number;
-  openRun: { readonly id: string; readonly dry: boolean } | undefined;
+  openRun: { readonly id: string; readonly dry: boolean; readonly at: number } | undefined;
 }
 
 export function createBooks(): Books {
@@ -61,12 +72,43 @@ export function createBooks(): Books {
     suppressed: new Map(),
     places: new Map(),
     changedAt: -Infinity,
+    lostPlaces: new Map(),
+    lostTimes: [],
+    lostAsks: new Map(),
     allowed: new Map(),
     messageIds: new Set(),
     skips: new Set(),
+    listed: new Set(),
     wrote: new Set(),
+    found: new Set(),
     counts: { sent: 0, skipped: 0, failed: 0 },
     backlogBefore: -Infinity,
     openRun: undefined,
   };
+}
+
+/** What holds still although the log that held it was lost. */
+export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
+  const { head, ownDay } = replaced.at(-1) ?? { head: 0, ownDay: "" };
+  // Asked by a process that had more of the log than there is now.
+  const known = (ask: Ask): Ask => (ask.took === undefined ? ask : { ...ask, took: { ...ask.took, head } });
+  for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
+    books.lostAsks.set(id, { asks: asks.map(known) });
+  for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
+  // What was allowed once was sent, perhaps.
+  for (const [id, count] of before.allowed) books.allowed.set(id, Math.max(count, books.allowed.get(id) ?? 1));
+  for (const day of new Set([...before.places.keys(), ...before.lostPlaces.keys()])) {
+    const [was, is] = [placesOn(before, day), placesOn(books, day)];
+    // A clock that was ahead and is right now has days yet to come that it used.
+    if (day <= ownDay) books.lostPlaces.set(day, was - is);
+  }
+  const lost = [...before.attempts.values()].filter(({ id, isFreed }) => isFreed !== true && !books.attempts.has(id));
+  books.lostTimes.push(...before.lostTimes, ...lost.map(({ time }) => time));
+  // Their keys are gone, whatever log it is.
+  for (const id of forgotten) books.suppressed.set(id, head);
+}
+
+/** Places that were taken on the day, by whatever log. */
+export function placesOn({ places, lostPlaces }: Books, day: string): number {
+  return (places.get(day) ?? 0) + (lostPlaces.get(day) ?? 0);
 }

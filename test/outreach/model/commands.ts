@@ -8,6 +8,7 @@ import {
   listening,
   MINUTE_MS,
   named,
+  naming,
   overtake,
   start,
   suppression,
@@ -15,10 +16,13 @@ import {
   unattended,
   writeToUs,
 } from "./acts.ts";
+import type { Cursors } from "../social-network.ts";
+import { importExport, loseRun, loss } from "./losses.ts";
+import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
 import { authorize, CAUSE, type House } from "./house.ts";
 import type { Ledger } from "./ledger.ts";
-import { KINDS } from "./setting.ts";
+import { KINDS, personId, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
@@ -38,12 +42,12 @@ const STEPS_WITHIN_MS = MINUTE_MS;
 function command<Args>(
   name: string,
   args: fc.Arbitrary<Args>,
-  act: (house: House, args: Args) => unknown,
+  act: (house: House, args: Args, ledger: Ledger) => unknown,
 ): fc.Arbitrary<HistoryCommand> {
   return fc.record({ args, after }).map(({ args: given, after: next }) => ({
     check: () => true,
     async run(ledger, house) {
-      await act(house, given);
+      await act(house, given, ledger);
       if ("steps" in next) await house.clockwork.steps(next.steps, STEPS_WITHIN_MS);
       else await house.clockwork.pass(next.wait);
       await ledger.check();
@@ -55,8 +59,8 @@ function command<Args>(
 const which = fc.nat(INSTANCES_MAX - 1);
 const whom = fc.nat(9);
 
-/** At any time they are on two days at least. */
-const ZONES = ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"];
+/** Fewer than make a refusal the account's. */
+const FORBIDDING_MAX = 2;
 
 /** More messages than are read at once. */
 const FLOOD = 12;
@@ -67,11 +71,6 @@ const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 2
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
     if (house.instances().length < INSTANCES_MAX) await start(house);
-  }),
-  command("another time zone", fc.constantFrom(...ZONES), async (house, timezone) => {
-    house.changeTimezone(timezone);
-    for (const { process } of house.instances()) process.die();
-    trigger(await start(house), false);
   }),
   command("trigger", fc.record({ which, dryRun: fc.boolean() }), async (house, given) => {
     trigger(await listening(house, given.which), given.dryRun);
@@ -116,8 +115,8 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("suppress", fc.record({ whom, byId: fc.boolean() }), (house, given) => {
     return house.append([suppression(named(house, given.whom, given.byId))]);
   }),
-  command("suppress at the next intent", fc.boolean(), ({ witness, append }, byId) => {
-    witness.ambush((id) => append([suppression(byId ? { id } : { username: `user_${id}` })]));
+  command("suppress at the next intent", fc.boolean(), ({ witness, append, network }, byId) => {
+    witness.ambush((id) => append([suppression(naming(network, id, byId))]));
   }),
   command("suppress who waits", which, async (house, given) => {
     house.network.answers.unshift({ waitMs: MINUTE_MS });
@@ -181,6 +180,41 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     fc.record({ beforeMs: fc.constantFrom(1_000, 30_000), back: fc.boolean() }),
     jumpToMidnight,
   ),
+  command("back up", fc.constant(null), ({ backUp }) => backUp()),
+  command("restore", fc.constant(null), async (house, _given, ledger) => {
+    await ledger.replaceLog("backup");
+    await start(house);
+  }),
+  command("lose a run", loss, loseRun),
+  command("import an export", fc.nat(12), importExport),
+  command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>
+    house.clockwork.pass(ms),
+  ),
+  command("forget", whom, (house, given) => forget(house, personId(given % house.people.length))),
+  command("forget at the next intent", fc.constant(null), (house) => {
+    house.witness.ambush((id) => forget(house, id));
+  }),
+  command("rename", fc.record({ whom, list: fc.boolean() }), rename),
+  command("hand over", fc.record({ whom, list: fc.boolean() }), handOver),
+  command("move to another zone", fc.constantFrom(...ZONES), async (house, zone) => {
+    house.killAll();
+    house.timezone = zone;
+    await start(house);
+  }),
+  command("refuse writes", fc.integer({ min: 1, max: 6 }), ({ witness }, given) => {
+    witness.refuse(given);
+  }),
+  command("one fault", fc.record({ which, inbox: fc.boolean() }), async (house, given) => {
+    const faults = given.inbox ? house.network.inboxFaults : house.network.faults;
+    faults.unshift(faultOf("unavailable", house));
+    trigger(await listening(house, given.which), false);
+  }),
+  command("forbid", whom, ({ network, people }, given) => {
+    if (network.forbidding.size < FORBIDDING_MAX) network.forbidding.add(personId(given % people.length));
+  }),
+  command("lead astray", fc.constantFrom<Cursors[]>("onward", "same", "around", "empty"), ({ network }, given) => {
+    network.cursors = given;
+  }),
   command("expire the token", fc.constant(null), ({ grant }) => {
     grant.expire();
   }),

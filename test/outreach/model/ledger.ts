@@ -1,7 +1,10 @@
 import { dayIn } from "../../../src/outreach/day.ts";
-import { createBooks, violated, type Books } from "./books.ts";
-import type { House } from "./house.ts";
+import { createBooks, inherit, violated, type Books } from "./books.ts";
+import { PAGES_MAX } from "./instance.ts";
+import { checkErased } from "./erased.ts";
+import type { Copy, House } from "./house.ts";
 import { enter } from "./rules.ts";
+import { SHOWN_MS, type Accepted } from "../social-network.ts";
 import type { Ask } from "./witness.ts";
 
 /**
@@ -11,10 +14,12 @@ import type { Ask } from "./witness.ts";
 export interface Ledger {
   readonly books: Books;
   check(): Promise<void>;
+  /** Replaces the log by a copy that knows less, and the books by what that one says. */
+  replaceLog(by: Copy): Promise<void>;
 }
 
 export function createLedger(house: House): Ledger {
-  const books = createBooks();
+  let books = createBooks();
   let position = 0;
   let asksSeen = 0;
 
@@ -27,16 +32,33 @@ export function createLedger(house: House): Ledger {
     }
   };
 
-  return {
-    books,
-    async check() {
-      for (const event of await house.events(position + 1)) {
-        judgeUpTo(position);
-        enter(books, event, house);
-        position = event.position;
-      }
+  const read = async (): Promise<void> => {
+    for (const event of await house.events(position + 1)) {
       judgeUpTo(position);
+      enter(books, event, house);
+      position = event.position;
+    }
+    judgeUpTo(position);
+  };
+
+  return {
+    get books() {
+      return books;
+    },
+    async check() {
+      await read();
+      if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
       checkAccepted(books, house);
+      await checkErased(house);
+    },
+    async replaceLog(by) {
+      await read();
+      if (!(await house.replaceLog(by))) return;
+      const before = books;
+      books = createBooks();
+      position = 0;
+      await read();
+      inherit(books, before, house);
     },
   };
 }
@@ -54,11 +76,15 @@ function judge({ latest, suppressed }: Books, ask: Ask, { witness }: House): voi
   if (dayIn(attempt.timezone, ask.ownTime) !== attempt.day) violated("a request on another day", ask);
 }
 
-function checkAccepted({ allowed }: Books, { network }: House): void {
-  const taken = new Map<string, number>();
-  for (const { recipientId } of network.accepted) {
-    const count = (taken.get(recipientId) ?? 0) + 1;
-    taken.set(recipientId, count);
-    if (count > (allowed.get(recipientId) ?? 1)) violated("a message too many", { recipientId, count });
+/** Nobody has more messages than they may have, whatever log they were sent by. */
+function checkAccepted({ allowed, found }: Books, { network, replaced }: House): void {
+  for (const [recipientId, messages] of Map.groupBy(network.accepted, (message) => message.recipientId)) {
+    // Sent by a log that was lost, and when the next one was decided not shown any more: nobody could know of it.
+    const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
+      next !== undefined &&
+      next.createdAt - createdAt > SHOWN_MS &&
+      replaced.some(({ at }) => at >= createdAt && at <= next.createdAt);
+    const seen = messages.filter((message, at) => found.has(recipientId) || !isUnseen(message, messages[at + 1]));
+    if (seen.length > (allowed.get(recipientId) ?? 1)) violated("a message too many", { recipientId, messages });
   }
 }

@@ -1,18 +1,27 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event } from "../../../events/catalog.ts";
+import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/clock.ts";
+import { openSealedLog, type SealedLog } from "../../../src/personal/sealed-log.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** A log of its own for a history. */
+/** Spreads like a real key; nothing here is secret. */
+const MASTER_KEY = new Uint8Array(32).fill(7);
+
+/** A log of its own for a history, and what was copied of it. The keys of personal data are beside it and no copy has them. */
 export interface Log extends AsyncDisposable {
-  readonly store: EventStore<Event>;
+  /** Another one once the log was restored or imported. */
+  readonly store: SealedLog;
   /** The clock that the log tells the time by; it has none of its own. */
   useClock(clock: Clock): void;
+  backUp(): Promise<void>;
+  /** From now on the log is what it was at the newest backup. False: there is none. */
+  restore(): Promise<boolean>;
+  /** From now on the log is the import of an export that ended with `position`. */
+  importUpTo(position: number): Promise<void>;
 }
 
 /** Real logs, one for each history. The next one is opened meanwhile: a thread takes longer to start than a history. */
@@ -25,39 +34,74 @@ export function createLogs(): Logs {
   let made = 0;
   let next: Promise<Log> | undefined;
   const closing = new Set<Promise<void>>();
-
-  const open = async (): Promise<Log> => {
-    let clock: Clock = () => 0;
-    const folder = join(directory, String((made += 1)));
-    const store = await openSqliteStore<Event>({ file: join(folder, "log.sqlite"), codec, clock: () => clock() });
-    const close = async (): Promise<void> => {
-      await store[Symbol.asyncDispose]();
-      rmSync(folder, { recursive: true });
-    };
-    return {
-      store,
-      useClock: (used) => {
-        clock = used;
-      },
-      // Not waited for: the next history need not.
-      async [Symbol.asyncDispose]() {
-        const closed = close();
-        closing.add(closed);
-        void closed.finally(() => closing.delete(closed));
-      },
-    };
+  const closeLater = (closed: Promise<void>): void => {
+    closing.add(closed);
+    void closed.finally(() => closing.delete(closed));
   };
 
   return {
     async take() {
-      const log = await (next ?? open());
-      next = open();
+      const log = await (next ?? openLog(join(directory, String((made += 1))), closeLater));
+      next = openLog(join(directory, String((made += 1))), closeLater);
       return log;
     },
     async [Symbol.asyncDispose]() {
       await (await next)?.[Symbol.asyncDispose]();
       while (closing.size > 0) await Promise.all(closing);
       rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+async function openLog(folder: string, closeLater: (closed: Promise<void>) => void): Promise<Log> {
+  let clock: Clock = () => 0;
+  let files = 0;
+  let backup: string | undefined;
+  const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
+  const open = (file: string): Promise<SealedLog> =>
+    openSealedLog({
+      file,
+      keysFile: join(folder, "keys"),
+      master: () => MASTER_KEY,
+      clock: () => clock(),
+      makeId: () => "lost",
+    });
+  let store = await open(newFile());
+  const replace = async (file: string): Promise<void> => {
+    await store[Symbol.asyncDispose]();
+    store = await open(file);
+  };
+  const close = async (): Promise<void> => {
+    await store[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  };
+
+  return {
+    get store() {
+      return store;
+    },
+    useClock: (used) => {
+      clock = used;
+    },
+    async backUp() {
+      backup = newFile();
+      await store.backup(backup);
+    },
+    async restore() {
+      if (backup === undefined) return false;
+      const file = newFile();
+      copyFileSync(backup, file);
+      await replace(file);
+      return true;
+    },
+    async importUpTo(position) {
+      const file = newFile();
+      await importSqliteLog({ file, events: store.readStored({ to: position }) });
+      await replace(file);
+    },
+    // Not waited for: the next history need not.
+    async [Symbol.asyncDispose]() {
+      closeLater(close());
     },
   };
 }

@@ -1,8 +1,10 @@
 import type { Recorded } from "../../../events/catalog.ts";
-import type { KnownRecipient } from "../../../events/outreach.ts";
+import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/day.ts";
-import { violated, type Attempt, type Books } from "./books.ts";
-import { idOf, type House } from "./house.ts";
+import { placesOn, violated, type Attempt, type Books } from "./books.ts";
+import { RULES } from "../world.ts";
+import type { House } from "./house.ts";
+import { PAGES_MAX } from "./instance.ts";
 import { indexOf } from "./setting.ts";
 
 /** A lease outlives its holder's last sign of life by so much: so old may a decision be when it is appended. */
@@ -13,13 +15,16 @@ const WINDOW_MS = 24 * 3_600_000;
 
 /** Takes an event into the books; throws a Violation when it should not be there. */
 export function enter(books: Books, event: Recorded, house: House): void {
+  const about = house.witness.about(event.position) ?? "";
   switch (event.type) {
     case "RunStarted":
-      return begin(books, event.data.run_id, event.data.dry_run);
+      return begin(books, event, house);
     case "RunFinished":
+      checkReason(books, event.data.reason, house);
+      return end(books, event.data, house);
     case "RunAbandoned":
     case "DryRunFinished":
-      return end(books, event.data.run_id);
+      return end(books, event.data, house);
     case "DirectMessageAttempted":
       return intend(books, event, house);
     case "DirectMessageSent":
@@ -29,36 +34,57 @@ export function enter(books: Books, event: Recorded, house: House): void {
     case "DirectMessageInDoubt":
       return doubt(unsettled(books, event.data.attempt_id, event.position));
     case "DirectMessageSkipped":
-      return skip(books, event);
+      return skip(books, event, about, house);
     case "RecipientAdded":
-      return list(books, idOf(event.data.recipient));
-    case "RecipientSuppressed": {
-      const id = idOf(event.data.recipient);
-      if (!books.suppressed.has(id)) books.suppressed.set(id, event.position);
+      return list(books, about);
+    case "RecipientSuppressed":
+      if (!books.suppressed.has(about)) books.suppressed.set(about, event.position);
       return;
-    }
     case "DirectMessageReceived":
-      books.wrote.add(idOf(event.data.recipient));
+      books.wrote.add(about);
       return;
     case "InboxRead":
       if (books.backlogBefore > -Infinity) return;
       books.backlogBefore = event.data.backlog === undefined ? 0 : house.witness.appendedAt(event.position);
       return;
+    case "PersonForgotten":
+      for (const id of house.forgotten) {
+        const isMeant = RULES.marks({ id }).some((mark) => event.data.marks.includes(mark));
+        if (isMeant && !books.suppressed.has(id)) books.suppressed.set(id, event.position);
+      }
+      return;
     case "RecipientRetryAllowed":
-      return allowRetry(books, books.latest.get(idOf(event.data.recipient)));
+      return allowRetry(books, books.latest.get(about));
     default:
   }
 }
 
-function begin(books: Books, id: string, dry: boolean): void {
+function begin(books: Books, { data, position }: Recorded<"RunStarted">, { witness }: House): void {
+  const { run_id: id, dry_run: dry } = data;
   if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
-  books.openRun = { id, dry };
+  books.openRun = { id, dry, at: witness.appendedAt(position) };
 }
 
-function end(books: Books, id: string): void {
+/** Fewer refusals are those of people, whatever the network calls them. */
+const REFUSED_MIN = 3;
+
+/** What befalls one person, or one question, ends no run. */
+function checkReason({ openRun }: Books, reason: RunEnd, { troubles, refused }: House): void {
+  const begun = openRun?.at ?? 0;
+  const met = troubles.filter(({ at }) => at >= begun);
+  if (reason === "network_unavailable" && met.length < 2) violated("one fault ended a run", { reason, met });
+  const isAccount = met.some(({ what }) => what === "stopped") || refused.size >= REFUSED_MIN;
+  if (reason === "sender_restricted" && !isAccount) violated("few people ended a run", { refused: [...refused] });
+}
+
+function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: RunEnd }, house: House): void {
+  const isFault = reason === "fault";
   if (books.openRun?.id !== id) violated("a run ended that was not open", { open: books.openRun, id });
+  if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
+  house.pagesRead = 0;
   for (const { runId, state } of books.attempts.values()) {
-    if (runId === id && state === "open") violated("a run ended that left an attempt unexplained", { id });
+    // A log that refuses the outcome may take the end: the next run, or the next start, settles what is open.
+    if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
   }
   books.openRun = undefined;
 }
@@ -73,25 +99,32 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
   const time = Date.parse(event.time);
   if (day !== dayIn(timezone, time) && day !== dayIn(timezone, time - LEASE_MS)) violated("not that day", about);
-  const ofDay = (books.places.get(day) ?? 0) + 1;
-  books.places.set(day, ofDay);
-  const fresh = { state: "open", doubted: false, mayRepeat: false, asks: [] } as const;
+  const fresh = { state: "open", doubted: false, mayRepeat: false } as const;
   const attempt: Attempt = { id, recipientId: recipient.id, runId, day, timezone, position, time, ...fresh, asks: [] };
-  const before = [...books.attempts.values()].at(-1);
-  if (before !== undefined && before.timezone !== timezone) books.changedAt = time;
+  takePlace(books, attempt, house);
   books.attempts.set(id, attempt);
-  const isAfterChange = time < books.changedAt + WINDOW_MS;
-  const ofWindow = [...books.attempts.values()].filter((one) => !one.isFreed && one.time > time - WINDOW_MS).length;
-  const taken = isAfterChange ? ofWindow : ofDay;
-  if (taken > house.setting.dailyLimit) violated("a place too many", { ...about, day, isAfterChange, taken });
   books.latest.set(recipient.id, attempt);
+}
+
+/** A place of the day, or, around a change of the time zone, of the last 24 hours. */
+function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, { setting }: House): void {
+  const before = [...books.attempts.values()];
+  const last = before.at(-1);
+  if (last !== undefined && last.timezone !== timezone) books.changedAt = time;
+  books.places.set(day, (books.places.get(day) ?? 0) + 1);
+  const isAfterChange = time < books.changedAt + WINDOW_MS;
+  const times = [...before.filter(({ isFreed }) => isFreed !== true).map((one) => one.time), ...books.lostTimes];
+  const ofWindow = times.filter((at) => at > time - WINDOW_MS && at <= time).length + 1;
+  const taken = isAfterChange ? ofWindow : placesOn(books, day);
+  if (taken > setting.dailyLimit) violated("a place too many", { recipientId, day, isAfterChange, taken });
 }
 
 /** Whether anybody may write to them. */
 function checkPerson(books: Books, { id }: KnownRecipient, about: object, house: House): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
-  if (kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
+  const isAsked = !house.setting.followers;
+  if (isAsked && kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
   const before = books.latest.get(id);
   if (before !== undefined && !before.mayRepeat) violated("an intent for somebody attempted", { ...about, before });
@@ -135,19 +168,29 @@ function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageF
   books.places.set(attempt.day, (books.places.get(attempt.day) ?? 0) - 1);
 }
 
-function skip({ skips, counts, latest }: Books, { data, position }: Recorded<"DirectMessageSkipped">): void {
-  const recipientId = idOf(data.recipient);
+function skip(
+  { skips, counts, latest, found }: Books,
+  { data, position }: Recorded<"DirectMessageSkipped">,
+  recipientId: string,
+  { forgotten, network }: House,
+): void {
   // By the name it is told of: an id and a handle that nobody has brought together are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
-  if (skips.has(told)) violated("a skip told twice", { told, position });
+  // Of who was erased nothing is kept, so that a skip of theirs may be told again.
+  if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });
   skips.add(told);
   counts.skipped += 1;
   const isMetAgain = data.reason === "already_contacted" && latest.get(recipientId)?.runId === data.run_id;
   if (isMetAgain) violated("met twice", { told, position });
+  if (data.found === undefined) return;
+  const ours = network.accepted.find(({ id }) => id === data.found?.message_id);
+  if (ours?.recipientId !== recipientId) violated("found, but the network has no such message", data);
+  found.add(recipientId);
 }
 
 /** What is imported is judged afresh. */
-function list({ skips }: Books, recipientId: string): void {
+function list({ skips, listed }: Books, recipientId: string): void {
+  listed.add(recipientId);
   for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
 }
 

@@ -1,5 +1,7 @@
 import * as fc from "fast-check";
 import { person } from "../social-network.ts";
+import type { Recipient } from "../../../events/outreach.ts";
+import type { Fact } from "../../../src/journal.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 
 /** Somebody on the list, and what is wrong with them. */
@@ -30,6 +32,8 @@ export interface Setting {
   readonly pageMax: number;
   /** Decides what happens first where several things could. */
   readonly seed: number;
+  /** Followers are written to too, and nobody has to consent. */
+  readonly followers: boolean;
   readonly people: readonly Kind[];
 }
 
@@ -46,6 +50,9 @@ const BEGINNINGS = [
   ["Pacific/Apia", "2011-12-30T09:58:30Z"],
 ] as const;
 
+/** Where a service may move to. */
+export const ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago"] as const;
+
 export const setting: fc.Arbitrary<Setting> = fc
   .record({
     beginning: fc.constantFrom(...BEGINNINGS),
@@ -54,6 +61,7 @@ export const setting: fc.Arbitrary<Setting> = fc
     answerMs: fc.constantFrom(0, 3_000),
     pageMax: fc.constantFrom(100, 3),
     seed: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0x7fffffff })),
+    followers: fc.constantFrom(false, false, true),
     people: fc.array(fc.constantFrom(...OFTEN, ...KINDS), {
       minLength: 3,
       maxLength: 12,
@@ -65,10 +73,28 @@ const FIRST_ID = 100;
 
 export const personId = (index: number): string => String(FIRST_ID + index);
 
+/** A person is `user_100` at first and `user_100_2` once they have renamed themselves. */
+export const idOfHandle = (username: string): string => username.split("_")[1] ?? "";
+
 export const indexOf = (id: string): number => Number(id) - FIRST_ID;
 
 /** As the network knows them; undefined when it does not. */
 export function socialUser(kind: Kind, id: string): SocialUser | undefined {
   if (kind === "unknown") return undefined;
   return person(id, { receivesOurDm: kind !== "closed" && kind !== "protected", protected: kind === "protected" });
+}
+
+/** What the operator imports of them. */
+export function rowsOf(kind: Kind, id: string): Fact[] {
+  const byHandle = rowOf(kind, { username: `USER_${id}` });
+  if (kind === "by_handle") return [byHandle];
+  if (kind === "suppressed") {
+    return [{ type: "RecipientSuppressed", data: { recipient: { id }, reason: "by_hand" } }, rowOf(kind, { id })];
+  }
+  return kind === "twice" ? [rowOf(kind, { id }), byHandle] : [rowOf(kind, { id })];
+}
+
+export function rowOf(kind: Kind, recipient: Recipient): Fact {
+  const basis = kind === "no_consent" ? "none" : "opt_in";
+  return { type: "RecipientAdded", data: { recipient, basis, fields: {}, source: "list" } };
 }

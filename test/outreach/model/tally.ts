@@ -20,12 +20,23 @@ export interface Counts {
   readonly accepted: number;
   readonly doubts: number;
   readonly undelivered: number;
+  readonly replacedLogs: number;
+  readonly forgotten: number;
 }
 
 export function createTally(): Tally {
   const points = { die: new Set<string>(), pause: new Set<string>() };
   const met = { die: 0, pause: 0 };
-  const sums = { histories: 0, commands: 0, attempts: 0, accepted: 0, doubts: 0, undelivered: 0 };
+  const sums = {
+    histories: 0,
+    commands: 0,
+    attempts: 0,
+    accepted: 0,
+    doubts: 0,
+    undelivered: 0,
+    replacedLogs: 0,
+    forgotten: 0,
+  };
   const began = performance.now();
 
   const counts = (): Counts => ({
@@ -38,6 +49,8 @@ export function createTally(): Tally {
 
   return {
     history(house, { attempts }, commands) {
+      sums.replacedLogs += house.replaced.length;
+      sums.forgotten += house.forgotten.size;
       const all = [...attempts.values()];
       sums.histories += 1;
       sums.commands += commands;

@@ -1,9 +1,10 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import { StoreFull, type EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../../events/catalog.ts";
+import type { Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Projector } from "../../../src/projector.ts";
-import type { Accepted, SimulatedNetwork } from "../social-network.ts";
+import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../social-network.ts";
 import type { Process } from "./process.ts";
 
 /** A request to send, from the moment a process decided on it. */
@@ -21,10 +22,29 @@ export interface Ask {
   took?: { readonly head: number; readonly accepted: Accepted | undefined };
 }
 
+/** What an event said when it was appended: it may have been erased since. */
+export interface Noted {
+  /** When that was, by the network's clock, ms. */
+  readonly at: number;
+  readonly data: Event["data"];
+  /** Whom it is about, also where it only names a handle. */
+  readonly about: string | undefined;
+  /** The last of its append: no copy of the log ends in the middle of one. */
+  readonly isLast: boolean;
+}
+
 /** Sees every append and every request to send, with what the log held at that moment. */
 export interface Witness {
-  readonly store: EventStore<Event>;
+  /** The log as it is from now on, as it is written to before our eyes. What it holds already is the beginning of `notes`. */
+  attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
+  /** Of all that the log holds now. */
+  notes(): readonly Noted[];
+  /** The same log, whose next so many writes of a process are refused. */
+  refusing(store: EventStore<Event>): EventStore<Event>;
+  refuse(writes: number): void;
   head(): number;
+  /** The last position of an append, `back` appends before the newest one, and not before `atLeast`. */
+  headBefore(back: number, atLeast: number): number;
   readonly asks: readonly Ask[];
   /** A person asks to be left alone; the network shows that `lateMs` after. */
   optOut(recipientId: string, lateMs: number): void;
@@ -32,42 +52,86 @@ export interface Witness {
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
   /** When the event at a position was appended, by the network's clock. */
   appendedAt(position: number): number;
+  /** The event as it was before anybody was erased. */
+  asAppended(event: Recorded): Recorded;
+  /** The id of whom it is about; undefined where it is about nobody. */
+  about(position: number): string | undefined;
   /** Just before the next intent is appended, and after it was decided, `happening` takes place. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
   /** The network as a process calls it. */
-  watch(process: Process, projector: Projector, network: SocialNetwork, answerMs: number): SocialNetwork;
+  watch(process: Process, projector: Projector, network: SocialNetwork): SocialNetwork;
 }
 
 export interface WitnessDeps {
-  readonly store: EventStore<Event>;
   readonly now: () => number;
   readonly clock: () => number;
   readonly accepted: SimulatedNetwork["accepted"];
+  /** How long the network takes for an answer. */
+  readonly answerMs: number;
+  /** Whose handle it is now. */
+  readonly holderOf: (who: Recipient) => string;
 }
 
-export function createWitness({ store, now, clock, accepted }: WitnessDeps): Witness {
-  const times: number[] = [];
+export function createWitness({ now, clock, accepted, answerMs, holderOf }: WitnessDeps): Witness {
+  let noted: Noted[] = [];
   const asks: Ask[] = [];
   const optOuts: { readonly recipientId: string; readonly writtenAt: number; readonly visibleAt: number }[] = [];
   const beforeRuns = new Map<string, ReadonlyMap<string, number>>();
   const ambushes: ((recipientId: string) => Promise<void>)[] = [];
+  let refusals = 0;
   const begin = (runId: string): void => {
-    const visible = optOuts.filter(({ visibleAt }) => visibleAt <= now());
+    const isShown = ({ writtenAt, visibleAt }: (typeof optOuts)[number]): boolean =>
+      visibleAt <= now() && now() - writtenAt <= SHOWN_MS;
+    const visible = optOuts.filter(isShown);
     beforeRuns.set(runId, new Map(visible.map(({ recipientId, writtenAt }) => [recipientId, writtenAt])));
   };
+  const note = ({ data }: Event, isLast: boolean): void => {
+    const about = "recipient" in data ? holderOf(data.recipient) : undefined;
+    noted.push({ at: now(), data, about, isLast });
+  };
+  const admit = (): void => {
+    if (refusals === 0) return;
+    refusals -= 1;
+    throw new StoreFull();
+  };
   return {
-    store: {
-      ...store,
-      async append(stream, events, options) {
-        for (const { type, data } of events)
-          if (type === "DirectMessageAttempted") await ambushes.shift()?.(data.recipient.id);
-        const appended = await store.append(stream, events, options);
-        for (const event of events) if (event.type === "RunStarted") begin(event.data.run_id);
-        while (times.length < appended.last) times.push(now());
-        return appended;
-      },
+    async attend(store, notes) {
+      noted = notes.slice(0, (await store.head()).position);
+      return {
+        ...store,
+        async append(stream, events, options) {
+          for (const { type, data } of events)
+            if (type === "DirectMessageAttempted") await ambushes.shift()?.(data.recipient.id);
+          const appended = await store.append(stream, events, options);
+          for (const event of events) if (event.type === "RunStarted") begin(event.data.run_id);
+          if (noted.length < appended.last) for (const event of events) note(event, event === events.at(-1));
+          return appended;
+        },
+      };
     },
-    head: () => times.length,
+    notes: () => [...noted],
+    refusing: (store) => ({
+      ...store,
+      async append(...args) {
+        admit();
+        return store.append(...args);
+      },
+      leases: {
+        ...store.leases,
+        async acquire(...args) {
+          admit();
+          return store.leases.acquire(...args);
+        },
+      },
+    }),
+    refuse: (writes) => {
+      refusals = writes;
+    },
+    head: () => noted.length,
+    headBefore(back, atLeast) {
+      const heads = [...noted.keys()].filter((at) => noted[at]?.isLast === true).map((at) => at + 1);
+      return Math.max(atLeast, heads.at(-1 - back) ?? 0);
+    },
     asks,
     ambush: (happening) => {
       ambushes.push(happening);
@@ -76,14 +140,16 @@ export function createWitness({ store, now, clock, accepted }: WitnessDeps): Wit
       optOuts.push({ recipientId, writtenAt: now(), visibleAt: now() + lateMs });
     },
     optedOutBefore: (runId) => beforeRuns.get(runId) ?? new Map(),
-    appendedAt: (position) => times[position - 1] ?? 0,
-    watch: (process, projector, network, answerMs) => ({
+    appendedAt: (position) => noted[position - 1]?.at ?? 0,
+    asAppended: (event) => ({ ...event, data: noted[event.position - 1]?.data ?? event.data }) as Recorded,
+    about: (position) => noted[position - 1]?.about,
+    watch: (process, projector, network) => ({
       ...process.wrap(network, answerMs),
       sendDm(token, recipientId, text) {
         const lastKnown = projector.time === undefined ? 0 : Date.parse(projector.time);
         const ask: Ask = {
           recipientId,
-          head: times.length,
+          head: noted.length,
           at: now(),
           ownTime: Math.max(clock(), lastKnown),
           knewSuppressed: findContact(projector.state("contacts"), { id: recipientId })?.suppressed === true,
@@ -92,7 +158,7 @@ export function createWitness({ store, now, clock, accepted }: WitnessDeps): Wit
         const send = async () => {
           const before = accepted.length;
           const result = await network.sendDm(token, recipientId, text);
-          ask.took = { head: times.length, accepted: accepted[before] };
+          ask.took = { head: noted.length, accepted: accepted[before] };
           return result;
         };
         return process.call("sendDm", send, answerMs);

@@ -1,0 +1,25 @@
+import type { Recipient } from "../../../events/outreach.ts";
+import { markOfErased } from "../../../events/sealing.ts";
+import { violated } from "./books.ts";
+import type { House } from "./house.ts";
+
+/** Of who was erased the log tells nothing that it knew as theirs, and of everybody else all that it told. */
+export async function checkErased({ store, witness, forgotten }: House): Promise<void> {
+  if (forgotten.size === 0) return;
+  for await (const event of store.read({ from: 1 })) {
+    const { position, type, data } = event;
+    const was = witness.asAppended(event).data;
+    const about = witness.about(position);
+    // Also of the erased the log says what becomes of their attempts.
+    if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
+    const told = { position, type, about, recipient: data.recipient };
+    if (isErased(data.recipient) && !forgotten.has(about)) violated("somebody else was erased", told);
+    // A row by a handle that the log never saw beside the id may be anybody's.
+    const isKnown = was.recipient.id !== undefined;
+    if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("somebody was not erased", told);
+  }
+}
+
+function isErased({ id = "" }: Recipient): boolean {
+  return markOfErased(id) !== undefined;
+}

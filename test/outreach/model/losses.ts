@@ -1,0 +1,72 @@
+import * as fc from "fast-check";
+import { RUN_MAX_MS, type Instance } from "./instance.ts";
+import { HOUR_MS, jumpToMidnight, MINUTE_MS, start, trigger } from "./acts.ts";
+import { LATE_MS_MAX } from "./arbitraries.ts";
+import type { House } from "./house.ts";
+import type { Ledger } from "./ledger.ts";
+import { forget, rename } from "./names.ts";
+import { personId } from "./setting.ts";
+
+/** How a run is lost, and what it is worth to know of it. */
+interface Loss {
+  /** So much of it happens before. */
+  readonly steps: number;
+  readonly what: "a retry" | "a person is forgotten" | "a late message over midnight" | "a run";
+  readonly whom: number;
+  readonly after: "nothing" | "a day" | "a month";
+}
+
+export const loss: fc.Arbitrary<Loss> = fc.record({
+  steps: fc.nat(80),
+  what: fc.constantFrom("a run", "a retry", "a person is forgotten", "a late message over midnight"),
+  whom: fc.nat(9),
+  after: fc.constantFrom("nothing", "a day", "a month"),
+});
+
+/** A backup is made, a run goes on for some steps, and then there is only the backup. */
+export async function loseRun(house: House, { steps, what, whom, after }: Loss, ledger: Ledger): Promise<void> {
+  const { clockwork, network, backUp } = house;
+  if (what === "a retry") await allowRetries(house, ledger);
+  if (what === "a late message over midnight") {
+    jumpToMidnight(house, { beforeMs: MINUTE_MS / 2, back: false });
+    network.answers.unshift({ doubt: "delivered", lateMs: LATE_MS_MAX });
+  }
+  await backUp();
+  if (what === "a person is forgotten") await forget(house, personId(whom % house.people.length));
+  trigger(await awake(house), false);
+  await clockwork.steps(steps, MINUTE_MS / 4);
+  await ledger.replaceLog("backup");
+  trigger(await start(house), false);
+  if (what === "a person is forgotten") await rename(house, { whom, list: true });
+  if (what === "a late message over midnight") await clockwork.pass(MINUTE_MS / 2);
+  if (after === "nothing") return;
+  await runAfter(house, 25 * HOUR_MS);
+  if (after === "a month") await runAfter(house, 31 * 24 * HOUR_MS);
+}
+
+async function runAfter(house: House, ms: number): Promise<void> {
+  await house.clockwork.pass(ms);
+  trigger(await awake(house), false);
+  await house.clockwork.pass(RUN_MAX_MS);
+}
+
+async function awake(house: House): Promise<Instance> {
+  return house.instances().find(({ process }) => !process.isPaused()) ?? (await start(house));
+}
+
+/** A message is not found, so that an operator allows everybody of whom that is so another one. */
+async function allowRetries(house: House, ledger: Ledger): Promise<void> {
+  house.network.answers.unshift({ doubt: "lost" });
+  await runAfter(house, 0);
+  await ledger.check();
+  for (const [id, { reason }] of ledger.books.latest) {
+    const data = { recipient: { id } };
+    if (reason === "not_delivered") await house.append([{ type: "RecipientRetryAllowed", data }]);
+  }
+}
+
+/** The log is made of an export: its newest `back` appends came later. */
+export async function importExport(house: House, back: number, ledger: Ledger): Promise<void> {
+  await ledger.replaceLog({ exportOf: house.witness.headBefore(back, house.begun) });
+  await start(house);
+}
