@@ -16,6 +16,10 @@ const RECOVERY = "src/outreach/recovery.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";
+const CONTACTS = "projections/contacts.ts";
+const RESTORED = "src/outreach/restored.ts";
+const RECORD_RESTORE = "src/checkpoint/record-restore.ts";
+const CIRCLES = "src/outreach/circles.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
 
@@ -200,5 +204,89 @@ export const MUTATIONS: readonly Mutation[] = [
     "projections/stats.ts",
     'if (event.type === "DirectMessageSent") state.sent++;',
     'if (event.type === "DirectMessageSent" && event.data.settled_by === "answer") state.sent++;',
+  ),
+  one(
+    "nobody says that the log was restored",
+    RECORD_RESTORE,
+    'if (store.begunAs === "new" || (await isRecorded(store))) return;',
+    "if (store.epoch !== undefined) return;",
+  ),
+  one(
+    "an import counts as a new log",
+    RECORD_RESTORE,
+    'if (store.begunAs === "new" ||',
+    'if (store.begunAs !== "restore" ||',
+  ),
+  one(
+    "the day of a restore is as any other",
+    RESTORED,
+    "  if (restored === undefined) return false;",
+    "  if (restored !== 0) return false;",
+  ),
+  one(
+    "nobody is looked for after a restore",
+    RESTORED,
+    'if (restored === undefined || run.clock() - restored > SHOWN_MS) return "none";',
+    'if (restored === undefined || run.clock() > 0) return "none";',
+  ),
+  one(
+    "who was attempted before is not looked for after a restore",
+    RESTORED,
+    "  const own = outreachState(run).account.user?.id;\n",
+    '  const own = outreachState(run).account.user?.id;\n  const known = [...outreachState(run).contacts.people.values()].find(({ id }) => id === user.id);\n  if (known?.attempted_at !== undefined) return "none";\n',
+  ),
+  one(
+    "what was found after a restore closes nobody",
+    CONTACTS,
+    "if (found === undefined) return;",
+    "if (contact) return;",
+  ),
+  one(
+    "the key file is not asked who was forgotten",
+    "src/outreach/decide.ts",
+    "return isForgotten(who);",
+    "return false;",
+  ),
+  one(
+    "forget takes the keys of a handle whoever has it",
+    "src/personal/find-person.ts",
+    "    .filter((handle) => isHeldBy(contacts, handle, contact))\n",
+    '    .filter((handle) => isHeldBy(contacts, handle, contact) || handle !== "")\n',
+  ),
+  one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.marks);", "return;"),
+  one(
+    "one person's refusal is the account's",
+    "src/outreach/decide.ts",
+    "export const REFUSED_IN_A_ROW_MAX = 5;",
+    "export const REFUSED_IN_A_ROW_MAX = 1;",
+  ),
+  one(
+    "one fault of a read ends the run",
+    "src/outreach/patience.ts",
+    "export const READ_ATTEMPTS_MAX = 7;",
+    "export const READ_ATTEMPTS_MAX = 1;",
+  ),
+  {
+    name: "cursors are followed wherever they lead",
+    edits: [
+      { file: CIRCLES, from: "isCircle = isRepeated && entries > 0;", to: "isCircle = false;" },
+      {
+        file: CIRCLES,
+        from: "return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;",
+        to: "return next;",
+      },
+    ],
+  },
+  one(
+    "an outcome that the log refuses is dropped",
+    SEND,
+    "await recordOutcome(context, fact, context.cause, more);",
+    "await recordOutcome(context, fact, context.cause, more).catch(() => {});",
+  ),
+  one(
+    "what was taken right before a restore is not waited for",
+    RESTORED,
+    " || sinceMs < context.settleMs) return true;",
+    ") return true;",
   ),
 ];
