@@ -65,7 +65,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "days count again with the first message of another time zone",
     QUOTA,
-    "moment.ms < changed_at + WINDOW_MS",
+    "moment.ms < changed_at + QUOTA_WINDOW_MS",
     "moment.ms < changed_at",
   ),
   {
