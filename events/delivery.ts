@@ -74,6 +74,9 @@ const dispatch = {
 };
 const status = Type.Optional(Type.Integer());
 
+/** Of a network that answered, if only to refuse: its status, and how long it took. */
+const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
+
 /** Of clicks that one request told together: the digest's id, which all of them share. */
 const digest = Type.Optional(Type.String());
 
@@ -94,7 +97,7 @@ export const ChannelDispatchFailed = defineEvent(
   Type.Object(
     {
       ...dispatch,
-      status,
+      ...answer,
       detail: Type.String(),
       retry_at: Type.String(),
       may_have_arrived: Type.Optional(Type.Literal(true)),
@@ -118,13 +121,16 @@ export const ChannelDispatchSkipped = defineEvent(
 /** It may have arrived, and a repeat could double it: never tried again by itself. */
 export const ChannelDispatchInDoubt = defineEvent(
   "ChannelDispatchInDoubt",
-  Type.Object({ ...dispatch, status, detail: Type.String(), digest }, closed),
+  Type.Object({ ...dispatch, ...answer, detail: Type.String(), digest }, closed),
 );
 
 /** The dead letter: refused for good, or out of attempts. */
 export const ChannelDispatchAbandoned = defineEvent(
   "ChannelDispatchAbandoned",
-  Type.Object({ ...dispatch, status, detail: Type.String(), refused: Type.Boolean(), doubtful_since, digest }, closed),
+  Type.Object(
+    { ...dispatch, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since, digest },
+    closed,
+  ),
 );
 
 /** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */

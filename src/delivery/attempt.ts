@@ -56,9 +56,9 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
   if (result.outcome === "skipped") {
     return { fact: { type: "ChannelDispatchSkipped", data: { ...about, reason: result.reason } }, final: true };
   }
-  const status = result.status === undefined ? {} : { status: result.status };
+  const answer = result.status === undefined ? {} : { status: result.status, latency_ms: attempt.latencyMs };
   const digest = attempt.digest === undefined ? {} : { digest: attempt.digest };
-  const base = { ...about, ...status, ...digest };
+  const base = { ...about, ...answer, ...digest };
   switch (result.outcome) {
     case "delivered": {
       const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };

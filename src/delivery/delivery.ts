@@ -10,8 +10,8 @@ import type { Dispatcher } from "./dispatcher.ts";
 export type Settlement =
   | { readonly status: "delivered"; readonly latencyMs: number }
   | { readonly status: "skipped"; readonly detail: string }
-  | { readonly status: "in_doubt"; readonly detail: string }
-  | { readonly status: "failed"; readonly detail: string };
+  /** `latencyMs` where the network answered. */
+  | { readonly status: "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
 /** What the rest of the service sees of delivery. */
 export interface Delivery {
@@ -82,10 +82,14 @@ function settlementOf(event: Recorded): Told | undefined {
     case "ChannelDispatchSkipped":
       return { ...event.data, settlement: { status: "skipped", detail: event.data.reason } };
     case "ChannelDispatchInDoubt":
-      return { ...event.data, settlement: { status: "in_doubt", detail: event.data.detail } };
+      return { ...event.data, settlement: { status: "in_doubt", ...undelivered(event.data) } };
     case "ChannelDispatchAbandoned":
-      return { ...event.data, settlement: { status: "failed", detail: event.data.detail } };
+      return { ...event.data, settlement: { status: "failed", ...undelivered(event.data) } };
     default:
       return undefined;
   }
+}
+
+function undelivered({ detail, latency_ms }: { readonly detail: string; readonly latency_ms?: number }) {
+  return { detail, ...(latency_ms === undefined ? {} : { latencyMs: latency_ms }) };
 }

@@ -147,8 +147,9 @@ function answerOf(ids: readonly string[], settlement: Settlement | undefined): A
 function testResult(settlement: Settlement | undefined) {
   if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };
   if (settlement.status === "delivered") return { ok: true, status: "delivered", latency_ms: settlement.latencyMs };
-  const status = settlement.status === "skipped" ? "failed" : settlement.status;
-  return { ok: false, status, latency_ms: null, detail: settlement.detail };
+  if (settlement.status === "skipped")
+    return { ok: false, status: "failed", latency_ms: null, detail: settlement.detail };
+  return { ok: false, status: settlement.status, latency_ms: settlement.latencyMs ?? null, detail: settlement.detail };
 }
 
 const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };

@@ -245,8 +245,8 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
     ],
     [
-      { ...dispatch, status: 500, detail: "", digest: "d1" },
-      "it is in doubt whether ads took what position 15 owed, at attempt 2 (status 500), " +
+      { ...dispatch, status: 500, latency_ms: 9, detail: "", digest: "d1" },
+      "it is in doubt whether ads took what position 15 owed, at attempt 2 in 9 ms (status 500), " +
         "told together with others as digest d1; it is not sent again by itself",
     ],
   ],
@@ -276,8 +276,8 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   ChannelDispatchAbandoned: [
     [
-      { ...dispatch, status: 410, detail: "gone", refused: true },
-      'what position 15 owed to ads became a dead letter, refused for good at attempt 2 (status 410): "gone"',
+      { ...dispatch, status: 410, latency_ms: 9, detail: "gone", refused: true },
+      'what position 15 owed to ads became a dead letter, refused for good at attempt 2 in 9 ms (status 410): "gone"',
     ],
     [
       { ...dispatch, detail: "", refused: false },

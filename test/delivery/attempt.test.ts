@@ -49,13 +49,13 @@ const ends: [string, DispatchResult, string, object][] = [
     "in doubt by an answer",
     { outcome: "in_doubt", detail: "d", status: 502 },
     "ChannelDispatchInDoubt",
-    { detail: "d", status: 502 },
+    { detail: "d", status: 502, latency_ms: 12 },
   ],
   [
     "refused",
     { outcome: "refused", detail: "d", status: 400, channel: false },
     "ChannelDispatchAbandoned",
-    { detail: "d", status: 400, refused: true },
+    { detail: "d", status: 400, latency_ms: 12, refused: true },
   ],
   [
     "refused with the whole channel",
@@ -74,7 +74,7 @@ describe("what may be tried again", () => {
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 1 })).toEqual({
       fact: {
         type: "ChannelDispatchFailed",
-        data: { ...base, attempt: 1, detail: "d", status: 503, retry_at: "2026-11-20T10:00:01.000Z" },
+        data: { ...base, attempt: 1, detail: "d", status: 503, latency_ms: 12, retry_at: "2026-11-20T10:00:01.000Z" },
       },
       final: false,
     } as never);
@@ -90,7 +90,7 @@ describe("what may be tried again", () => {
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 8 })).toEqual({
       fact: {
         type: "ChannelDispatchAbandoned",
-        data: { ...base, attempt: 8, detail: "d", status: 503, refused: false },
+        data: { ...base, attempt: 8, detail: "d", status: 503, latency_ms: 12, refused: false },
       },
       final: true,
     } as never);

@@ -12,7 +12,7 @@ describe("waiting for the end of a dispatch", () => {
     ["delivered", DELIVERED, { status: "delivered", latencyMs: 0 }],
     ["skipped", { outcome: "skipped", reason: "too_old" }, { status: "skipped", detail: "too_old" }],
     ["in doubt", IN_DOUBT, { status: "in_doubt", detail: "the answer did not come" }],
-    ["refused", REFUSED, { status: "failed", detail: "malformed" }],
+    ["refused", REFUSED, { status: "failed", detail: "malformed", latencyMs: 0 }],
   ];
 
   test.each(ends)("tells that it was %s, whether one waited before or asks afterwards", async (_name, result, told) => {
@@ -79,7 +79,7 @@ describe("waiting for the end of a dispatch", () => {
     const waiting = house.delivery.settled("chat", position, LONG_MS);
     held.open(REFUSED);
     for (const settlement of [await waiting, await house.delivery.settled("chat", position, LONG_MS)]) {
-      expect(settlement).toEqual({ status: "failed", detail: "malformed" });
+      expect(settlement).toEqual({ status: "failed", detail: "malformed", latencyMs: 0 });
     }
   });
 
@@ -94,7 +94,11 @@ describe("waiting for the end of a dispatch", () => {
       await house.settled();
     }
     await using again = await openHouse({ file, channels: [fakeChannel("chat")] });
-    expect(await again.delivery.settled("chat", position, LONG_MS)).toEqual({ status: "failed", detail: "malformed" });
+    expect(await again.delivery.settled("chat", position, LONG_MS)).toEqual({
+      status: "failed",
+      detail: "malformed",
+      latencyMs: 0,
+    });
   });
 });
 

@@ -57,6 +57,8 @@ test("a test message tells each channel's result, configured or not", async () =
   expect(await results({ status: "delivered", latencyMs: 12 })).toEqual({ ads, chat: delivered, messaging: delivered });
   const failed = { ok: false, status: "failed", latency_ms: null, detail };
   expect(await results({ status: "failed", detail })).toEqual({ ads, chat: failed, messaging: failed });
+  const refused = { ...failed, latency_ms: 7 };
+  expect(await results({ status: "failed", detail, latencyMs: 7 })).toEqual({ ads, chat: refused, messaging: refused });
   const doubt = { ok: false, status: "in_doubt", latency_ms: null, detail };
   expect(await results({ status: "in_doubt", detail })).toEqual({ ads, chat: doubt, messaging: doubt });
   expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });

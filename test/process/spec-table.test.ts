@@ -278,6 +278,12 @@ describe("the specification's table", () => {
     expect(answer.status).toBe(200);
     const delivered = { ok: true, status: "delivered", latency_ms: expect.any(Number) };
     expect(await answer.json()).toMatchObject({ results: { ads: delivered, messaging: delivered } });
+    // The network answered, if only to refuse: how long it took is told.
+    world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
+    const refused = await service.post("/api/tracking/test", undefined, BEARER);
+    const failed = { ok: false, status: "failed", latency_ms: expect.any(Number) };
+    expect(await refused.json()).toMatchObject({ results: { ads: delivered, messaging: failed } });
+    expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
   });
 
   test("POST /api/messaging: 401 before the body is judged, 200, 502, 504, 422", async () => {

@@ -21,28 +21,28 @@ export const DELIVERY_WORDS = {
   ChannelDispatched: (data: DataOf<"ChannelDispatched">) => {
     const { owed, channel, attempt, status, latency_ms, network_id, digest } = data;
     const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
-    return `${channel} took what position ${owed} owed${as}, at attempt ${attempt} in ${latency_ms} ms${answer(status)}${together(digest)}`;
+    return `${channel} took what position ${owed} owed${as}, at attempt ${attempt}${answer({ status, latency_ms })}${together(digest)}`;
   },
   ChannelDispatchFailed: (data: DataOf<"ChannelDispatchFailed">) => {
-    const { owed, channel, attempt, status, detail, retry_at, digest, may_have_arrived } = data;
+    const { owed, channel, attempt, detail, retry_at, digest, may_have_arrived } = data;
     const not = may_have_arrived === true ? "may not have taken" : "did not take";
-    return `${channel} ${not} what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
+    return `${channel} ${not} what position ${owed} owed, at attempt ${attempt}${answer(data)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
   },
   ChannelDispatchSkipped: ({ owed, channel, reason }: DataOf<"ChannelDispatchSkipped">) =>
     `what position ${owed} owed to ${channel} was not sent, ${plain(reason)}`,
   ChannelDispatchInDoubt: (data: DataOf<"ChannelDispatchInDoubt">) => {
-    const { owed, channel, attempt, status, detail, digest } = data;
-    return `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(status)}${together(digest)}${because(detail)}; it is not sent again by itself`;
+    const { owed, channel, attempt, detail, digest } = data;
+    return `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(data)}${together(digest)}${because(detail)}; it is not sent again by itself`;
   },
   ChannelDispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"ChannelDispatchDiscarded">) =>
     `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
   ChannelStopped: ({ channel, network, status, detail }: DataOf<"ChannelStopped">) =>
-    `the channel ${channel} was stopped: ${network} refuses it as a whole${answer(status)}${because(detail)}`,
+    `the channel ${channel} was stopped: ${network} refuses it as a whole${answer({ status })}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
   ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
-    const { owed, channel, attempt, status, detail, refused, digest, doubtful_since } = data;
+    const { owed, channel, attempt, detail, refused, digest, doubtful_since } = data;
     const why = refused ? "refused for good" : "out of attempts";
-    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(status)}${doubt(doubtful_since)}${together(digest)}${because(detail)}`;
+    return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(data)}${doubt(doubtful_since)}${together(digest)}${because(detail)}`;
   },
 };
 
@@ -56,8 +56,15 @@ function owedTo(channels: readonly ChannelName[]): string {
   return channels.length === 0 ? "owed to no channel" : `owed to ${channels.join(", ")}`;
 }
 
-function answer(status: number | undefined): string {
-  return status === undefined ? "" : ` (status ${status})`;
+interface Answer {
+  readonly status?: number | undefined;
+  readonly latency_ms?: number;
+}
+
+/** How soon the network answered and what; nothing where it did not. */
+function answer({ status, latency_ms }: Answer): string {
+  const after = latency_ms === undefined ? "" : ` in ${latency_ms} ms`;
+  return status === undefined ? after : `${after} (status ${status})`;
 }
 
 /** Of what may be at the network already. */
