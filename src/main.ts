@@ -33,6 +33,7 @@ import { replay } from "./commands/replay.ts";
 import { sandbox } from "./commands/sandbox.ts";
 import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
+import { codeOfSystem, sentenceOf } from "./commands/system-fault.ts";
 import { token } from "./commands/token.ts";
 import { printable } from "./commands/table.ts";
 import { writeAll, writeText } from "./commands/write.ts";
@@ -117,7 +118,7 @@ function explain(fault: unknown, name: string, terminal: Terminal): number {
   }
   const code = codeOf(fault);
   if (code === undefined) throw fault;
-  terminal.err(`${(fault as Error).message}\n`);
+  terminal.err(`${sentenceOf(fault as Error)}\n`);
   return code;
 }
 
@@ -136,11 +137,11 @@ function codeOf(fault: unknown): number | undefined {
     return EXIT.temporary;
   if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
   if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
-  const { code } = fault as { code?: unknown };
+  const code = codeOfSystem(fault);
   // Whatever file it comes to first: nothing of the service can be kept there.
   if (code === "EROFS") return EXIT.config;
-  // A file that is not there, a port in use: the system's own words say it.
-  return typeof code === "string" && /^E[A-Z]+$/.test(code) ? EXIT.fault : undefined;
+  // A file that is not there, a port in use.
+  return code === undefined ? undefined : EXIT.fault;
 }
 
 const STDOUT = 1;

@@ -19,7 +19,7 @@ unlink   revokes the grant at X and deletes the tokens; another account may then
          authorize. Exit code 1 when X did not confirm (revoke it in X's settings)
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);
     const [action] = positionals;
     if (action === "show") return show(terminal, values.json);
     if (action === "unlink") return unlink(terminal);

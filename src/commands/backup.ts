@@ -35,9 +35,9 @@ then on. A FILE.*.partial is left of a backup that was killed, and may be
 deleted.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
-    const [file, ...more] = positionals;
-    if (file === undefined || more.length > 0) throw new UsageError("backup wants one FILE");
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);
+    const [file] = positionals;
+    if (file === undefined) throw new UsageError("backup wants one FILE");
     const config = configOf(terminal);
     await using store = await openStoredLog(config);
     const progress = startProgress(terminal, "verifying", (await store.head()).position);

@@ -26,10 +26,14 @@ seconds of such a message that come close to each other are taken for these.
 ${AS_OF_HELP}  --json      one JSON object
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      "as-of": { type: "string" },
-      json: { type: "boolean", default: false },
-    });
+    const { values, positionals } = parse(
+      args,
+      {
+        "as-of": { type: "string" },
+        json: { type: "boolean", default: false },
+      },
+      1,
+    );
     const config = configOf(terminal);
     const moment = parseMoment(values["as-of"], config.outreach.timezone);
     await using store = await openExistingLog(config);

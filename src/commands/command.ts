@@ -42,13 +42,33 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Parses arguments strictly: an unknown option is a UsageError. */
-export function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
+/** Parses arguments strictly: an unknown option is a UsageError, and so is an argument behind the `most` first ones. */
+export function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options, most = 0) {
+  const parsed = parseStrictly(args, options);
+  refuseMore(parsed.positionals, most);
+  return parsed;
+}
+
+/** Throws UsageError on an argument behind the `most` first ones: ignored, it would look as if it had been heeded. */
+export function refuseMore(positionals: readonly string[], most: number): void {
+  const excess = positionals[most];
+  if (excess !== undefined) throw new UsageError(`${printable(excess)} is one argument too many`);
+}
+
+function parseStrictly<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (fault) {
-    throw new UsageError(printable(fault instanceof Error ? fault.message : String(fault)));
+    throw new UsageError(printable(misuse(fault instanceof Error ? fault : new Error(String(fault)))));
   }
+}
+
+/** The parser's own words, without its advice to programmers. */
+function misuse({ message }: Error): string {
+  const option = /'(-{1,2}[^' =]+)/.exec(message)?.[1];
+  if (option === undefined) return message;
+  if (message.startsWith("Unknown option")) return `there is no option ${option}`;
+  return message.includes("does not take") ? `${option} takes no value` : `${option} wants a value`;
 }
 
 /** The configuration of the environment. Throws ConfigError. */

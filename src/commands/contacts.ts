@@ -15,10 +15,14 @@ Everybody known and how far we got with them; or one person, given by id, handle
 ${AS_OF_HELP}  --json      one JSON object for each person
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      "as-of": { type: "string" },
-      json: { type: "boolean", default: false },
-    });
+    const { values, positionals } = parse(
+      args,
+      {
+        "as-of": { type: "string" },
+        json: { type: "boolean", default: false },
+      },
+      1,
+    );
     return showContacts(terminal, { wanted: positionals[0], asOf: values["as-of"], json: values.json });
   },
 };

@@ -40,9 +40,9 @@ data was sealed cannot be erased: it is counted, and the exit code is 1.
 Not reached: what networks, chats and backups of the key file hold. See the README.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
-    const [subject, ...more] = positionals;
-    if (subject === undefined || more.length > 0) throw new UsageError("forget wants one recipient or IP address");
+    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);
+    const [subject] = positionals;
+    if (subject === undefined) throw new UsageError("forget wants one recipient or IP address");
     const config = configOf(terminal);
     const isAddress = isIP(subject) !== 0;
     if (!isAddress) recipientOf(subject);

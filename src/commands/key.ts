@@ -26,13 +26,17 @@ kept with them.
 Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      json: { type: "boolean", default: false },
-      keep: { type: "string" },
-    });
-    const [action, ...more] = positionals;
-    if (more.length === 0 && action === "show") return show(terminal, values.json);
-    if (more.length === 0 && action === "rotate") return rotate(terminal, values.keep);
+    const { values, positionals } = parse(
+      args,
+      {
+        json: { type: "boolean", default: false },
+        keep: { type: "string" },
+      },
+      1,
+    );
+    const [action] = positionals;
+    if (action === "show") return show(terminal, values.json);
+    if (action === "rotate") return rotate(terminal, values.keep);
     throw new UsageError("key wants show or rotate");
   },
 };

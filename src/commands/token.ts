@@ -1,4 +1,4 @@
-import { parse, UsageError, type Command } from "./command.ts";
+import { parse, refuseMore, UsageError, type Command } from "./command.ts";
 import { list } from "./token/list.ts";
 import { make } from "./token/make.ts";
 import { remove } from "./token/remove.ts";
@@ -24,14 +24,18 @@ faulty, empty or missing one changes nothing and is told in its log. What stands
 in API_TOKENS changes with a restart.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      json: { type: "boolean", default: false },
-      add: { type: "boolean", default: false },
-    });
-    const [action, subject, ...more] = positionals;
-    if (more.length > 0) throw new UsageError("token takes one name or id");
+    const { values, positionals } = parse(
+      args,
+      {
+        json: { type: "boolean", default: false },
+        add: { type: "boolean", default: false },
+      },
+      2,
+    );
+    const [action, subject] = positionals;
+    if (action === "list") refuseMore(positionals, 1);
     if (action === "new" && subject !== undefined) return make(terminal, subject, values);
-    if (action === "list" && subject === undefined) return list(terminal, values.json);
+    if (action === "list") return list(terminal, values.json);
     if (action === "remove" && subject !== undefined) return remove(terminal, subject);
     throw new UsageError("token wants new NAME, list or remove ID");
   },

@@ -25,27 +25,34 @@ interface Place {
   file(name: string): string;
   /** Runs `audit export` or `audit import`; answers what it prints. */
   run(action: "export" | "import", ...args: string[]): Promise<string>;
+  /** The same with a signal; answers the exit code and what it says beside. */
+  interrupted(signal: AbortSignal, action: "export" | "import", ...args: string[]): Promise<[number, string]>;
 }
 
 function newPlace(): Place {
   const directory = mkdtempSync(join(root, "place-"));
   const log = join(directory, "log.sqlite");
   const env = { DATABASE_URL: `sqlite:${log}`, API_TOKENS: "tester:round-trip-token-0123456789" };
+  const act = async (signal: AbortSignal, action: "export" | "import", args: readonly string[]) => {
+    let [out, err] = ["", ""];
+    const terminal: Terminal = {
+      env,
+      out: (text) => (out += text),
+      err: (text) => (err += text),
+      interactive: false,
+      signal,
+    };
+    const code = await (action === "export" ? exportAction : importAction).run(args, terminal);
+    return { code, out, err };
+  };
   return {
     directory,
     log,
     file: (name) => join(directory, name),
-    async run(action, ...args) {
-      let out = "";
-      const terminal: Terminal = {
-        env,
-        out: (text) => (out += text),
-        err: () => {},
-        interactive: false,
-        signal: new AbortController().signal,
-      };
-      await (action === "export" ? exportAction : importAction).run(args, terminal);
-      return out;
+    run: async (action, ...args) => (await act(new AbortController().signal, action, args)).out,
+    async interrupted(signal, action, ...args) {
+      const { code, err } = await act(signal, action, args);
+      return [code, err];
     },
   };
 }
@@ -168,8 +175,22 @@ describe("an export to a file", () => {
   test("is its owner's alone, and overwrites nothing", async () => {
     const { place, file, text } = await exportedIn("jsonl");
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await place.run("export", "--out", file).catch((fault: Error) => fault.message)).toContain("EEXIST");
+    expect(await place.run("export", "--out", file).catch((fault: Error) => fault.message)).toBe(
+      `${file} exists already: nothing is overwritten`,
+    );
     expect(readFileSync(file, "utf8")).toBe(text);
+  });
+
+  test("has its name once it is whole: interrupted, there is none", async () => {
+    const { place } = await exportedIn("jsonl");
+    const file = place.file("interrupted");
+    const interrupt = new AbortController();
+    interrupt.abort(130);
+    expect(await place.interrupted(interrupt.signal, "export", "--out", file)).toEqual([
+      130,
+      `interrupted: ${file} was not made\n`,
+    ]);
+    expect(readdirSync(place.directory).filter((name) => name.startsWith("interrupted"))).toEqual([]);
   });
 
   test("tells of events that this version of the program does not know", async () => {

@@ -13,10 +13,17 @@ const START = Date.parse("2025-11-20T10:00:00.000Z");
 export interface CommandWorld extends AsyncDisposable {
   readonly store: SealedLog;
   readonly env: Record<string, string>;
+  readonly directory: string;
   append(stream: string, facts: readonly Fact[], cause?: Cause): Promise<void>;
   /** Sets the clock that much later, beside the minute of each event. */
   later(ms: number): void;
   run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  /** The same, interrupted when the command looks for it the n-th time. */
+  interruptedAt(
+    n: number,
+    command: Pick<Command, "run">,
+    ...args: string[]
+  ): Promise<{ code: number; out: string; err: string }>;
 }
 
 /** `startMs`: when the log begins, if not in November 2025; `more`: settings of the log and the commands. */
@@ -29,9 +36,21 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
   const config = loadConfig(env, () => "");
   const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
   const journal = createJournal(store, () => idAt(next));
+  const act = async (command: Pick<Command, "run">, args: readonly string[], signal: AbortSignal) => {
+    let [out, err] = ["", ""];
+    const code = await command.run(args, {
+      env,
+      out: (text) => void (out += text),
+      err: (text) => void (err += text),
+      interactive: false,
+      signal,
+    });
+    return { code, out, err };
+  };
   return {
     store,
     env,
+    directory,
     async append(stream, facts, cause = { caller: "tests" }) {
       // One append has one time: an event each, so that each has its own.
       for (const fact of facts) {
@@ -40,17 +59,17 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
       }
     },
     later: (ms) => void (passedMs += ms),
-    async run(command, ...args) {
-      let [out, err] = ["", ""];
-      const { signal } = new AbortController();
-      const code = await command.run(args, {
-        env,
-        out: (text) => void (out += text),
-        err: (text) => void (err += text),
-        interactive: false,
-        signal,
+    run: (command, ...args) => act(command, args, new AbortController().signal),
+    interruptedAt(n, command, ...args) {
+      let asked = 0;
+      const interrupt = new AbortController();
+      const signal = new Proxy(interrupt.signal, {
+        get(target, name) {
+          if (name === "aborted" && ++asked === n) interrupt.abort(130);
+          return Reflect.get(target, name, target);
+        },
       });
-      return { code, out, err };
+      return act(command, args, signal);
     },
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();

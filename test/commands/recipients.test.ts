@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
@@ -51,6 +53,14 @@ describe("recipients suppress", () => {
     expect(await lastMarks()).toEqual([...marks({ username: "ann" })]);
   });
 
+  test("says that nobody of that name is known yet, and suppresses the name all the same", async () => {
+    await world.append(STREAMS.outreach, [imported(ANN)]);
+    expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({ out: "@ann will never be written to\n" });
+    const { code, out } = await world.run(recipients, "suppress", "@nan");
+    expect([code, out]).toEqual([0, "@nan will never be written to; nobody of that name is known yet\n"]);
+    expect(findContact(await state(), { username: "nan" })).toMatchObject({ suppressed: true });
+  });
+
   test("by a handle that the person had before is of that person, by all their names", async () => {
     await world.append(STREAMS.outreach, [imported(ANN), imported(RENAMED)]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
@@ -72,4 +82,76 @@ test("recipients retry by a handle that the person had before opens that person 
   expect(await world.run(recipients, "retry", "ann")).toMatchObject({ code: 0 });
   expect(findContact(await state(), { id: "101" })).toMatchObject({ status: "open", again: true });
   expect(await world.run(recipients, "retry", "ann")).toMatchObject({ code: 1 });
+});
+
+describe("recipients import", () => {
+  const file = (name: string, text: string): string => {
+    const path = join(world.directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+
+  test("says how many nobody writes to for want of consent, and which columns are template fields", async () => {
+    const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");
+    expect((await world.run(recipients, "import", people)).out).toBe(
+      "2 added, 0 updated, 0 refused\n" +
+        "2 of them without consent: their basis is none or missing, and nobody writes to them while REQUIRE_CONSENT is true (see basis in the help)\n" +
+        "template fields: product, since\n",
+    );
+  });
+
+  test("counts nobody as without consent who gave it, in the file or by writing first", async () => {
+    const received = { recipient: ANN, message_id: "m", received_at: "2025-11-20T09:00:00.000Z" };
+    await world.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data: received }]);
+    const people = file("people.csv", "username,basis\nann,none\nbob,opt_in\ncid,\n");
+    expect((await world.run(recipients, "import", people)).out).toContain("\n1 of them without consent: ");
+  });
+
+  test("says of those without consent that they are written to, where none is required", async () => {
+    world.env["REQUIRE_CONSENT"] = "false";
+    expect((await world.run(recipients, "import", file("people.csv", "username\nann\n"))).out).toContain(
+      "1 of them without consent: their basis is none or missing, and are written to all the same",
+    );
+  });
+
+  test("interrupted, tells what was taken; the same import again takes the rest", async () => {
+    const names = Array.from({ length: 2_500 }, (_, at) => `person_${at}`);
+    const people = file("many.csv", `username,basis\n${names.map((name) => `${name},opt_in\n`).join("")}`);
+    const { code, out, err } = await world.interruptedAt(3, recipients, "import", people);
+    expect([code, out, err]).toEqual([
+      130,
+      "",
+      "interrupted: 2000 of 2500 rows were taken, up to line 2001; the same import again takes the others\n",
+    ]);
+    expect((await state()).people.size).toBe(2_000);
+    expect((await world.run(recipients, "import", people)).out).toBe("500 added, 2000 updated, 0 refused\n");
+  });
+
+  test("goes on behind what another appends meanwhile", async () => {
+    const names = Array.from({ length: 1_500 }, (_, at) => `person_${at}`);
+    const people = file("many.csv", `username,basis\n${names.map((name) => `${name},opt_in\n`).join("")}`);
+    const [{ out }] = await Promise.all([
+      world.run(recipients, "import", people),
+      world.append(
+        STREAMS.outreach,
+        Array.from({ length: 20 }, (_, at) => imported({ id: String(at + 1) })),
+      ),
+    ]);
+    expect(out).toBe("1500 added, 0 updated, 0 refused\n");
+    expect((await state()).people.size).toBe(1_520);
+  });
+
+  test.each(["people.xlsx", "people.XLS", "people.ods", "people.numbers"])("says of %s what to do", (name) => {
+    expect(world.run(recipients, "import", file(name, "PK"))).rejects.toThrow(
+      `${join(world.directory, name)} is a workbook: save it as CSV ("CSV UTF-8") and import that`,
+    );
+  });
+
+  test("takes a file of any name in the format that is said", async () => {
+    const people = file("people.dat", '{"username":"ann","basis":"opt_in"}\n');
+    expect(world.run(recipients, "import", people)).rejects.toThrow("--format");
+    expect((await world.run(recipients, "import", people, "--format", "jsonl")).out).toBe(
+      "1 added, 0 updated, 0 refused\n",
+    );
+  });
 });

@@ -4,6 +4,8 @@ import urls from "../fixtures/urls.json" with { type: "json" };
 import agents from "../fixtures/user-agents.json" with { type: "json" };
 import { exported, openWorld, type World } from "./service.ts";
 
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
 const fixture = (name: string): string => join(import.meta.dirname, "../fixtures", name);
 
 async function recipients(world: World): Promise<{ username?: string; name?: string; basis: string }[]> {
@@ -37,7 +39,8 @@ test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handle
     "linus_k;Linus;perhaps;Z\r\n" +
     "twitter.com/yuki_dev;Yuki;;Tool\r\n";
   const imported = await world.command("recipients", "import", world.file("people.csv", csv));
-  expect(imported.out).toStartWith("3 added, 0 updated, 2 refused\n");
+  expect(imported.out).toStartWith("3 added, 0 updated, 2 refused\n1 of them without consent: ");
+  expect(imported.out).toContain("template fields: company\n");
   expect(imported.err).toMatch(/^line 5: /m);
   expect(imported.err).toMatch(/^line 6: /m);
   expect(await recipients(world)).toMatchObject([
@@ -56,6 +59,16 @@ test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handle
     world.file("again.csv", "username,basis\nYUKI_DEV,opt_in\n"),
   );
   expect(again).toMatchObject({ code: 0, out: "0 added, 1 updated, 0 refused\n" });
+});
+
+test("an import of stdin, in the format that is said", async () => {
+  await using world = await openWorld();
+  const child = Bun.spawn([process.execPath, MAIN, "recipients", "import", "-", "--format", "jsonl"], {
+    cwd: world.directory,
+    env: world.env,
+    stdio: [new Blob(['{"username":"ada_builds","basis":"opt_in"}\n']), "pipe", "pipe"],
+  });
+  expect([await new Response(child.stdout).text(), await child.exited]).toEqual(["1 added, 0 updated, 0 refused\n", 0]);
 });
 
 test("clicks as they come: user agents of a public list, URLs with every kind of path and query", async () => {

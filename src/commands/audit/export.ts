@@ -1,11 +1,12 @@
-import { closeSync, openSync, rmSync } from "node:fs";
 import type { EventStore } from "eventstore-lite";
 import type { SealedLog } from "../../personal/sealed-log.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
 import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";
 import { openExistingLog, openStoredLog } from "../log-session.ts";
+import { makeNewFile } from "../new-file.ts";
 import { startProgress } from "../progress.ts";
+import { printable } from "../table.ts";
 import { writeText } from "../write.ts";
 import type { AuditAction } from "./action.ts";
 
@@ -15,7 +16,8 @@ export const exportAction: AuditAction = {
          run as formulas begin with an apostrophe. Personal data is written openly
          (erased where its key is gone), beside the data as it is stored, which the
          hashes cover. With --sealed only the latter: it needs no keys, and whoever
-         has none can read nothing personal in it
+         has none can read nothing personal in it. FILE has its name only once it is
+         whole; a FILE.*.partial is left of an export that was killed
 `,
   async run(args, terminal) {
     const { values } = parse(args, {
@@ -25,8 +27,8 @@ export const exportAction: AuditAction = {
     });
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
     await using source = await openSource(terminal, values.sealed);
-    if (values.out === undefined) await exportLog(source, terminal, values.format, terminal.out);
-    else await exportToFile(source, terminal, values.format, values.out);
+    if (values.out !== undefined) return await exportToFile(source, terminal, values.format, values.out);
+    await exportLog(source, terminal, values.format, terminal.out);
     return EXIT.ok;
   },
 };
@@ -55,17 +57,22 @@ function shown(store: SealedLog, event: StoredEvent): ShownEvent {
 /** Characters written at once: more are not faster, and a slow reader holds back the next read. */
 const WRITE_CHARS = 64 * 1024;
 
-/** The export is full of personal data: the file is its owner's alone. An existing one is not overwritten. */
-async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<void> {
-  const descriptor = openSync(file, "wx", 0o600);
+/** Half an export would pass for a whole one: interrupted, none is made. Answers the exit code. */
+async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<number> {
+  const { signal } = terminal;
   try {
-    await exportLog(source, terminal, format, (text) => writeText(descriptor, text));
+    await makeNewFile(file, (descriptor) =>
+      exportLog(source, terminal, format, (text) => {
+        signal.throwIfAborted();
+        writeText(descriptor, text);
+      }),
+    );
+    return EXIT.ok;
   } catch (fault) {
-    // Half an export would pass for a whole one.
-    rmSync(file, { force: true });
-    throw fault;
-  } finally {
-    closeSync(descriptor);
+    if (!signal.aborted || fault !== signal.reason) throw fault;
+    terminal.err(`interrupted: ${printable(file)} was not made\n`);
+    // The signal's reason is the code that a shell expects of it.
+    return Number(signal.reason);
   }
 }
 

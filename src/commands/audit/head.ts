@@ -1,11 +1,12 @@
-import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { formatPublicKey, loadSigningKey } from "eventstore-lite";
 import { findLoss } from "../../checkpoint/find-loss.ts";
 import { signHead } from "../../checkpoint/sign-head.ts";
 import { systemClock } from "../../clock.ts";
 import { logFiles } from "../../log-files.ts";
-import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { configOf, EXIT, parse } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
+import { makeNewFile } from "../new-file.ts";
 import type { AuditAction } from "./action.ts";
 
 export const head: AuditAction = {
@@ -19,8 +20,7 @@ export const head: AuditAction = {
 `,
   async run(args, terminal) {
     const options = { out: { type: "string" }, "public-key": { type: "boolean", default: false } } as const;
-    const { values, positionals } = parse(args, options);
-    if (positionals.length > 0) throw new UsageError("head takes no argument; --out names a file");
+    const { values } = parse(args, options);
     const config = configOf(terminal);
     await using store = await openStoredLog(config);
     const files = logFiles(config.log.file);
@@ -37,18 +37,8 @@ export const head: AuditAction = {
     }
     const note = signHead(store, await store.head(), key, systemClock);
     if (values.out === undefined) terminal.out(note);
-    else writeNew(values.out, note);
+    // Existing files are not overwritten: an older head proves something that a newer one cannot.
+    else await makeNewFile(values.out, (descriptor) => void writeSync(descriptor, note));
     return EXIT.ok;
   },
 };
-
-/** Existing files are not overwritten: an older head proves something that a newer one cannot. */
-function writeNew(file: string, text: string): void {
-  const descriptor = openSync(file, "wx", 0o600);
-  try {
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}

@@ -4,6 +4,7 @@ import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts"
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
 import { LineFault, type StoredEvent } from "../export-formats/format.ts";
 import { startProgress } from "../progress.ts";
+import { named, naming } from "../system-fault.ts";
 import type { AuditAction } from "./action.ts";
 import { FileFault } from "./file-fault.ts";
 import { readLines } from "./lines.ts";
@@ -21,12 +22,16 @@ export const importAction: AuditAction = {
          the new log as a restored one, so its first day has no run.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      format: { type: "string", default: "jsonl" },
-      json: { type: "boolean", default: false },
-    });
-    const [path, ...more] = positionals;
-    if (path === undefined || more.length > 0) throw new UsageError("import wants one FILE, or - for stdin");
+    const { values, positionals } = parse(
+      args,
+      {
+        format: { type: "string", default: "jsonl" },
+        json: { type: "boolean", default: false },
+      },
+      1,
+    );
+    const [path] = positionals;
+    if (path === undefined) throw new UsageError("import wants one FILE, or - for stdin");
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
     const { position, hash } = await importFile(configOf(terminal).log.file, path, values.format, terminal);
     terminal.out(
@@ -51,10 +56,10 @@ interface Place {
 
 async function importFile(log: string, path: string, format: Format, terminal: Terminal) {
   const place: Place = { line: 1 };
-  const bytes = path === STDIN ? undefined : statSync(path).size;
+  const bytes = path === STDIN ? undefined : naming(path, () => statSync(path).size);
   // Nobody knows how much comes from a pipe.
   const progress = bytes === undefined ? undefined : startProgress(terminal, "importing KiB", bytes / KIB);
-  const chunks = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const chunks = path === STDIN ? process.stdin : readFrom(path);
   const counted = count(chunks, (read) => progress?.update(read / KIB));
   try {
     return await importSqliteLog({ file: log, events: readEvents(counted, format, place, terminal.signal) });
@@ -62,6 +67,14 @@ async function importFile(log: string, path: string, format: Format, terminal: T
     throw fault instanceof ImportRefused ? new FileFault(place.line, fault.message) : fault;
   } finally {
     progress?.end();
+  }
+}
+
+async function* readFrom(path: string): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  } catch (fault) {
+    throw named(path, fault);
   }
 }
 

@@ -17,11 +17,15 @@ export const show: AuditAction = {
          person no click is read; for a link, its channels' outcomes since its first.
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      "as-of": { type: "string" },
-      all: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-    });
+    const { values, positionals } = parse(
+      args,
+      {
+        "as-of": { type: "string" },
+        all: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+      },
+      1,
+    );
     const [wanted] = positionals;
     if (wanted === undefined) throw new UsageError("show wants a recipient, a link, or the id of an event or a run");
     const config = configOf(terminal);

@@ -1,6 +1,6 @@
 import type { Verification } from "eventstore-lite";
 import { logFiles } from "../../log-files.ts";
-import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { configOf, EXIT, parse } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import type { AuditAction } from "./action.ts";
@@ -16,12 +16,11 @@ export const verify: AuditAction = {
          position known to be bad; then it exits with 1
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
+    const { values } = parse(args, {
       json: { type: "boolean", default: false },
       head: { type: "string" },
       "public-key": { type: "string" },
     });
-    if (positionals.length > 0) throw new UsageError("verify takes no argument; --head names a file");
     const config = configOf(terminal);
     const files = logFiles(config.log.file);
     const known = await readKnownHeads(files, values.head, publicKeyOf(values["public-key"]));

@@ -12,11 +12,15 @@ export const discard: DeliveriesAction = {
          ${WHY_CHARACTERS_MAX} characters. They cannot be taken up again
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      channel: { type: "string" },
-      all: { type: "boolean", default: false },
-      why: { type: "string", default: "" },
-    });
+    const { values, positionals } = parse(
+      args,
+      {
+        channel: { type: "string" },
+        all: { type: "boolean", default: false },
+        why: { type: "string", default: "" },
+      },
+      Infinity,
+    );
     const why = values.why.trim();
     if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
       throw new UsageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);

@@ -4,7 +4,7 @@ import { sleep, systemClock } from "../../clock.ts";
 import type { Config } from "../../config.ts";
 import type { Journal } from "../../journal.ts";
 import type { Projector } from "../../projector.ts";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";
 import { channelsOf, isConfigured } from "./channel-name.ts";
@@ -23,12 +23,11 @@ export const lag: DeliveriesAction = {
          ${WATCH_MS / 1_000} seconds until it is interrupted
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
+    const { values } = parse(args, {
       channel: { type: "string" },
       json: { type: "boolean", default: false },
       watch: { type: "boolean", default: false },
     });
-    if (positionals.length > 0) throw new UsageError("deliveries lag takes no arguments");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
     const config = configOf(terminal);

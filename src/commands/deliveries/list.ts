@@ -2,7 +2,7 @@ import { channelsOf as statesOf, pendingOf, type Stopped } from "../../../projec
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector.ts";
-import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { configOf, EXIT, parse } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable, table } from "../table.ts";
 import type { DeliveriesAction } from "./action.ts";
@@ -14,11 +14,10 @@ export const list: DeliveriesAction = {
          every dead letter
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
+    const { values } = parse(args, {
       channel: { type: "string" },
       json: { type: "boolean", default: false },
     });
-    if (positionals.length > 0) throw new UsageError("deliveries list takes no arguments");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
     const config = configOf(terminal);

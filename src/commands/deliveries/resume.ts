@@ -10,9 +10,9 @@ export const resume: DeliveriesAction = {
          owes at once, and stops it again if the network still refuses it
 `,
   async run(args, terminal) {
-    const { positionals } = parse(args, {});
-    const [name, ...more] = positionals;
-    if (name === undefined || more.length > 0) throw new UsageError("resume wants one channel");
+    const { positionals } = parse(args, {}, 1);
+    const [name] = positionals;
+    if (name === undefined) throw new UsageError("resume wants one channel");
     const channel = channelOf(name);
     await using stack = new AsyncDisposableStack();
     const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));

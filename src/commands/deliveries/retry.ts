@@ -15,11 +15,15 @@ export const retry: DeliveriesAction = {
          would not know again, it leaves as they are unless --accept-doubles is given
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      channel: { type: "string" },
-      all: { type: "boolean", default: false },
-      "accept-doubles": { type: "boolean", default: false },
-    });
+    const { values, positionals } = parse(
+      args,
+      {
+        channel: { type: "string" },
+        all: { type: "boolean", default: false },
+        "accept-doubles": { type: "boolean", default: false },
+      },
+      Infinity,
+    );
     const choice = choiceOf("retry", { all: values.all, ids: positionals, channels: channelsOf(values.channel) });
     const acceptsDoubles = values["accept-doubles"];
     const config = configOf(terminal);

@@ -22,9 +22,9 @@ export const show: DeliveriesAction = {
          attempt is. EVENT_ID: of what owed it, or of any event of the dispatch
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, { channel: { type: "string" } });
-    const [id = "", ...more] = positionals;
-    if (!UUID.test(id) || more.length > 0) throw new UsageError("show wants one event id");
+    const { values, positionals } = parse(args, { channel: { type: "string" } }, 1);
+    const [id = ""] = positionals;
+    if (!UUID.test(id)) throw new UsageError("show wants one event id");
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
     const config = configOf(terminal);

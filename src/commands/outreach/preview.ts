@@ -30,12 +30,15 @@ export const preview: OutreachAction = {
            template
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, {
-      json: { type: "boolean", default: false },
-      limit: { type: "string", default: PEOPLE_SHOWN },
-    });
-    const [wanted, ...more] = positionals;
-    if (more.length > 0) throw new UsageError("outreach preview wants one HANDLE");
+    const { values, positionals } = parse(
+      args,
+      {
+        json: { type: "boolean", default: false },
+        limit: { type: "string", default: PEOPLE_SHOWN },
+      },
+      1,
+    );
+    const [wanted] = positionals;
     if (!/^\d{1,9}$/.test(values.limit)) throw new UsageError("--limit wants a number");
     const config = configOf(terminal);
     const template = templateOf(config);

@@ -10,7 +10,7 @@ import { openOutreach } from "../../outreach-parts.ts";
 import { openChannels, openKey, outbound } from "../../parts.ts";
 import type { Keyring } from "../../personal/keyring.ts";
 import type { Projector } from "../../projector.ts";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 import type { OutreachAction } from "./action.ts";
@@ -25,8 +25,7 @@ export const reconcile: OutreachAction = {
            some stay in doubt, 75 while a run is in progress, which does it itself
 `,
   async run(args, terminal) {
-    const { positionals } = parse(args, {});
-    if (positionals.length > 0) throw new UsageError("outreach reconcile takes no arguments");
+    parse(args, {});
     const config = configOf(terminal);
     await using stack = new AsyncDisposableStack();
     const session = await openSession(stack, await openExistingLog(config));

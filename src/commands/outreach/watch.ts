@@ -4,7 +4,7 @@ import { run as runProjection, type Run, type RunState } from "../../../projecti
 import { systemClock } from "../../clock.ts";
 import { foldLog } from "../../fold.ts";
 import { asJson } from "../audit/show/lines.ts";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
 import type { OutreachAction } from "./action.ts";
 import { startStatusLine } from "./status-line.ts";
@@ -17,8 +17,7 @@ export const watch: OutreachAction = {
            Ends with the run; interrupted, it exits 130, and the run goes on
 `,
   async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } });
-    if (positionals.length > 0) throw new UsageError("outreach watch takes no arguments");
+    const { values } = parse(args, { json: { type: "boolean", default: false } });
     await using store = await openExistingLog(configOf(terminal));
     const folded = await foldLog(store, ["run"]);
     return await follow(terminal, store, { json: values.json, state: folded.states.run, from: folded.position + 1 });

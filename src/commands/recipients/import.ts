@@ -1,0 +1,82 @@
+import { VersionConflict } from "eventstore-lite";
+import { findContact } from "../../../projections/contacts.ts";
+import { STREAMS, type Fact, type Journal } from "../../journal.ts";
+import { parseRecipients, type ImportedRow, type RecipientsFormat } from "../../outreach/recipients-file.ts";
+import { openLog } from "../../parts.ts";
+import { configOf, EXIT, type Terminal } from "../command.ts";
+import { COMMAND_CAUSE, openSession } from "../log-session.ts";
+import { startProgress } from "../progress.ts";
+import { printable } from "../table.ts";
+import { formatOf, readInput } from "./input.ts";
+import { consentLine, fieldsLine } from "./summary.ts";
+
+/** Rows appended at once: one fsync for many, without holding other appends up. */
+const BATCH_ROWS = 1_000;
+
+export async function importFile(terminal: Terminal, path: string, format: string | undefined): Promise<number> {
+  const read: RecipientsFormat = formatOf(path, format);
+  const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
+  const config = configOf(terminal);
+  await using stack = new AsyncDisposableStack();
+  const { journal, projector } = await openSession(stack, await openLog(config));
+  const contacts = projector.state("contacts");
+  const known = rows.map(({ recipient }) => findContact(contacts, recipient));
+  const updated = known.filter((contact) => contact?.listed === true).length;
+  // Whoever wrote to us first has agreed, whatever the file says.
+  const unagreed = rows.filter(({ recipient }, at) => recipient.basis === "none" && known[at]?.inbound !== true).length;
+  const taken = await appendRows(terminal, journal, rows);
+  if (taken < rows.length) {
+    const last = rows[taken - 1];
+    const upTo = last === undefined ? "" : `, up to line ${last.line}`;
+    terminal.err(
+      `interrupted: ${taken} of ${rows.length} rows were taken${upTo}; the same import again takes the others\n`,
+    );
+    return Number(terminal.signal.reason);
+  }
+  terminal.out(`${rows.length - updated} added, ${updated} updated, ${refused.length} refused\n`);
+  terminal.out(consentLine(unagreed, config.outreach.requireConsent) + fieldsLine(rows));
+  for (const { line, of } of duplicates)
+    terminal.out(`line ${line}: the same person as line ${of}; the later row counts\n`);
+  for (const { line, reason } of refused) terminal.err(`line ${line}: ${printable(reason)}\n`);
+  return refused.length === 0 ? EXIT.ok : EXIT.fault;
+}
+
+/** Appends batch after batch until all are taken or the command is interrupted. Answers how many rows were taken. */
+async function appendRows(terminal: Terminal, journal: Journal, rows: readonly ImportedRow[]): Promise<number> {
+  const progress = startProgress(terminal, "importing", rows.length);
+  let version = await versionOf(journal);
+  let taken = 0;
+  while (taken < rows.length && !terminal.signal.aborted) {
+    const facts = rows.slice(taken, taken + BATCH_ROWS).map(added);
+    version = await appendBehind(journal, facts, version);
+    taken += facts.length;
+    progress.update(taken);
+  }
+  progress.end();
+  return taken;
+}
+
+function added({ recipient: { id, username, name, basis, fields } }: ImportedRow): Fact {
+  const recipient = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
+  return {
+    type: "RecipientAdded",
+    data: { recipient, ...(name === undefined ? {} : { name }), basis, fields, source: "list" },
+  };
+}
+
+/** One append, right behind what is known of the stream; what came in between moves it further back. */
+async function appendBehind(journal: Journal, facts: readonly Fact[], expected: number): Promise<number> {
+  try {
+    return (await journal.append(STREAMS.outreach, facts, COMMAND_CAUSE, { expected })).version;
+  } catch (fault) {
+    if (!(fault instanceof VersionConflict)) throw fault;
+    return appendBehind(journal, facts, fault.actual);
+  }
+}
+
+async function versionOf({ store }: Journal): Promise<number> {
+  for await (const { version } of store.readStored({ stream: STREAMS.outreach, backwards: true, limit: 1 })) {
+    return version;
+  }
+  return 0;
+}

@@ -1,0 +1,38 @@
+/** What the system says of a file, in words that need no manual; `path` is as it was given. */
+const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
+  ENOENT: (path) => `there is no file or folder ${path}`,
+  ENOTDIR: (path) => `${path} leads through something that is no folder`,
+  EISDIR: (path) => `${path} is a folder, and a file is wanted`,
+  EEXIST: (path) => `${path} exists already: nothing is overwritten`,
+  EACCES: (path) => `the system does not let this user at ${path}`,
+  EPERM: (path) => `the system does not let this user at ${path}`,
+  EROFS: (path) => `${path} is in a place where nothing can be written`,
+  ENOSPC: (path) => `there is no room left to write ${path}`,
+};
+
+/** Does `work`; what the system says of it then names the path, also where it was only found out while reading. */
+export function naming<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (fault) {
+    throw named(path, fault);
+  }
+}
+
+/** The same fault, which names the path where it comes from the system. */
+export function named(path: string, fault: unknown): unknown {
+  return fault instanceof Error && codeOfSystem(fault) !== undefined ? Object.assign(fault, { path }) : fault;
+}
+
+/** The system's code of a fault, such as `ENOENT`; undefined: it is another's. */
+export function codeOfSystem(fault: unknown): string | undefined {
+  const { code } = fault as { readonly code?: unknown };
+  return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
+}
+
+/** A plain sentence for a fault of the system that names a path; for any other, its own words. */
+export function sentenceOf(fault: Error): string {
+  const { path } = fault as { readonly path?: unknown };
+  const say = SENTENCES[codeOfSystem(fault) ?? ""];
+  return say === undefined || typeof path !== "string" ? fault.message : say(path);
+}

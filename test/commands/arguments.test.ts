@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { account } from "../../src/commands/account.ts";
+import { audit } from "../../src/commands/audit.ts";
+import { backup } from "../../src/commands/backup.ts";
+import { clicks } from "../../src/commands/clicks.ts";
+import { UsageError, type Command } from "../../src/commands/command.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { deliveries } from "../../src/commands/deliveries.ts";
+import { demo } from "../../src/commands/demo.ts";
+import { doctor } from "../../src/commands/doctor.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { key } from "../../src/commands/key.ts";
+import { outreach } from "../../src/commands/outreach.ts";
+import { quota } from "../../src/commands/quota.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { replay } from "../../src/commands/replay.ts";
+import { sandbox } from "../../src/commands/sandbox.ts";
+import { serve } from "../../src/commands/serve.ts";
+import { stats } from "../../src/commands/stats.ts";
+import { token } from "../../src/commands/token.ts";
+
+/** Each command with as many arguments as it takes. */
+const FULL: readonly (readonly [Command, string])[] = [
+  [serve, ""],
+  [demo, ""],
+  [sandbox, ""],
+  [doctor, ""],
+  [stats, ""],
+  [quota, ""],
+  [replay, ""],
+  [contacts, "ada_builds"],
+  [clicks, "go.example/welcome"],
+  [account, "show"],
+  [account, "unlink"],
+  [recipients, "list"],
+  [recipients, "suppress ada_builds"],
+  [recipients, "import people.csv"],
+  [token, "new web"],
+  [token, "list"],
+  [key, "show"],
+  [backup, "copy.sqlite"],
+  [forget, "ada_builds"],
+  [audit, "tail"],
+  [audit, "verify"],
+  [audit, "head"],
+  [audit, "export"],
+  [audit, "show ada_builds"],
+  [audit, "import log.jsonl"],
+  [deliveries, "list"],
+  [deliveries, "lag"],
+  [deliveries, "show 01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
+  [deliveries, "resume chat"],
+  [outreach, "watch"],
+  [outreach, "preview ada_builds"],
+  [outreach, "reconcile"],
+];
+
+test.each(FULL.map(([command, line]) => [command.help.split("\n")[0] ?? "", line, command] as const))(
+  "%s: %j takes no more arguments",
+  async (_usage, line, command) => {
+    const args = [...line.split(" ").filter((word) => word !== ""), "tpyo"];
+    const silent = { out: () => {}, err: () => {}, interactive: false, signal: AbortSignal.abort(130) };
+    // A log that is nowhere: whatever got past the arguments would fail in another way.
+    const env = { DATABASE_URL: "sqlite:/dev/null/none.sqlite" };
+    const refusal = await Promise.resolve()
+      .then(() => command.run(args, { ...silent, env }))
+      .catch((fault: unknown) => fault);
+    expect(refusal).toEqual(new UsageError("tpyo is one argument too many"));
+  },
+);

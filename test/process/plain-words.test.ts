@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { openWorld, until, type World } from "./service.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  world.file("taken.jsonl", "");
+  mkdirSync(join(world.directory, "folder"));
+  await world.command("recipients", "import", world.file("people.csv", "username,basis\nada_builds,opt_in\n"));
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** The arguments, and what is said of them; `~` stands for the world's folder. */
+const faults: readonly (readonly [string, string])[] = [
+  ["recipients import ~/nope.csv", "there is no file or folder ~/nope.csv"],
+  ["recipients import ~/folder/../folder.csv", "there is no file or folder ~/folder/../folder.csv"],
+  ["audit import ~/nope.jsonl", "there is no file or folder ~/nope.jsonl"],
+  ["audit export --out ~/taken.jsonl", "~/taken.jsonl exists already: nothing is overwritten"],
+  ["audit export --out ~/folder", "~/folder exists already: nothing is overwritten"],
+  ["audit export --out ~/nowhere/log.jsonl", "there is no file or folder ~/nowhere"],
+  ["audit head --out ~/taken.jsonl", "~/taken.jsonl exists already: nothing is overwritten"],
+];
+
+describe("a file that cannot be had is told in a plain sentence with its path", () => {
+  test.each(faults)("%s", async (line, sentence) => {
+    const told = await world.command(...line.replaceAll("~", world.directory).split(" "));
+    expect([told.code, told.err]).toEqual([1, `${sentence.replaceAll("~", world.directory)}\n`]);
+  });
+
+  test("recipients import of a folder", async () => {
+    mkdirSync(join(world.directory, "people.folder.csv"));
+    const path = join(world.directory, "people.folder.csv");
+    const { code, err } = await world.command("recipients", "import", path);
+    expect([code, err]).toEqual([1, `${path} is a folder, and a file is wanted\n`]);
+  });
+});
+
+test("audit import of a folder", async () => {
+  await using empty = await openWorld();
+  const { code, err } = await empty.command("audit", "import", empty.directory);
+  expect([code, err]).toEqual([1, `${empty.directory} is a folder, and a file is wanted\n`]);
+});
+
+describe("a wrong option is told without the parser's advice", () => {
+  test.each([
+    [["stats", "--foo"], "there is no option --foo"],
+    [["stats", "--foo=1"], "there is no option --foo"],
+    [["stats", "--as-of"], "--as-of wants a value"],
+    [["stats", "--as-of", "--json"], "--as-of wants a value"],
+    [["stats", "--json=yes"], "--json takes no value"],
+  ])("%j", async (args, sentence) => {
+    const { code, err } = await world.command(...args);
+    expect([code, err]).toEqual([2, `${sentence}\nsee reachlog stats --help\n`]);
+  });
+});
+
+test("an export that is killed leaves no file of its name", async () => {
+  const out = join(world.directory, "killed.jsonl");
+  // More than one write, so that the kill comes into the middle.
+  const people = Array.from({ length: 4_000 }, (_, at) => `person_${at},opt_in`).join("\n");
+  await world.command("recipients", "import", world.file("many.csv", `username,basis\n${people}\n`));
+  const child = world.start(["audit", "export", "--out", out]);
+  const begun = () => readdirSync(world.directory).filter((name) => name.startsWith("killed.jsonl"));
+  await until(
+    () => Promise.resolve(begun()),
+    (names) => names.length > 0,
+  );
+  child.kill("SIGKILL");
+  await child.exited;
+  // The writer may have been faster than the signal: then the file is whole.
+  if (existsSync(out)) expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  else expect(begun()).toEqual([expect.stringMatching(/^killed\.jsonl\..*\.partial$/)]);
+});
