@@ -73,5 +73,6 @@ function perform(request: CheckRequest): CheckTasks[keyof CheckTasks]["answer"] 
 port.on("message", (request: CheckRequest) => {
   const answer = perform(request);
   port.postMessage({ answer } satisfies CheckReply);
-  if (request.task === "close") port.close();
+  // Nothing keeps the thread then, on any runtime.
+  if (request.task === "close") port.unref();
 });

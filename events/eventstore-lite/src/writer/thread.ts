@@ -23,11 +23,12 @@ try {
     const isLast = typeof request === "object" && request.kind === "close";
     if (isLast) stopWatching();
     port.postMessage(writer.answer(request));
-    if (isLast) port.close();
+    // Nothing keeps the thread then. To close the port would do so too, but not every runtime can.
+    if (isLast) port.unref();
   });
   port.postMessage({ storeId } satisfies Started);
 } catch (error) {
   const refused = error instanceof Error ? error.message : String(error);
   port.postMessage({ refused, isBusy: error instanceof StoreBusy } satisfies Started);
-  port.close();
+  port.unref();
 }

@@ -1,0 +1,29 @@
+// Appends, reads, verifies and closes; then lets the threads end by themselves, as no store waits for. For any runtime.
+import { Worker } from "node:worker_threads";
+import { openSqliteStore } from "../../src/index.ts";
+
+const [file = ""] = process.argv.slice(2);
+
+const store = await openSqliteStore({ file });
+await store.append("a", [{ id: "1", type: "T", data: { n: 1 }, meta: {} }]);
+for await (const { position, data } of store.read()) console.log(`read ${position} ${JSON.stringify(data)}`);
+console.log(`verified ${(await store.verify()).ok}`);
+await store[Symbol.asyncDispose]();
+console.log("closed");
+
+/** Starts a thread, sends it the request to close, and tells how it ended. */
+function endOf(thread: string, workerData: unknown, request: unknown, isStarted: boolean): Promise<string> {
+  const worker = new Worker(new URL(`../../src/${thread}/thread.ts`, import.meta.url), { workerData });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  if (isStarted) worker.once("message", () => worker.postMessage(request));
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  else worker.postMessage(request);
+  return new Promise((resolve) => {
+    worker.once("error", (fault: Error) => resolve(`${thread}: ${fault.message}`));
+    worker.once("exit", (code) => resolve(`${thread}: ended with ${code}`));
+  });
+}
+
+const limits = { databaseBytesMax: 2 ** 40, eventBytesMax: 2 ** 18, finish: undefined };
+console.log(await endOf("writer", { file, ...limits }, { kind: "close" }, true));
+console.log(await endOf("verify", { file }, { task: "close" }, false));
