@@ -40,7 +40,7 @@ whether a crash would write a core dump. With
     });
     const config = configOf(terminal);
     const findings: Finding[] = [
-      { what: "configuration", ok: true, detail: "complete" },
+      { what: "configuration", ok: true, detail: completeness(config) },
       ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),
       ...(await checkFiles(config)),
       ...(values.online ? await checkNetworks(config, terminal) : []),
@@ -54,6 +54,19 @@ whether a crash would write a core dump. With
     return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
   },
 };
+
+/** Nothing has to be configured, but whoever forgot it wants to know. */
+function completeness({ x, outreach, meta, chat, messaging }: Config): string {
+  const parts = {
+    "outreach (X_CLIENT_ID)": x,
+    "the message (MESSAGE_TEMPLATE)": x === undefined ? "of no use" : outreach.template,
+    ads: meta,
+    chat,
+    messaging,
+  };
+  const missing = Object.entries(parts).flatMap(([name, part]) => (part === undefined ? [name] : []));
+  return missing.length === 0 ? "complete" : `without faults; not configured: ${missing.join(", ")}`;
+}
 
 function warned(detail: string | undefined): Finding[] {
   return detail === undefined ? [] : [{ what: "warning", ok: true, detail }];

@@ -68,6 +68,15 @@ test("an added token is in the file, which only its owner reads, and the token i
   expect(callers()).toEqual(["web", "ops"]);
 });
 
+test("an added token makes the folder that its file is to be in", async () => {
+  const [folder, deep] = [directory.file("data"), directory.file("data/secret/tokens")];
+  env = { API_TOKENS_FILE: deep };
+  const { code, err } = await run("new", "web", "--add");
+  expect([code, err]).toEqual([0, expect.stringContaining(`The entry is in ${deep}.`)]);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  expect(callers()).toEqual(["web"]);
+});
+
 test.each([
   ["a b", "letters, digits"],
   ["", "letters, digits"],

@@ -3,12 +3,14 @@ import {
   appendFileSync,
   chownSync,
   existsSync,
+  mkdirSync,
   readFileSync,
   realpathSync,
   renameSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { dirname } from "node:path";
 import { commaList, given } from "../../config/environment.ts";
 import { ConfigError, createReport } from "../../config/faults.ts";
 import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
@@ -16,13 +18,15 @@ import type { Terminal } from "../command.ts";
 
 /** Tokens given in the clear are as good as what they protect. */
 const OWNER_ONLY = 0o600;
+const OWNER_ENTERS = 0o700;
 
 export function tokensFileOf({ env }: Terminal): string | undefined {
   return given(env, "API_TOKENS_FILE");
 }
 
-/** In one piece, and behind a line that an editor left without an end. */
+/** In one piece, and behind a line that an editor left without an end. The folder is made where it is missing. */
 export function appendEntry(file: string, entry: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
   const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
   appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
 }
