@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { createLogger } from "../log.ts";
 import { startService } from "../service.ts";
 import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { writeSettingsFile } from "./demo/settings-file.ts";
 import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
 import { recipients } from "./recipients.ts";
 import { untilStopped } from "./serve.ts";
@@ -45,14 +47,17 @@ ${CHOICE_HELP}
 
     // Its keys are in it too.
     using folder = values.keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
-    const directory = folder?.path ?? values.keep ?? "";
+    const directory = folder?.path ?? resolve(values.keep ?? "");
+    mkdirSync(directory, { recursive: true });
+    const template = join(directory, "message.txt");
+    writeFileSync(template, TEMPLATE);
     const token = randomBytes(24).toString("base64url");
     const env = {
       ...settingsOf(sandbox, choice),
       PORT: values.port,
       DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
       API_TOKENS: `demo:${token}`,
-      MESSAGE_TEMPLATE: TEMPLATE,
+      MESSAGE_TEMPLATE_FILE: template,
       SEND_SPACING_SECONDS: DEMO_SPACING_S,
       IN_DOUBT_SETTLE_SECONDS: "5",
       LOG_LEVEL: "warn",
@@ -62,12 +67,14 @@ ${CHOICE_HELP}
     await recipients.run(["import", sample], inDemo);
     const config = configOf(inDemo);
     const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
-    terminal.out(nextSteps(service.url, sandbox.url, token, directory));
+    const settings = join(directory, "demo.env");
+    writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
+    terminal.out(nextSteps(service.url, sandbox.url, token, settings));
     return await untilStopped(service, config, inDemo);
   },
 };
 
-function nextSteps(url: string, sandboxUrl: string, token: string, directory: string): string {
+function nextSteps(url: string, sandboxUrl: string, token: string, settings: string): string {
   return `
 reachlog  ${url}      (console: sign in with the token)
 sandbox   ${sandboxUrl}      (what the networks received; faults to switch on)
@@ -80,9 +87,11 @@ token     ${token}
      curl -s -X POST ${url}/social/run -H 'prefer: wait=60'
 3. Post a click, and see three networks told of it in the sandbox:
      curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
-4. Ask what happened:
-     curl -s ${url}/social/stats
-     DATABASE_URL=sqlite:${join(directory, "reachlog.sqlite")} npx -y bun@1.4.5 reachlog audit tail
+4. Ask what happened, in another terminal of this folder with the demo's settings:
+     set -a; . '${settings}'; set +a
+     npx -y bun@1.4.5 reachlog audit tail
+     npx -y bun@1.4.5 reachlog deliveries list
+     npx -y bun@1.4.5 reachlog outreach preview
 
 Stop with Ctrl-C.
 `;
