@@ -1,7 +1,9 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_HELP, asOf, foldAsOf, parseMoment } from "./moment.ts";
+import { AS_OF_HELP, asOf, foldAsOf, parseMoment, stateNow, type Moment } from "./moment.ts";
 import { findPerson } from "./person.ts";
 import { printable, table } from "./table.ts";
 
@@ -38,17 +40,22 @@ export async function showContacts(terminal: Terminal, { wanted, json, ...option
   const config = configOf(terminal);
   const moment = parseMoment(options.asOf, config.outreach.timezone);
   await using store = await openExistingLog(config);
-  const folded = await foldAsOf(terminal, store, ["contacts"], moment);
-  const state = folded.states.contacts;
+  const { state, ...place } =
+    options.asOf === undefined ? await stateNow(store, "contacts") : await stateAsOf(terminal, store, moment);
   const one = wanted === undefined ? undefined : findPerson(state, wanted);
   if (wanted !== undefined && one === undefined) {
-    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(folded)})\n`);
+    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;
   }
   const people = one === undefined ? [...state.people.values()] : [one];
   if (json) for (const contact of people) terminal.out(`${JSON.stringify(contact)}\n`);
-  else terminal.out(`${tableOf(people)}(${asOf(folded)})\n`);
+  else terminal.out(`${tableOf(people)}(${asOf(place)})\n`);
   return EXIT.ok;
+}
+
+async function stateAsOf(terminal: Terminal, store: EventStore<Event>, moment: Moment) {
+  const { states, position, time } = await foldAsOf(terminal, store, ["contacts"], moment);
+  return { state: states.contacts, position, time };
 }
 
 /** People, a line each. */

@@ -1,7 +1,8 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { ProjectionName } from "../../projections/all.ts";
+import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import { foldLog, type Folded } from "../fold.ts";
+import { restore } from "../projector/restore.ts";
 import { UsageError, type Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
@@ -89,6 +90,15 @@ export async function foldAsOf<Name extends ProjectionName>(
   const folded = await foldLog(store, names, { ...moment, onProgress: progress.update });
   progress.end();
   return folded;
+}
+
+/** A state as it is now, from its snapshot on, as a service has it after its start: to open a whole list takes seconds. */
+export async function stateNow<Name extends ProjectionName>(
+  store: EventStore<Event>,
+  name: Name,
+): Promise<Place & { readonly state: StateOf<Name> }> {
+  const { states, position, time } = await restore(store, undefined, [name]);
+  return { state: states.get(name), position, time };
 }
 
 /** Where the log was at a moment. Throws as {@link checkMoment}. */

@@ -15,11 +15,12 @@ export async function heedForgotten(
   positions: Positions,
   { to, erase }: { readonly to: number; readonly erase: Erase | undefined },
 ): Promise<void> {
-  const from = Math.min(...PERSONAL_PROJECTIONS.map((name) => positions.get(name) ?? 0)) + 1;
+  const names = PERSONAL_PROJECTIONS.filter((name) => positions.has(name));
+  const from = Math.min(...names.map((name) => positions.get(name) ?? 0)) + 1;
   for await (const event of store.read({ types: ["PersonForgotten"], from, to })) {
     if (event.type !== "PersonForgotten") continue;
     erase?.(event);
-    for (const name of PERSONAL_PROJECTIONS) {
+    for (const name of names) {
       if ((positions.get(name) ?? 0) >= event.position) continue;
       states.delete(name);
       positions.set(name, 0);

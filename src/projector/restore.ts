@@ -32,11 +32,15 @@ export interface Restored {
   readonly time: string | undefined;
 }
 
-/** Loads the snapshots and folds what came after each. Throws {@link ProjectionAhead}. */
-export async function restore(store: EventStore<Event>, erase?: Erase): Promise<Restored> {
+/** Loads the snapshots and folds what came after each; `names`: of these only. Throws {@link ProjectionAhead}. */
+export async function restore(
+  store: EventStore<Event>,
+  erase?: Erase,
+  names: readonly ProjectionName[] = PROJECTION_NAMES,
+): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
-  const positions: Positions = new Map(PROJECTION_NAMES.map((name) => [name, 0]));
-  for (const name of PROJECTION_NAMES) {
+  const positions: Positions = new Map(names.map((name) => [name, 0]));
+  for (const name of names) {
     const snapshot = await loadSnapshot(store, name);
     if (snapshot?.version !== projectionOf(name).version) continue;
     from.set(name, decodeState(snapshot.state));
@@ -46,7 +50,7 @@ export async function restore(store: EventStore<Event>, erase?: Erase): Promise<
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
   await heedForgotten(store, from, positions, { to: head.position, erase });
-  const states = createStates(PROJECTION_NAMES, from);
+  const states = createStates(names, from);
   const keeper = createKeeper(store, states, positions);
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);

@@ -16,7 +16,7 @@ export function consentLine(unagreed: number, requireConsent: boolean): string {
 /** The columns that became template fields; nothing where none did. */
 export function fieldsLine(rows: readonly ImportedRow[]): string {
   const names = new Set<string>();
-  for (const { recipient } of rows) for (const name in recipient.fields) names.add(name);
+  for (const { recipient } of rows) for (const name of Object.keys(recipient.fields)) names.add(name);
   if (names.size === 0) return "";
   const more = names.size > NAMED_MAX ? ` and ${names.size - NAMED_MAX} more` : "";
   return `template fields: ${[...names].slice(0, NAMED_MAX).map(printable).join(", ")}${more}\n`;
