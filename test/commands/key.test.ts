@@ -139,7 +139,7 @@ test("the former key never overwrites a file, and without a place for it nothing
 });
 
 test.each([
-  [["rotate", "now"], {}, "wants show or rotate"],
+  [["rotate", "now"], {}, "now is one argument too many"],
   [["rotate"], { REACHLOG_KEY_NEXT: KEYS[1] }, "has no effect"],
 ])("%j with %j is told", async (args, more, problem) => {
   Object.assign(world.env, more);

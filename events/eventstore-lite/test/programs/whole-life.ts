@@ -1,6 +1,6 @@
 // Appends, reads, verifies and closes; then lets the threads end by themselves, as no store waits for. For any runtime.
 import { Worker } from "node:worker_threads";
-import { openSqliteStore } from "../../src/index.ts";
+import { openSqliteStore } from "eventstore-lite";
 
 const [file = ""] = process.argv.slice(2);
 
