@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./sealing.ts";
+import { ERASED, withPersonal } from "./encryption.ts";
 
 const closed = { additionalProperties: false };
 

@@ -3,7 +3,7 @@ import { Type, type TObject } from "@sinclair/typebox";
 import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
 import * as access from "./access.ts";
 import * as account from "./account.ts";
-import { createBoxes } from "./boxes.ts";
+import { createBoxes } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
 import type { EventMeta, EventOf, EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
@@ -11,9 +11,9 @@ import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
-import { boxOf, type Opened } from "./sealed-data.ts";
-import { SEALED } from "./sealing-order.ts";
-import type { HiddenOf, PersonalSpec, Sealer } from "./sealing.ts";
+import { boxOf, type Opened } from "./encrypted-data.ts";
+import { SEALED } from "./encryption-order.ts";
+import type { HiddenOf, PersonalSpec, Sealer } from "./encryption.ts";
 import * as tracking from "./tracking.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */

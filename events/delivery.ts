@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { channelName, lane } from "./channel.ts";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./sealing.ts";
+import { ERASED, withPersonal } from "./encryption.ts";
 
 const closed = { additionalProperties: false };
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./sealing.ts";
+import { ERASED, withPersonal } from "./encryption.ts";
 
 /** The first answer to a request with an `Idempotency-Key`, given again to every repeat. */
 const requestAnswered = defineEvent(

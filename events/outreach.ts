@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, erasedPerson, withPersonal, type Owner } from "./sealing.ts";
+import { ERASED, erasedPerson, withPersonal, type Owner } from "./encryption.ts";
 
 const closed = { additionalProperties: false };
 

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { channelName } from "./channel.ts";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./sealing.ts";
+import { ERASED, withPersonal } from "./encryption.ts";
 
 /** `channels`: those configured when the click was accepted; exactly these are owed a dispatch. */
 const linkClicked = defineEvent(

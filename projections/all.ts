@@ -9,7 +9,7 @@ import { restores } from "./restores.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
-import { suspects } from "./suspects.ts";
+import { suspects } from "./suspected.ts";
 import { variants } from "./variants.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */

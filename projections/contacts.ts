@@ -1,6 +1,6 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Basis, Recipient, SkipReason } from "../events/outreach.ts";
-import { markOfErased } from "../events/sealing.ts";
+import { markOfErased } from "../events/encryption.ts";
 import type { Projection } from "./projection.ts";
 
 /** How far we got with a person. `open` to a message; everything else is not tried (again) by itself. */

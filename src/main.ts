@@ -8,11 +8,11 @@ import {
   StoreUnusable,
   TargetTaken,
 } from "eventstore-lite";
-import { KeyError } from "./account/key.ts";
-import { VaultDamaged, VaultKeyMismatch } from "./account/vault-error.ts";
-import { LogContradicted } from "./checkpoint/checkpoints.ts";
+import { KeyError } from "./vault/key.ts";
+import { VaultDamaged, VaultKeyMismatch } from "./vault/vault-error.ts";
+import { LogContradicted } from "./log/signed-heads.ts";
 import { InvalidEvent } from "../events/catalog.ts";
-import { MovedBox } from "../events/sealed-data.ts";
+import { MovedBox } from "../events/encrypted-data.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
 import { FileFault } from "./commands/audit/file-fault.ts";
@@ -37,17 +37,17 @@ import { codeOfSystem, sentenceOf } from "./commands/system-fault.ts";
 import { token } from "./commands/token.ts";
 import { printable } from "./commands/table.ts";
 import { writeAll, writeText } from "./commands/write.ts";
-import { ConfigError } from "./config/faults.ts";
-import { catchTheRest } from "./last-resort.ts";
+import { ConfigError } from "./config/error.ts";
+import { catchTheRest } from "./platform/uncaught-errors.ts";
 import { SocialError } from "./networks/network.ts";
-import { DamagedBox } from "./personal/box.ts";
-import { KeysFileMismatch, KeysUnavailable, NoKeysFile } from "./personal/keys-file.ts";
-import { KeysLost } from "./personal/sealed-log.ts";
+import { DamagedBox } from "./privacy/ciphertext.ts";
+import { KeysFileMismatch, KeysUnavailable, NoKeysFile } from "./privacy/keys-file.ts";
+import { KeysLost } from "./privacy/encrypted-log.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
 import { ProjectionAhead } from "./projector/restore.ts";
-import { TemplateFault } from "./service.ts";
-import { watchSignals } from "./signals.ts";
-import { VERSION } from "./version.ts";
+import { TemplateFault } from "./service/service.ts";
+import { watchSignals } from "./platform/signals.ts";
+import { VERSION } from "./platform/version.ts";
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve,

@@ -18,7 +18,10 @@ const breaches: readonly Breach[] = [
     code: 'import type { Stats } from "../projections/stats.ts";\nexport type S = Stats;',
   },
   { file: "events/breach-io.ts", code: 'import "node:fs";' },
-  { file: "projections/breach.ts", code: 'import type { Config } from "../src/config.ts";\nexport type C = Config;' },
+  {
+    file: "projections/breach.ts",
+    code: 'import type { Config } from "../src/config/config.ts";\nexport type C = Config;',
+  },
   { file: "projections/breach-clock.ts", code: "export const now = Date.now();" },
   { file: "projections/breach-io.ts", code: 'import "node:fs";' },
   { file: "events/eventstore-lite/src/breach.ts", code: 'import "../../account.ts";' },

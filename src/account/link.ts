@@ -1,7 +1,7 @@
-import { isoTime } from "../clock.ts";
-import { STREAMS, type Cause, type Journal } from "../journal.ts";
+import { isoTime } from "../platform/clock.ts";
+import { STREAMS, type Cause, type Journal } from "../log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
-import type { Projector } from "../projector.ts";
+import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 

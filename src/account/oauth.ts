@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { NetworkFault } from "../networks/network-fault.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
-import type { Secret } from "../secret.ts";
+import type { Secret } from "../platform/secret.ts";
 import { codeOf, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
 
 /**

@@ -1,10 +1,10 @@
 import type { Fence } from "eventstore-lite";
-import { isoTime, type Clock } from "../clock.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../journal.ts";
+import { isoTime, type Clock } from "../platform/clock.ts";
+import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../log/event-log.ts";
 import { SocialError } from "../networks/network.ts";
-import type { Projector } from "../projector.ts";
+import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
-import type { KeptPair, Pairs } from "./pairs.ts";
+import type { KeptPair, Pairs } from "./stored-tokens.ts";
 
 export interface RefreshDeps {
   readonly pairs: Pairs;

@@ -1,11 +1,11 @@
-import type { Cause, Fact } from "../journal.ts";
-import { STREAMS } from "../journal.ts";
+import type { Cause, Fact } from "../log/event-log.ts";
+import { STREAMS } from "../log/event-log.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
-import { createExclusive, type ExclusiveDeps } from "./exclusive.ts";
+import { createExclusive, type ExclusiveDeps } from "./token-lease.ts";
 import type { TokenPair } from "./oauth.ts";
-import { createPairs, type KeptPair } from "./pairs.ts";
+import { createPairs, type KeptPair } from "./stored-tokens.ts";
 import { refreshPair, type RefreshDeps } from "./refresh.ts";
-import type { Secrets } from "./vault.ts";
+import type { Secrets } from "../vault/vault.ts";
 
 /** The authorized account's right to call the network. */
 export interface Credentials {

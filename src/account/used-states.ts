@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "../clock.ts";
-import type { Vault } from "./vault.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Vault } from "../vault/vault.ts";
 
 /** A used state stays used for as long as its cookie could come back. */
 const STATE_TTL_MS = 10 * 60_000;

@@ -1,10 +1,10 @@
 import { unlinkAccount } from "../account/link.ts";
 import { createTokens } from "../account/tokens.ts";
-import { openVault } from "../account/vault.ts";
-import { makeId, sleep, systemClock } from "../clock.ts";
-import { logFiles } from "../log-files.ts";
-import { createLogger } from "../log.ts";
-import { openKey, openSocial, outbound } from "../parts.ts";
+import { openVault } from "../vault/vault.ts";
+import { makeId, sleep, systemClock } from "../platform/clock.ts";
+import { logFiles } from "../log/log-files.ts";
+import { createLogger } from "../platform/logger.ts";
+import { openKey, openSocial, outbound } from "../service/open.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";

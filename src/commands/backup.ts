@@ -1,6 +1,6 @@
 import { configOf, EXIT, parse, UsageError, type Command } from "./command.ts";
-import { logFiles } from "../log-files.ts";
-import { keysFileOf } from "../parts.ts";
+import { logFiles } from "../log/log-files.ts";
+import { keysFileOf } from "../service/open.ts";
 import { openStoredLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 

@@ -4,7 +4,7 @@ import type { States } from "../../projections/all.ts";
 import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
-import { suspects, type SuspectCounts } from "../../projections/suspects.ts";
+import { suspects, type SuspectCounts } from "../../projections/suspected.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
 import { linkOf, streamOfLink } from "./link.ts";
 import { openExistingLog } from "./log-session.ts";

@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { loadConfig, type Config } from "../config.ts";
+import { loadConfig, type Config } from "../config/config.ts";
 import { readFileSync } from "node:fs";
 import { printable } from "./table.ts";
 

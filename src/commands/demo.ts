@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { createLogger } from "../log.ts";
-import { startService } from "../service.ts";
+import { createLogger } from "../platform/logger.ts";
+import { startService } from "../service/service.ts";
 import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { writeSettingsFile } from "./demo/settings-file.ts";
 import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
 import { recipients } from "./recipients.ts";
 import { untilStopped } from "./serve.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryFolder } from "../platform/temporary-folder.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: https://go.example/welcome
 ---

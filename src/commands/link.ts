@@ -1,4 +1,4 @@
-import { STREAMS } from "../journal.ts";
+import { STREAMS } from "../log/event-log.ts";
 import { UsageError } from "./command.ts";
 
 /** A link as an operator names it: `domain/short_code`, with or without a scheme. */

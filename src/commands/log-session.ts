@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { makeId } from "../clock.ts";
-import type { Config } from "../config.ts";
-import { createJournal, type Cause, type Journal } from "../journal.ts";
-import { openLog } from "../parts.ts";
-import { erasing } from "../personal/heed.ts";
-import type { Keyring } from "../personal/keyring.ts";
-import type { SealedLog } from "../personal/sealed-log.ts";
-import { startProjector, type Projector } from "../projector.ts";
+import { makeId } from "../platform/clock.ts";
+import type { Config } from "../config/config.ts";
+import { createJournal, type Cause, type Journal } from "../log/event-log.ts";
+import { openLog } from "../service/open.ts";
+import { erasing } from "../privacy/apply-erasures.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import type { SealedLog } from "../privacy/encrypted-log.ts";
+import { startProjector, type Projector } from "../projector/projector.ts";
 
 /** What a command causes is told from what callers and the service cause. */
 export const COMMAND_CAUSE: Cause = { caller: "command-line" };

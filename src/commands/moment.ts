@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
-import { foldLog, type Folded } from "../fold.ts";
+import { foldLog, type Folded } from "../projector/fold.ts";
 import { restore } from "../projector/restore.ts";
 import { UsageError, type Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";

@@ -1,5 +1,5 @@
 import { isAfterChange, usedAt } from "../../projections/quota.ts";
-import { isoTime, systemClock } from "../clock.ts";
+import { isoTime, systemClock } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";

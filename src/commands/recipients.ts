@@ -1,8 +1,8 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
-import { STREAMS, type Fact } from "../journal.ts";
-import { createMarks } from "../outreach/marks.ts";
-import { openLastingKey } from "../parts.ts";
+import { STREAMS, type Fact } from "../log/event-log.ts";
+import { createMarks } from "../outreach/suppression-hashes.ts";
+import { openLastingKey } from "../service/open.ts";
 import { configOf, EXIT, parse, refuseMore, UsageError, type Command, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";

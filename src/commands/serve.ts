@@ -1,7 +1,7 @@
-import { createLogger } from "../log.ts";
-import { startService, type Service } from "../service.ts";
+import { createLogger } from "../platform/logger.ts";
+import { startService, type Service } from "../service/service.ts";
 import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 
 export const serve: Command = {
   summary: "run the service",

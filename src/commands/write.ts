@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { unsteered } from "../unsteered.ts";
+import { unsteered } from "../platform/escape-controls.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;

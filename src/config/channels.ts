@@ -1,6 +1,6 @@
-import { secret, type Secret } from "../secret.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import type { RawEnvironment } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import { needs } from "./halves.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";

@@ -1,6 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import type { TSchema } from "@sinclair/typebox";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import { environmentSchema, variables, type Environment } from "./schema.ts";
 
 /** What a shell gives: text or nothing. */

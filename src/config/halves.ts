@@ -1,5 +1,5 @@
 import { given, type RawEnvironment } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import type { Variable } from "./schema.ts";
 
 /** Half a credential is a mistake, not a channel left out. */

@@ -1,5 +1,5 @@
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import type { ReadFile } from "./outreach.ts";
 import { readTrustedProxies } from "./proxies.ts";
 import type { Environment } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { logFiles } from "../log-files.ts";
-import type { Report } from "./faults.ts";
+import { logFiles } from "../log/log-files.ts";
+import type { Report } from "./error.ts";
 
 /** Where the event log lives. */
 export interface LogConfig {

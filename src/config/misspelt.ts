@@ -1,5 +1,5 @@
 import type { RawEnvironment } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import { variables } from "./schema.ts";
 
 /** A slip of the hand is one or two letters; more is another name. */

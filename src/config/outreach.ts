@@ -1,7 +1,7 @@
 import { parseTemplate, type Template } from "../outreach/message.ts";
 import { TemplateError } from "../outreach/template-parser.ts";
 import { commaList, shown } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 
 export type RecipientSource = "list" | "inbound" | "followers" | "search" | "list_members";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { commaList, shown } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 
 export function readTrustedProxies(raw: string | undefined, report: Report): string[] {
   const proxies = commaList(raw);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { commaList } from "./environment.ts";
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 
 /** A caller of the API. Two tokens may share a name, so that one can be rotated without a gap. */
 export interface ApiToken {

@@ -1,4 +1,4 @@
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 
 /**
  * A URL to which credentials will be sent. Plain http is taken only for this machine, because a token must

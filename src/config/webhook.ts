@@ -1,4 +1,4 @@
-import type { Report } from "./faults.ts";
+import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";
 import { parseHttpUrl } from "./urls.ts";
 

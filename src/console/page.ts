@@ -5,8 +5,8 @@ import type { Clicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
-import type { Suspects } from "../../projections/suspects.ts";
-import { unsteered } from "../unsteered.ts";
+import type { Suspects } from "../../projections/suspected.ts";
+import { unsteered } from "../platform/escape-controls.ts";
 
 /** What the console shows: projections, and the newest events. */
 export interface ConsoleView {

@@ -1,7 +1,7 @@
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../journal.ts";
-import type { Logger } from "../log.ts";
-import type { Projector } from "../projector.ts";
+import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../log/event-log.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Projector } from "../projector/projector.ts";
 
 /** Tells the operator what calls for action: on chat, or on messaging where chat is not there, stopped or what failed. */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;

@@ -1,9 +1,9 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import type { Lane } from "../../events/channel.ts";
-import { isoTime } from "../clock.ts";
-import type { Fact } from "../journal.ts";
+import { isoTime } from "../platform/clock.ts";
+import type { Fact } from "../log/event-log.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
-import { subjectOf } from "./owed.ts";
+import { subjectOf } from "./request-of.ts";
 import { ATTEMPTS_MAX, retryDelayMs } from "./retry.ts";
 
 /** The events that tell what became of a dispatch. */

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Secret } from "../secret.ts";
+import type { Secret } from "../platform/secret.ts";
 
 /** A keyed hash of a credential: it tells another one from this, and nothing else. `key` is the lasting one. */
 export function createCredentialMark(key: Uint8Array): (credential: Secret) => string {

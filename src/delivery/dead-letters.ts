@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { STREAMS, type Cause, type Fact, type Journal } from "../journal.ts";
+import { STREAMS, type Cause, type Fact, type Journal } from "../log/event-log.ts";
 
 /** A dispatch that was given up, and neither taken up again nor discarded since. */
 export interface DeadLetter {

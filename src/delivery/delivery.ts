@@ -1,9 +1,9 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName } from "../../events/channel.ts";
 import { isSettled } from "../../projections/deliveries.ts";
-import { STREAMS, type Journal } from "../journal.ts";
-import type { Projector } from "../projector.ts";
-import type { Circuit } from "./breaker.ts";
+import { STREAMS, type Journal } from "../log/event-log.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Circuit } from "./circuit-breaker.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** How a dispatch ended. */

@@ -1,17 +1,17 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, owes } from "../../projections/deliveries.ts";
-import { faultFields } from "../log.ts";
-import type { Backlog } from "./backlog.ts";
-import type { Circuit } from "./breaker.ts";
-import { createCourtesy, type Courtesy } from "./courtesy.ts";
-import { turnedAway, type Carriage, type FlightDeps } from "./flight.ts";
-import { createFlights, type Flights } from "./flights.ts";
-import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./lane.ts";
-import { createStoppage, type Stoppage, type StoppageDeps } from "./stoppage.ts";
-import { createThrottle } from "./throttle.ts";
+import { faultFields } from "../platform/logger.ts";
+import type { Backlog } from "./outbox-reader.ts";
+import type { Circuit } from "./circuit-breaker.ts";
+import { createCourtesy, type Courtesy } from "./intake-priority.ts";
+import { turnedAway, type Carriage, type FlightDeps } from "./dispatch.ts";
+import { createFlights, type Flights } from "./in-flight.ts";
+import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./outbox-window.ts";
+import { createStoppage, type Stoppage, type StoppageDeps } from "./suspension.ts";
+import { createThrottle } from "./rate-limiter.ts";
 import { systemTimer, type Timer } from "./timer.ts";
-import { createTurns } from "./turns.ts";
+import { createTurns } from "./coalescing-scheduler.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;

@@ -1,7 +1,7 @@
-import { OWN_CAUSE, STREAMS, type Fact } from "../journal.ts";
+import { OWN_CAUSE, STREAMS, type Fact } from "../log/event-log.ts";
 import type { OutcomeFact } from "./attempt.ts";
-import type { FlightDeps } from "./flight.ts";
-import type { Item, LaneWindow } from "./lane.ts";
+import type { FlightDeps } from "./dispatch.ts";
+import type { Item, LaneWindow } from "./outbox-window.ts";
 import { nextRound } from "./next-round.ts";
 
 /**

@@ -1,14 +1,14 @@
 import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
-import type { MakeId } from "../clock.ts";
+import type { MakeId } from "../platform/clock.ts";
 import { isLoopback } from "../config/urls.ts";
-import type { Cause } from "../journal.ts";
+import type { Cause } from "../log/event-log.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
 import type { ClientAddress } from "./client-address.ts";
 import { isOfForeignSite } from "./foreign-site.ts";
 import { readForm, readJson } from "./body.ts";
 import { tellAllowance } from "./limit-headers.ts";
-import type { Load } from "./load.ts";
+import type { Load } from "./load-shedding.ts";
 import { Problem, problems } from "./problem.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { ROUTES, type Route } from "./routes.ts";

@@ -1,7 +1,7 @@
 import { Elysia, ValidationError } from "elysia";
 import type { IdempotencyKey } from "eventstore-lite";
-import type { Cause } from "../journal.ts";
-import { faultFields, type Logger } from "../log.ts";
+import type { Cause } from "../log/event-log.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
 import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
 import { createApi, type ApiDeps } from "./api.ts";
 import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";

@@ -1,6 +1,6 @@
-import { deriveKey } from "../account/key.ts";
+import { deriveKey } from "../vault/key.ts";
 import type { Authorization } from "../account/oauth.ts";
-import { open, seal } from "../account/seal.ts";
+import { open, seal } from "../vault/encrypt.ts";
 import { cookieName, setCookie } from "./cookie.ts";
 
 /** How long a person may take on the network's consent page. */

@@ -1,7 +1,7 @@
 import { linkAccount, type Linked, type LinkDeps } from "../account/link.ts";
 import { OAuthError, type Authorization } from "../account/oauth.ts";
 import type { UsedStates } from "../account/used-states.ts";
-import type { Cause } from "../journal.ts";
+import type { Cause } from "../log/event-log.ts";
 import { json, redirect, type Answer } from "./answer.ts";
 import type { AuthCookie } from "./auth-cookie.ts";
 import { readCookie } from "./cookie.ts";

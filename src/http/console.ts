@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { consolePage, signInPage } from "../console/page.ts";
-import type { Journal } from "../journal.ts";
-import type { Projector } from "../projector.ts";
+import type { Journal } from "../log/event-log.ts";
+import type { Projector } from "../projector/projector.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { redirect, type Answer } from "./answer.ts";
 import { problems } from "./problem.ts";

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { Clock } from "../clock.ts";
-import { OWN_CAUSE, STREAMS, type Journal } from "../journal.ts";
-import { faultFields, type Logger } from "../log.ts";
+import type { Clock } from "../platform/clock.ts";
+import { OWN_CAUSE, STREAMS, type Journal } from "../log/event-log.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
 import { createFailureTally } from "./failure-tally.ts";
 import type { RateLimit } from "./rate-limit.ts";
 

@@ -1,5 +1,5 @@
 import type { DataOf } from "../../events/catalog.ts";
-import { isoTime } from "../clock.ts";
+import { isoTime } from "../platform/clock.ts";
 
 /** Addresses told by themselves in a minute; more are told together, so that whoever has many cannot fill the log. */
 const ADDRESSES_TOLD_MAX = 8;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IdempotencyKey } from "eventstore-lite";
-import { faultFields, type Logger } from "../log.ts";
-import { STREAMS, type Cause, type Journal } from "../journal.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
+import { STREAMS, type Cause, type Journal } from "../log/event-log.ts";
 import type { Answer } from "./answer.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 

@@ -1,6 +1,6 @@
 import { AppendInDoubt, KeyReused, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../networks/network.ts";
-import { KeysUnavailable } from "../personal/keys-file.ts";
+import { KeysUnavailable } from "../privacy/keys-file.ts";
 import type { Answer } from "./answer.ts";
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */

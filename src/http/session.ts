@@ -1,5 +1,5 @@
-import { deriveKey } from "../account/key.ts";
-import { open, seal } from "../account/seal.ts";
+import { deriveKey } from "../vault/key.ts";
+import { open, seal } from "../vault/encrypt.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Authentication } from "./auth.ts";
 import { cookieName, readCookie, setCookie } from "./cookie.ts";

@@ -1,13 +1,13 @@
 import type { Static } from "@sinclair/typebox";
 import type { EventStore, IdempotencyKey } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { isoTime, type Clock } from "../clock.ts";
+import { isoTime, type Clock } from "../platform/clock.ts";
 import type { RunState } from "../../projections/run.ts";
-import type { Cause } from "../journal.ts";
-import { endedInPassing } from "../outreach/passing.ts";
-import type { RunReport } from "../outreach/perform.ts";
+import type { Cause } from "../log/event-log.ts";
+import { endedInPassing } from "../outreach/transient-end.ts";
+import type { RunReport } from "../outreach/execute-run.ts";
 import type { Runner, Triggered } from "../outreach/runner.ts";
-import type { Projector } from "../projector.ts";
+import type { Projector } from "../projector/projector.ts";
 import { json, type Answer } from "./answer.ts";
 import type { Allowance } from "./limit-headers.ts";
 import { problems, startedOrNothing, type Problem } from "./problem.ts";

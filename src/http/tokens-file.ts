@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { createReport } from "../config/faults.ts";
+import { createReport } from "../config/error.ts";
 import { readTokenLines, type ApiToken } from "../config/tokens.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../platform/logger.ts";
 import type { Authentication } from "./auth.ts";
 
 export interface TokensFileDeps {

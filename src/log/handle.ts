@@ -1,6 +1,6 @@
 import { VersionConflict, type Appended, type Fence } from "eventstore-lite";
-import type { Cause, Fact, Journal } from "../journal.ts";
-import type { Projector } from "../projector.ts";
+import type { Cause, Fact, Journal } from "./event-log.ts";
+import type { Projector } from "../projector/projector.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type Decision<Refusal> = { readonly events: readonly Fact[] } | { readonly refusal: Refusal };

@@ -1,5 +1,5 @@
-import type { Secret } from "../secret.ts";
-import { VERSION } from "../version.ts";
+import type { Secret } from "../platform/secret.ts";
+import { VERSION } from "../platform/version.ts";
 import { classifyDiscordAnswer, describeDiscord } from "./discord-answers.ts";
 import { discordText } from "./discord-text.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";

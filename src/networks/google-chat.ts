@@ -1,4 +1,4 @@
-import type { Secret } from "../secret.ts";
+import type { Secret } from "../platform/secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import { classifyGoogleChatAnswer, describeGoogleChat, missesContent } from "./google-chat-answers.ts";
 import { googleChatText } from "./google-chat-text.ts";

@@ -1,4 +1,4 @@
-import { secret, type Secret } from "../secret.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import { classifyLineAnswer, describeLine } from "./line-answers.ts";
 import type { Channel } from "./network.ts";

@@ -1,4 +1,4 @@
-import { secret, type Secret } from "../secret.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import { GRAPH_VERSION } from "./graph.ts";
 import { classifyMetaAnswer } from "./meta-answers.ts";

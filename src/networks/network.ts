@@ -3,7 +3,7 @@
  * One file a network implements it; nothing else knows their URLs, bodies or error codes.
  */
 
-import type { Secret } from "../secret.ts";
+import type { Secret } from "../platform/secret.ts";
 
 export type ChannelName = "ads" | "chat" | "messaging";
 

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../clock.ts";
+import { systemClock, type Clock } from "../platform/clock.ts";
 import { faultOf, NetworkFault } from "./network-fault.ts";
 
 /** Bytes kept of an answer, unpacked, where the caller expects no more: most answers are under 1 KB. */

@@ -1,4 +1,4 @@
-import type { Secret } from "../secret.ts";
+import type { Secret } from "../platform/secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import type { Channel } from "./network.ts";
 import { JSON_BODY, type SafeFetch } from "./safe-fetch.ts";

@@ -1,4 +1,4 @@
-import { secret, type Secret } from "../secret.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import { checkOfFault, resultOfFault } from "./fault-result.ts";
 import { GRAPH_VERSION, graphErrorOf } from "./graph.ts";
 import type { Channel } from "./network.ts";

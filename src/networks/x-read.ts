@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import { NetworkFault } from "./network-fault.ts";
 import { SocialError } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";

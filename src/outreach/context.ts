@@ -1,11 +1,11 @@
 import type { Fence } from "eventstore-lite";
 import type { Credentials } from "../account/tokens.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
-import type { Clock, MakeId } from "../clock.ts";
-import type { Cause, Journal } from "../journal.ts";
-import type { Logger } from "../log.ts";
+import type { Clock, MakeId } from "../platform/clock.ts";
+import type { Cause, Journal } from "../log/event-log.ts";
+import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
-import type { Projector } from "../projector.ts";
+import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./meter.ts";
 import { momentIn } from "./quota.ts";

@@ -1,5 +1,5 @@
 import type { FailureReason, KnownRecipient, Recipient, RunEnd } from "../../events/outreach.ts";
-import type { Fact } from "../journal.ts";
+import type { Fact } from "../log/event-log.ts";
 import type { RateWindow, SendDmResult } from "../networks/network.ts";
 import type { OutcomeFact } from "./outcome.ts";
 

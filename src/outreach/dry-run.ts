@@ -4,9 +4,9 @@ import { outreachState, quotaNow, type RunContext } from "./context.ts";
 import { isHeldBack, judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
-import { impatient } from "./patience.ts";
+import { impatient } from "./retry-after-rate-limit.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
-import { endOf } from "./run.ts";
+import { endOf } from "./send-loop.ts";
 import { LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */

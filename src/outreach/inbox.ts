@@ -1,12 +1,12 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
-import { isoTime } from "../clock.ts";
-import { STREAMS, type Fact } from "../journal.ts";
+import { isoTime } from "../platform/clock.ts";
+import { STREAMS, type Fact } from "../log/event-log.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
-import { watchCircles } from "./circles.ts";
+import { watchCircles } from "./repeated-cursors.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
-import type { Patience } from "./patience.ts";
+import type { Patience } from "./retry-after-rate-limit.ts";
 import { appendFenced } from "./send.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */

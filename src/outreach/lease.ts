@@ -1,6 +1,6 @@
 import type { Fence, Lease } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
-import { faultFields } from "../log.ts";
+import { faultFields } from "../platform/logger.ts";
 import type { OutreachContext } from "./context.ts";
 
 /** Under this lease runs are made: one at a time over all instances. */

@@ -1,5 +1,5 @@
 import { VersionConflict } from "eventstore-lite";
-import { STREAMS, type Cause, type Fact } from "../journal.ts";
+import { STREAMS, type Cause, type Fact } from "../log/event-log.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 
 /** What became of an attempt. */

@@ -1,7 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import type { PauseReason } from "../../events/outreach.ts";
-import { isoTime } from "../clock.ts";
-import { STREAMS } from "../journal.ts";
+import { isoTime } from "../platform/clock.ts";
+import { STREAMS } from "../log/event-log.ts";
 import type { RunContext } from "./context.ts";
 
 /** Shorter waits are over before anybody could read of them. */

@@ -1,11 +1,11 @@
 import type { PauseReason } from "../../events/outreach.ts";
-import { markOfErased } from "../../events/sealing.ts";
+import { markOfErased } from "../../events/encryption.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
-import { OWN_CAUSE } from "../journal.ts";
+import { OWN_CAUSE } from "../log/event-log.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
 import { findSent, hasUnknown, reachesBack } from "./match.ts";
-import { patiently, QUICK_ATTEMPTS_MAX, type Again } from "./patience.ts";
+import { patiently, QUICK_ATTEMPTS_MAX, type Again } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */

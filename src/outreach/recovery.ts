@@ -1,10 +1,10 @@
 import { VersionConflict } from "eventstore-lite";
-import { OWN_CAUSE, STREAMS, type Fact } from "../journal.ts";
-import { faultFields } from "../log.ts";
+import { OWN_CAUSE, STREAMS, type Fact } from "../log/event-log.ts";
+import { faultFields } from "../platform/logger.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { settleOpen } from "./reconcile.ts";
-import type { Works } from "./works.ts";
+import type { Works } from "./background-tasks.ts";
 
 /** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
 const RECOVERY_RETRY_MS = 5_000;

@@ -2,7 +2,7 @@ import { SocialError, type SentDm, type SocialUser } from "../networks/network.t
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
-import type { Patience } from "./patience.ts";
+import type { Patience } from "./retry-after-rate-limit.ts";
 
 /** Messages read of a conversation, more only where it has more: each costs money. */
 const LOOKED_AT = [5, 25, 100];

@@ -1,14 +1,14 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
-import { STREAMS, type Cause, type Fact } from "../journal.ts";
+import { STREAMS, type Cause, type Fact } from "../log/event-log.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
-import { endedInPassing } from "./passing.ts";
-import { perform, type RunReport } from "./perform.ts";
+import { endedInPassing } from "./transient-end.ts";
+import { perform, type RunReport } from "./execute-run.ts";
 import { createRecovery } from "./recovery.ts";
-import { createWorks } from "./works.ts";
+import { createWorks } from "./background-tasks.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =

@@ -1,13 +1,13 @@
 import { VersionConflict } from "eventstore-lite";
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { linksIn } from "../../projections/sent-links.ts";
-import { STREAMS, type Fact } from "../journal.ts";
+import { STREAMS, type Fact } from "../log/event-log.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
 import { isSuppressed, isTold, judgeUser, refusedForAccount, remaining, type Refusal } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
-import { RETRY_WAIT_MS_MIN } from "./patience.ts";
+import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
 
 /** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */

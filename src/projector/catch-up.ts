@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/states.ts";
-import { foldRange } from "../fold.ts";
+import { foldRange } from "./fold.ts";
 
 /** Position up to which each projection is folded. */
 export type Positions = Map<ProjectionName, number>;

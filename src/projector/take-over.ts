@@ -2,9 +2,9 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import { differences, membersOf } from "../differences.ts";
-import { foldRange } from "../fold.ts";
-import { faultFields, type Logger } from "../log.ts";
+import { differences, membersOf } from "./differences.ts";
+import { foldRange } from "./fold.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
 import { loadRebuilt } from "./rebuilt.ts";
 
 /**

@@ -2,11 +2,11 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.ts";
 import { createTokens, type Tokens, type TokensDeps } from "../../src/account/tokens.ts";
-import { openVault, type Vault } from "../../src/account/vault.ts";
-import { createJournal, type Journal } from "../../src/journal.ts";
-import type { Logger } from "../../src/log.ts";
-import { startProjector, type Projector } from "../../src/projector.ts";
-import { temporaryDirectory } from "./directory.ts";
+import { openVault, type Vault } from "../../src/vault/vault.ts";
+import { createJournal, type Journal } from "../../src/log/event-log.ts";
+import type { Logger } from "../../src/platform/logger.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { temporaryDirectory } from "../vault/directory.ts";
 
 export const START = Date.parse("2026-03-01T08:00:00Z");
 export const LIFETIME_MS = 7_200_000;

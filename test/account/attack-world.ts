@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
-import { loadConfig } from "../../src/config.ts";
-import { createLogger } from "../../src/log.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { createLogger } from "../../src/platform/logger.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
-import { startService, type Service } from "../../src/service.ts";
-import { temporaryDirectory } from "./directory.ts";
+import { startService, type Service } from "../../src/service/service.ts";
+import { temporaryDirectory } from "../vault/directory.ts";
 
 /** Who clicks what: each has cookies of its own. */
 export interface Browser {

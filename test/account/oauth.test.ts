@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { createOAuth, OAuthError, SCOPES, type BasicEncoding, type OAuth } from "../../src/account/oauth.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "../networks/servers.ts";
 
 const NOW = Date.parse("2026-03-01T08:00:00Z");

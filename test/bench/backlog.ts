@@ -2,8 +2,8 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { CHANNELS } from "../../events/channel.ts";
-import { makeId } from "../../src/clock.ts";
-import { STREAMS } from "../../src/journal.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
 
 /** Of one link and in one transaction. */

@@ -4,14 +4,14 @@
  */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import { WINDOW_MAX } from "../../src/delivery/pace.ts";
-import { dispatchOf } from "../../src/delivery/owed.ts";
+import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
+import { dispatchOf } from "../../src/delivery/request-of.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/slack.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { networkSettings } from "./sinks-process.ts";
 
 const [file = "", sinks = ""] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /** The limit of the intake benchmark: the same route and schema, a synchronous handler, no storage. */
 import { Elysia } from "elysia";
-import { makeId } from "../../src/clock.ts";
+import { makeId } from "../../src/platform/clock.ts";
 import { trackingBody } from "../../src/http/schemas.ts";
 
 const app = new Elysia({ normalize: false })

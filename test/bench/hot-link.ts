@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
-import { STREAMS } from "../../src/journal.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
 import { CLIENT, postClicks, type Load } from "./post-clicks.ts";
 import { startService } from "./server.ts";

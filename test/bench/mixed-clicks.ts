@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../events/channel.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
 /** Links posted; more than the clicks projection tells apart would be unusual. */

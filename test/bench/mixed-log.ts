@@ -1,6 +1,6 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";

@@ -1,5 +1,5 @@
 import type { KnownRecipient } from "../../events/outreach.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import type { Part, Random } from "./mixed-log.ts";
 
 /** People ever met: as many as a hundred messages a day reach in fifty days. */

@@ -1,4 +1,4 @@
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import type { Emit, Part } from "./mixed-log.ts";
 
 /** Of some fifty events each. */

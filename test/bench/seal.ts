@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { boxOf } from "../../events/sealed-data.ts";
+import { boxOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type Load } from "./post-clicks.ts";
 import { startService, startUnsealed } from "./server.ts";
 

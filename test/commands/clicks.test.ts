@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../../src/commands/clicks.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import type { Command } from "../../src/commands/command.ts";
-import { createJournal, type Cause, type Fact } from "../../src/journal.ts";
-import { openLog } from "../../src/parts.ts";
-import type { SealedLog } from "../../src/personal/sealed-log.ts";
+import { createJournal, type Cause, type Fact } from "../../src/log/event-log.ts";
+import { openLog } from "../../src/service/open.ts";
+import type { SealedLog } from "../../src/privacy/encrypted-log.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 

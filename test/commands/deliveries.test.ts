@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");

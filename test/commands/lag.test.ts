@@ -7,8 +7,8 @@ import { deliveries } from "../../src/commands/deliveries.ts";
 import { duration, lagOf, type Measured } from "../../src/commands/deliveries/lag-of.ts";
 import { readOldestClick, readOwed, readTail } from "../../src/commands/deliveries/tail.ts";
 import type { Terminal } from "../../src/commands/command.ts";
-import { makeId } from "../../src/clock.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");

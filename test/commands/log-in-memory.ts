@@ -1,6 +1,6 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded, Recorded } from "../../events/catalog.ts";
-import { STREAMS } from "../../src/journal.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
 
 /** Reads a history that never was on disk: thousands of them are tried. Only the readings of a store are there. */
 export function logInMemory(history: readonly Recorded[]): EventStore<Event> {

@@ -4,7 +4,7 @@ import { outreach } from "../../src/commands/outreach.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const ANN = { id: "101", username: "ann" };

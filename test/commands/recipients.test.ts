@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { deriveKey } from "../../src/account/key.ts";
+import { deriveKey } from "../../src/vault/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
-import { createMarks } from "../../src/outreach/marks.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createMarks } from "../../src/outreach/suppression-hashes.ts";
 import { openCommandWorld, type CommandWorld } from "./command-world.ts";
 
 const KEY = new Uint8Array(32).fill(9);

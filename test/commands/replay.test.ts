@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { EventStore, Snapshot } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { makeId } from "../../src/clock.ts";
+import { makeId } from "../../src/platform/clock.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";

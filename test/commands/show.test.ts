@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { show } from "../../src/commands/audit/show.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
-import { makeId } from "../../src/clock.ts";
+import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
 import { UsageError, type Command } from "../../src/commands/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { stats } from "../../src/commands/stats.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/day.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 

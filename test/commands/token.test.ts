@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { token } from "../../src/commands/token.ts";
-import { loadConfig } from "../../src/config.ts";
-import { temporaryDirectory } from "../account/directory.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { temporaryDirectory } from "../vault/directory.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;

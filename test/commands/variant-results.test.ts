@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { stats } from "../../src/commands/stats.ts";
 import { UsageError } from "../../src/commands/command.ts";
-import { STREAMS, type Fact } from "../../src/journal.ts";
+import { STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt } from "./command-world.ts";
 
 const RUN = { run_id: "r" };

@@ -4,7 +4,7 @@ import { clicks } from "../../projections/clicks.ts";
 import { deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
-import { suspects } from "../../projections/suspects.ts";
+import { suspects } from "../../projections/suspected.ts";
 import { testLog } from "../projections/recorded.ts";
 import { consolePage, type ConsoleView } from "../../src/console/page.ts";
 

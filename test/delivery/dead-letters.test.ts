@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";

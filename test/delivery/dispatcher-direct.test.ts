@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
-import type { Journal } from "../../src/journal.ts";
+import type { Journal } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
-import { WINDOW_ITEMS } from "../../src/delivery/lane.ts";
+import { WINDOW_ITEMS } from "../../src/delivery/outbox-window.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import {
   DELIVERED,

@@ -1,4 +1,4 @@
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import type { Fact, Journal } from "../../src/journal.ts";
+import type { Fact, Journal } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";

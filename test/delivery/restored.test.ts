@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, REFUSED, UNAVAILABLE, type Answer, type FakeChannel } from "./fake-channel.ts";

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { loadKeyFile } from "../../src/account/key-file.ts";
-import { parseKey } from "../../src/account/key.ts";
-import { openVault } from "../../src/account/vault.ts";
-import { VaultKeyMismatch } from "../../src/account/vault-error.ts";
-import { loadConfig } from "../../src/config.ts";
-import { logFiles } from "../../src/log-files.ts";
-import { openKey, openLastingKey, openLog } from "../../src/parts.ts";
+import { loadKeyFile } from "../../src/vault/key-file.ts";
+import { parseKey } from "../../src/vault/key.ts";
+import { openVault } from "../../src/vault/vault.ts";
+import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { openKey, openLastingKey, openLog } from "../../src/service/open.ts";
 import { openWorld, type World } from "../process/service.ts";
 import { has } from "./tools.ts";
 

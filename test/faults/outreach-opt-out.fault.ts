@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { makeId } from "../../src/clock.ts";
-import { loadConfig } from "../../src/config.ts";
-import { createJournal, STREAMS } from "../../src/journal.ts";
-import { openLog } from "../../src/parts.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { createJournal, STREAMS } from "../../src/log/event-log.ts";
+import { openLog } from "../../src/service/open.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
 import { idle } from "./days.ts";

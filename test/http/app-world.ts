@@ -10,14 +10,14 @@ import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
 import { createClientAddress } from "../../src/http/client-address.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
-import { createLoad } from "../../src/http/load.ts";
+import { createLoad } from "../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { createJournal, type Fact, type Journal } from "../../src/journal.ts";
+import { createJournal, type Fact, type Journal } from "../../src/log/event-log.ts";
 import type { ChannelName } from "../../src/networks/network.ts";
-import type { RunReport } from "../../src/outreach/perform.ts";
+import type { RunReport } from "../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
-import { startProjector, type Projector } from "../../src/projector.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);

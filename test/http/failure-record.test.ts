@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import { recordFailures } from "../../src/http/failure-record.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
-import { createJournal, type Journal } from "../../src/journal.ts";
+import { createJournal, type Journal } from "../../src/log/event-log.ts";
 import { openCommandWorld } from "../commands/command-world.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");

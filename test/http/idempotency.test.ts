@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
 import { createApp } from "../../src/http/app.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask, type Given } from "./app-world.ts";
 
 const TRACK = "/api/tracking/event";

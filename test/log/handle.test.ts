@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import { makeId } from "../../src/clock.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/journal.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle, StreamContended, type HandleDeps } from "../../src/log/handle.ts";
-import { startProjector, type Projector } from "../../src/projector.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 
 const CAUSE = { caller: "tests" };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import type { Channel, ChannelName, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
-import { openChannels, outbound } from "../../src/parts.ts";
+import { openChannels, outbound } from "../../src/service/open.ts";
 import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
 import type { Network } from "../../src/sandbox/network.ts";
 import type { Rendered } from "../../src/sandbox/rendered.ts";

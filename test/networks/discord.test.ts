@@ -5,7 +5,7 @@ import { discordText } from "../../src/networks/discord-text.ts";
 import { createDiscordChannel } from "../../src/networks/discord.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { renderDiscord } from "../../src/sandbox/discord/markdown.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 

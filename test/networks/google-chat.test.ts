@@ -5,7 +5,7 @@ import { googleChatText } from "../../src/networks/google-chat-text.ts";
 import { createGoogleChatChannel } from "../../src/networks/google-chat.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { renderGoogleChat } from "../../src/sandbox/google-chat/markup.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, safeFetchTo, serve } from "./servers.ts";
 

@@ -6,7 +6,7 @@ import { createClock } from "../../src/sandbox/clock.ts";
 import { lineRefusal } from "../../src/sandbox/line/answers.ts";
 import { lineHandlers } from "../../src/sandbox/line/handlers.ts";
 import { createLineState } from "../../src/sandbox/line/state.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";

@@ -5,7 +5,7 @@ import { deliverBatch, EVENTS_MAX, REQUESTS_MAX } from "../../src/networks/meta-
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, type Seen } from "./servers.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 

@@ -10,7 +10,7 @@ import { createTeamsChannel } from "../../src/networks/teams.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
 import { createWhatsappChannel } from "../../src/networks/whatsapp.ts";
 import { createX } from "../../src/networks/x.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 

@@ -4,7 +4,7 @@ import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifySlackAnswer } from "../../src/networks/slack-answers.ts";
 import { slackMessage } from "../../src/networks/slack-message.ts";
 import { createSlackChannel } from "../../src/networks/slack.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 

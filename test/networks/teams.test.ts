@@ -5,7 +5,7 @@ import { classifyTeamsAnswer } from "../../src/networks/teams-answers.ts";
 import { teamsMessage } from "../../src/networks/teams-card.ts";
 import { createTeamsChannel } from "../../src/networks/teams.ts";
 import { renderTeams } from "../../src/sandbox/teams/card.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve } from "./servers.ts";
 

@@ -5,7 +5,7 @@ import { telegramText } from "../../src/networks/telegram-text.ts";
 import { createTelegramChannel } from "../../src/networks/telegram.ts";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
 import { renderTelegram } from "../../src/sandbox/telegram/entities.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
 

@@ -8,7 +8,7 @@ import { createClock } from "../../src/sandbox/clock.ts";
 import { whatsappRefusal } from "../../src/sandbox/whatsapp/answers.ts";
 import { whatsappHandlers } from "../../src/sandbox/whatsapp/handlers.ts";
 import { createWhatsappState } from "../../src/sandbox/whatsapp/state.ts";
-import { secret } from "../../src/secret.ts";
+import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";

@@ -11,7 +11,7 @@ import {
   type OutreachRules,
   type OutreachState,
 } from "../../src/outreach/decide.ts";
-import { createMarks } from "../../src/outreach/marks.ts";
+import { createMarks } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
 import { OWN, person } from "./social-network.ts";

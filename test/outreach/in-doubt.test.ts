@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
+import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { OWN, person } from "./social-network.ts";
 import { openWorld } from "./world.ts";
 

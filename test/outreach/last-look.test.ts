@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Projector } from "../../src/projector.ts";
+import type { Projector } from "../../src/projector/projector.ts";
 import { person } from "./social-network.ts";
 import { openWorld, type World } from "./world.ts";
 

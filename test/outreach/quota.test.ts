@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { nextDayAt } from "../../src/outreach/day.ts";
 import { momentIn, resetsAt } from "../../src/outreach/quota.ts";
 import { person } from "./social-network.ts";

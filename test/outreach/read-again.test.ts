@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { READ_ATTEMPTS_MAX } from "../../src/outreach/patience.ts";
+import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { followersSource } from "../../src/outreach/sources/followers.ts";
 import { OWN, person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { followersSource } from "../../src/outreach/sources/followers.ts";
 import { person } from "./social-network.ts";

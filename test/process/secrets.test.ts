@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { logFiles } from "../../src/log-files.ts";
+import { logFiles } from "../../src/log/log-files.ts";
 import { until, type Running } from "./service.ts";
 import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { account } from "../../projections/account.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const user = { id: "9001", username: "acme", name: "Acme" };

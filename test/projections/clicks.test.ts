@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { clicks } from "../../projections/clicks.ts";
 import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 function click(short_code: string, bot = false): Fact {

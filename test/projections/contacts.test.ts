@@ -4,7 +4,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given as givenFor } from "./recorded.ts";
 

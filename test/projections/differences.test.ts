@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { differences, membersOf } from "../../src/differences.ts";
+import { differences, membersOf } from "../../src/projector/differences.ts";
 import { histories } from "./history.ts";
 
 test("a state does not differ from its own snapshot", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import { quota, usedOn } from "../../projections/quota.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const recipient = { id: "101", username: "ann" };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { run } from "../../projections/run.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const recipient = { id: "101", username: "ann" };

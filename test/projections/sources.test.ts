@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { cursorOf, sources } from "../../projections/sources.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): Fact => {

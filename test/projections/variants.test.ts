@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { variants, type VariantResults } from "../../projections/variants.ts";
-import type { Fact } from "../../src/journal.ts";
+import type { Fact } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given } from "./recorded.ts";
 

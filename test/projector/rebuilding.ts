@@ -3,9 +3,9 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/replay/rebuild.ts";
-import { foldLog } from "../../src/fold.ts";
-import { createLogger, type Logger } from "../../src/log.ts";
-import { startProjector } from "../../src/projector.ts";
+import { foldLog } from "../../src/projector/fold.ts";
+import { createLogger, type Logger } from "../../src/platform/logger.ts";
+import { startProjector } from "../../src/projector/projector.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { makeId } from "../../src/clock.ts";
-import { startProjector, type Projector } from "../../src/projector.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { rebuiltName } from "../../src/projector/rebuilt.ts";
 import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuilding.ts";
 

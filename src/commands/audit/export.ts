@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { SealedLog } from "../../personal/sealed-log.ts";
+import type { SealedLog } from "../../privacy/encrypted-log.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
 import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";

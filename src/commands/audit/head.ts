@@ -1,9 +1,9 @@
 import { writeSync } from "node:fs";
 import { formatPublicKey, loadSigningKey } from "eventstore-lite";
-import { findLoss } from "../../checkpoint/find-loss.ts";
-import { signHead } from "../../checkpoint/sign-head.ts";
-import { systemClock } from "../../clock.ts";
-import { logFiles } from "../../log-files.ts";
+import { findLoss } from "../../log/find-loss.ts";
+import { signHead } from "../../log/sign-head.ts";
+import { systemClock } from "../../platform/clock.ts";
+import { logFiles } from "../../log/log-files.ts";
 import { configOf, EXIT, parse } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";

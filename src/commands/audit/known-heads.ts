@@ -11,8 +11,8 @@ import {
   type EventStore,
 } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { contradict } from "../../checkpoint/contradict.ts";
-import type { LogFiles } from "../../log-files.ts";
+import { contradict } from "../../log/contradict.ts";
+import type { LogFiles } from "../../log/log-files.ts";
 import { UsageError } from "../command.ts";
 
 /** A checkpoint that the log is compared with, as its file held it. */

@@ -1,5 +1,5 @@
 import type { Verification } from "eventstore-lite";
-import { logFiles } from "../../log-files.ts";
+import { logFiles } from "../../log/log-files.ts";
 import { configOf, EXIT, parse } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";

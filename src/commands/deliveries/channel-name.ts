@@ -1,5 +1,5 @@
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/config.ts";
 import { UsageError } from "../command.ts";
 import { printable } from "../table.ts";
 

@@ -1,9 +1,9 @@
 import { pendingOf } from "../../../projections/deliveries.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { sleep, systemClock } from "../../clock.ts";
-import type { Config } from "../../config.ts";
-import type { Journal } from "../../journal.ts";
-import type { Projector } from "../../projector.ts";
+import { sleep, systemClock } from "../../platform/clock.ts";
+import type { Config } from "../../config/config.ts";
+import type { Journal } from "../../log/event-log.ts";
+import type { Projector } from "../../projector/projector.ts";
 import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";

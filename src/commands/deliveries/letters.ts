@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Deliveries } from "../../../projections/deliveries.ts";
 import { decideLetter, findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
-import type { Fact } from "../../journal.ts";
+import type { Fact } from "../../log/event-log.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";

@@ -1,7 +1,7 @@
 import { channelsOf as statesOf, pendingOf, type Stopped } from "../../../projections/deliveries.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
-import type { Projector } from "../../projector.ts";
+import type { Projector } from "../../projector/projector.ts";
 import { configOf, EXIT, parse } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable, table } from "../table.ts";

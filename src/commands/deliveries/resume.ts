@@ -1,4 +1,4 @@
-import { STREAMS, type Fact } from "../../journal.ts";
+import { STREAMS, type Fact } from "../../log/event-log.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
 import { COMMAND_CAUSE, openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";

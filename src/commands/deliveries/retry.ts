@@ -1,8 +1,8 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { systemClock } from "../../clock.ts";
+import { systemClock } from "../../platform/clock.ts";
 import type { DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Channel } from "../../networks/network.ts";
-import { openChannels, outbound } from "../../parts.ts";
+import { openChannels, outbound } from "../../service/open.ts";
 import { configOf, parse } from "../command.ts";
 import type { DeliveriesAction } from "./action.ts";
 import { channelsOf } from "./channel-name.ts";

@@ -2,8 +2,8 @@ import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { isSettled, owedChannels, owes, type LaneState } from "../../../projections/deliveries.ts";
-import { OWING } from "../../delivery/owed.ts";
-import { STREAMS } from "../../journal.ts";
+import { OWING } from "../../delivery/request-of.ts";
+import { STREAMS } from "../../log/event-log.ts";
 
 /** Over which a rate is told: long enough for a pace of one a second, short enough to show what is changing now. */
 const RATE_MS = 5 * 60_000;

@@ -1,5 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { unsteered } from "../../unsteered.ts";
+import { unsteered } from "../../platform/escape-controls.ts";
 import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;

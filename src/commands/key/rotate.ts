@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { writeKeyFile } from "../../account/key-file.ts";
-import { KEY_BYTES, keyId, parseKey } from "../../account/key.ts";
-import { rotatedOf } from "../../account/master-key.ts";
-import { rotateKey } from "../../account/rotation.ts";
-import { makeId } from "../../clock.ts";
-import type { Config } from "../../config.ts";
-import { createJournal, STREAMS } from "../../journal.ts";
-import { masterKeyOf, openKey, openLog } from "../../parts.ts";
+import { writeKeyFile } from "../../vault/key-file.ts";
+import { KEY_BYTES, keyId, parseKey } from "../../vault/key.ts";
+import { rotatedOf } from "../../vault/master-key.ts";
+import { rotateKey } from "../../vault/rotation.ts";
+import { makeId } from "../../platform/clock.ts";
+import type { Config } from "../../config/config.ts";
+import { createJournal, STREAMS } from "../../log/event-log.ts";
+import { masterKeyOf, openKey, openLog } from "../../service/open.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
 import { COMMAND_CAUSE, refuseNoLog } from "../log-session.ts";
 

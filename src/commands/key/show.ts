@@ -1,7 +1,7 @@
-import { keyId } from "../../account/key.ts";
-import { isFormerKeyGiven } from "../../account/master-key.ts";
-import { logFiles } from "../../log-files.ts";
-import { masterKeyOf, openKey } from "../../parts.ts";
+import { keyId } from "../../vault/key.ts";
+import { isFormerKeyGiven } from "../../vault/master-key.ts";
+import { logFiles } from "../../log/log-files.ts";
+import { masterKeyOf, openKey } from "../../service/open.ts";
 import { configOf, EXIT, type Terminal } from "../command.ts";
 import { refuseNoLog } from "../log-session.ts";
 

@@ -1,8 +1,8 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
-import { systemClock } from "../../clock.ts";
-import { foldLog } from "../../fold.ts";
+import { systemClock } from "../../platform/clock.ts";
+import { foldLog } from "../../projector/fold.ts";
 import { asJson } from "../audit/show/lines.ts";
 import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";

@@ -1,8 +1,8 @@
 import { VersionConflict } from "eventstore-lite";
 import { findContact } from "../../../projections/contacts.ts";
-import { STREAMS, type Fact, type Journal } from "../../journal.ts";
+import { STREAMS, type Fact, type Journal } from "../../log/event-log.ts";
 import { parseRecipients, type ImportedRow, type RecipientsFormat } from "../../outreach/recipients-file.ts";
-import { openLog } from "../../parts.ts";
+import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, type Terminal } from "../command.ts";
 import { COMMAND_CAUSE, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";

@@ -2,7 +2,7 @@ import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
 import { decodeState } from "../../../projections/snapshot.ts";
-import { differences } from "../../differences.ts";
+import { differences } from "../../projector/differences.ts";
 
 /** Sets a projection that is being rebuilt against its stored snapshot, at the snapshot's own position. */
 export interface Comparison {

@@ -1,4 +1,4 @@
-import { createReport } from "../../config/faults.ts";
+import { createReport } from "../../config/error.ts";
 import { readTokenLines } from "../../config/tokens.ts";
 import { EXIT, UsageError, type Terminal } from "../command.ts";
 import { tokenId } from "./token-id.ts";

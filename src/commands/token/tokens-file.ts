@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { commaList, given } from "../../config/environment.ts";
-import { ConfigError, createReport } from "../../config/faults.ts";
+import { ConfigError, createReport } from "../../config/error.ts";
 import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
 import type { Terminal } from "../command.ts";
 

@@ -1,7 +1,7 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
-import { watchCircles, type Circles } from "../circles.ts";
+import { watchCircles, type Circles } from "../repeated-cursors.ts";
 import type { RunContext } from "../context.ts";
 import type { Batch, Reader, Source } from "./source.ts";
 

@@ -2,7 +2,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { SocialUser } from "../../networks/network.ts";
 import type { RunContext } from "../context.ts";
-import type { Patience } from "../patience.ts";
+import type { Patience } from "../retry-after-rate-limit.ts";
 
 /** Somebody who may get a message; `user` where the source already asked the network. */
 export interface Candidate {

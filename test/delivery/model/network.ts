@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import { secret } from "../../../src/secret.ts";
+import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../fake-time.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";

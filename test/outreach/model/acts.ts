@@ -1,5 +1,5 @@
 import type { Recipient } from "../../../events/outreach.ts";
-import type { Fact } from "../../../src/journal.ts";
+import type { Fact } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/day.ts";
 import type { SimulatedNetwork } from "../social-network.ts";

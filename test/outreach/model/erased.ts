@@ -1,5 +1,5 @@
 import type { Recipient } from "../../../events/outreach.ts";
-import { markOfErased } from "../../../events/sealing.ts";
+import { markOfErased } from "../../../events/encryption.ts";
 import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 

@@ -1,10 +1,10 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import { recordRestore } from "../../../src/checkpoint/record-restore.ts";
-import { createJournal, STREAMS, type Fact } from "../../../src/journal.ts";
+import { recordRestore } from "../../../src/log/record-restore.ts";
+import { createJournal, STREAMS, type Fact } from "../../../src/log/event-log.ts";
 import { dayIn } from "../../../src/outreach/day.ts";
-import type { SealedLog } from "../../../src/personal/sealed-log.ts";
+import type { SealedLog } from "../../../src/privacy/encrypted-log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../social-network.ts";
 import { createClockwork, createPick, type Clockwork } from "./clockwork.ts";
 import { createGrant, type Grant } from "./grant.ts";

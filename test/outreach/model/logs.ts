@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
-import type { Clock } from "../../../src/clock.ts";
-import { openSealedLog, type SealedLog } from "../../../src/personal/sealed-log.ts";
+import type { Clock } from "../../../src/platform/clock.ts";
+import { openSealedLog, type SealedLog } from "../../../src/privacy/encrypted-log.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();

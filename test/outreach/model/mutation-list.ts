@@ -18,8 +18,8 @@ const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";
 const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/restored.ts";
-const RECORD_RESTORE = "src/checkpoint/record-restore.ts";
-const CIRCLES = "src/outreach/circles.ts";
+const RECORD_RESTORE = "src/log/record-restore.ts";
+const CIRCLES = "src/outreach/repeated-cursors.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
 
@@ -78,7 +78,7 @@ export const MUTATIONS: readonly Mutation[] = [
         to: "if (false) {",
       },
       {
-        file: "src/outreach/run.ts",
+        file: "src/outreach/send-loop.ts",
         from: "Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));",
         to: "LOOKUP_BATCH;",
       },
@@ -179,14 +179,19 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", "src/outreach/run.ts", "    await readInbox(context, patience);\n", ""),
+  one("the inbox is not read", "src/outreach/send-loop.ts", "    await readInbox(context, patience);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
-  one("whoever is met twice is judged twice", "src/outreach/run.ts", "if (context.met.has(user.id)) continue;", ""),
+  one(
+    "whoever is met twice is judged twice",
+    "src/outreach/send-loop.ts",
+    "if (context.met.has(user.id)) continue;",
+    "",
+  ),
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",
@@ -249,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "forget takes the keys of a handle whoever has it",
-    "src/personal/find-person.ts",
+    "src/privacy/find-person.ts",
     "    .filter((handle) => isHeldBy(contacts, handle, contact))\n",
     '    .filter((handle) => isHeldBy(contacts, handle, contact) || handle !== "")\n',
   ),
@@ -262,7 +267,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "one fault of a read ends the run",
-    "src/outreach/patience.ts",
+    "src/outreach/retry-after-rate-limit.ts",
     "export const READ_ATTEMPTS_MAX = 7;",
     "export const READ_ATTEMPTS_MAX = 1;",
   ),

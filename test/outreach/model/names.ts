@@ -1,8 +1,8 @@
 import { contacts, findContact, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfPerson } from "../../../src/commands/audit/show/person.ts";
 import { findPerson } from "../../../src/commands/person.ts";
-import { findSealed } from "../../../src/personal/find-person.ts";
-import { destroyKeys } from "../../../src/personal/heed.ts";
+import { findSealed } from "../../../src/privacy/find-person.ts";
+import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
 import { person } from "../social-network.ts";
 import { RULES } from "../world.ts";
 import type { House } from "./house.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { person } from "../social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { Fact } from "../../../src/journal.ts";
+import type { Fact } from "../../../src/log/event-log.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 
 /** Somebody on the list, and what is wrong with them. */

@@ -3,7 +3,7 @@ import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
-import type { Projector } from "../../../src/projector.ts";
+import type { Projector } from "../../../src/projector/projector.ts";
 import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../social-network.ts";
 import type { Process } from "./process.ts";
 

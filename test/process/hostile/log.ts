@@ -1,7 +1,7 @@
-import { makeId } from "../../../src/clock.ts";
-import { loadConfig } from "../../../src/config.ts";
-import { createJournal, STREAMS, type Fact } from "../../../src/journal.ts";
-import { openLog } from "../../../src/parts.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { createJournal, STREAMS, type Fact } from "../../../src/log/event-log.ts";
+import { openLog } from "../../../src/service/open.ts";
 import type { World } from "../service.ts";
 import { HOSTILE } from "./texts.ts";
 

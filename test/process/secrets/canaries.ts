@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import { unwrap } from "../../../src/account/data-key.ts";
-import { deriveKey } from "../../../src/account/key.ts";
-import type { LogFiles } from "../../../src/log-files.ts";
-import { openKeysFile } from "../../../src/personal/keys-file.ts";
+import { unwrap } from "../../../src/vault/data-key.ts";
+import { deriveKey } from "../../../src/vault/key.ts";
+import type { LogFiles } from "../../../src/log/log-files.ts";
+import { openKeysFile } from "../../../src/privacy/keys-file.ts";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../src/sandbox/settings.ts";
 import { hunted, type Hunted } from "./hunt.ts";

@@ -1,7 +1,7 @@
 import type { EventType, Folded, Recorded } from "../../../../events/catalog.ts";
 import type { ChannelName } from "../../../../events/channel.ts";
 import { owedChannels } from "../../../../projections/deliveries.ts";
-import { STREAMS } from "../../../journal.ts";
+import { STREAMS } from "../../../log/event-log.ts";
 import { eventsAt, type Reading } from "./history.ts";
 
 /** An outcome of a dispatch. */

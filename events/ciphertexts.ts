@@ -1,0 +1,66 @@
+import type { Encoded, NewEvent } from "eventstore-lite";
+import { boxOf, openData, ownerOf, sealData, type Opened } from "./encrypted-data.ts";
+import type { Owner, Personal, Sealer } from "./encryption.ts";
+
+/** Closes and opens what is personal of events. */
+export interface Boxes {
+  /** Makes the keys that these events want. */
+  prepare(events: readonly NewEvent[], personalOf: (event: NewEvent) => Personal | undefined): void;
+  /** The event as the log holds it. */
+  close(personal: Personal | undefined, event: NewEvent): Encoded;
+  open(personal: Personal | undefined, stored: Stored): Opened;
+  /** Whether an event that was closed here would open as it was given: once, and not after {@link heed} met a deletion. */
+  isOpen(personal: Personal | undefined, event: NewEvent): boolean;
+  /** Everybody who comes to an event with which keys were deleted reads from then on without them. */
+  heed(type: string): void;
+}
+
+/** What is needed of an event to open it. */
+export interface Stored {
+  /** Undefined in a fold. */
+  readonly id: string | undefined;
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** Events held until they come back: a good part of a second of full load. */
+const FRESH_MAX = 16_384;
+
+/** With these events keys are deleted. */
+const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
+
+export function createBoxes(sealer: () => Sealer | undefined): Boxes {
+  /** Closed here, and not yet read by who follows the log. */
+  const fresh = new Set<string>();
+
+  return {
+    prepare(events, personalOf) {
+      const owners: Owner[] = [];
+      for (const event of events) {
+        const personal = personalOf(event);
+        if (personal !== undefined) owners.push(ownerOf(personal, event.data));
+      }
+      if (owners.length > 0) sealer()?.prepare(owners);
+    },
+    close(personal, event) {
+      if (personal === undefined) return event;
+      const keys = sealer();
+      const closed = keys && sealData(personal, event, keys);
+      if (fresh.size >= FRESH_MAX) fresh.clear();
+      if (closed?.isErased === true) fresh.delete(event.id);
+      else fresh.add(event.id);
+      return closed === undefined ? event : closed.event;
+    },
+    open(personal, stored) {
+      const box = personal === undefined ? undefined : boxOf(stored.data);
+      if (personal === undefined || box === undefined) return { data: stored.data, erased: false };
+      return openData(personal, stored, box, sealer());
+    },
+    isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
+    heed(type) {
+      if (!DELETING.has(type)) return;
+      fresh.clear();
+      sealer()?.refresh();
+    },
+  };
+}

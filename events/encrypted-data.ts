@@ -1,0 +1,97 @@
+import type { Encoded, NewEvent } from "eventstore-lite";
+import { SEALED, writeOrder } from "./encryption-order.ts";
+import type { Owner, Personal, Sealer } from "./encryption.ts";
+
+export type Data = Readonly<Record<string, unknown>>;
+
+/** The event's identity inside of a box that folds open: they do not know the id, so it cannot be a part of the context. */
+const OF_EVENT = "$event";
+
+export function ownerOf(personal: Personal, data: unknown): Owner {
+  return personal.owner(data as never);
+}
+
+export interface Closed {
+  /** The event as the log holds it, but for the box, which the writer thread makes. */
+  readonly event: Encoded;
+  /** The box stayed empty. */
+  readonly isErased: boolean;
+}
+
+/** Undefined: nothing in it is personal, and it is stored as it is. */
+export function sealData(personal: Personal, { id, type, data, meta }: NewEvent, sealer: Sealer): Closed | undefined {
+  const shown: Record<string, unknown> = {};
+  const hidden: Record<string, unknown> = {};
+  let isEmpty = true;
+  for (const member in data as Data) {
+    const value = (data as Data)[member];
+    const part = shownOf(personal, member, value);
+    if (part !== undefined) shown[member] = part;
+    if (part === value) continue;
+    hidden[member] = value;
+    isEmpty = false;
+  }
+  if (isEmpty) return undefined;
+  const { prefix, key } = sealer.keyFor(ownerOf(personal, data));
+  if (key === undefined) {
+    shown[SEALED] = prefix;
+    return { event: { id, type, data: shown, meta }, isErased: true };
+  }
+  const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
+  const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
+  return { event: { id, type, data: shown, meta, unfinished }, isErased: false };
+}
+
+/** What of a member stays readable; undefined: nothing. */
+function shownOf({ members, shortened }: Personal, member: string, value: unknown): unknown {
+  if (members.includes(member)) return undefined;
+  const shorten = shortened?.[member];
+  return shorten === undefined ? value : shorten(value as string);
+}
+
+/** Puts the members of a box back in their places. */
+export function unite(data: unknown, hidden: Data): unknown {
+  const whole: Record<string, unknown> = {};
+  for (const member in data as Data) if (member !== SEALED) whole[member] = (data as Data)[member];
+  return Object.assign(whole, hidden);
+}
+
+/** The box of stored data; undefined when it holds none: it is of before sealing, or nothing in it is personal. */
+export function boxOf(data: unknown): string | undefined {
+  const box = typeof data === "object" && data !== null ? (data as Data)[SEALED] : undefined;
+  return typeof box === "string" ? box : undefined;
+}
+
+export interface Opened {
+  readonly data: unknown;
+  readonly erased: boolean;
+}
+
+/** `id` is undefined in a fold. Without a sealer every box reads as erased. */
+export function openData(
+  personal: Personal,
+  stored: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
+  box: string,
+  sealer: Sealer | undefined,
+): Opened {
+  const text = sealer?.open(box, contextOf(personal, stored.type, stored.id ?? ""));
+  if (text === undefined) {
+    return { data: unite(stored.data, personal.erased(sealer?.markOf(box) ?? "")), erased: true };
+  }
+  const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
+  if (personal.inFolds && stored.id !== undefined && of !== stored.id) throw new MovedBox(stored.type);
+  return { data: unite(stored.data, hidden), erased: false };
+}
+
+/** A box of another event was put into this one. */
+export class MovedBox extends Error {
+  override readonly name = "MovedBox";
+  constructor(type: string) {
+    super(`${type}: its sealed data belongs to another event`);
+  }
+}
+
+/** Binds a box to its event. */
+function contextOf({ inFolds }: Personal, type: string, id: string): string {
+  return inFolds ? type : `${type}|${id}`;
+}

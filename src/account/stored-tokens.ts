@@ -1,0 +1,56 @@
+import type { TokenPair } from "./oauth.ts";
+import type { Secrets } from "../vault/vault.ts";
+
+const SECRET = "x-tokens";
+
+export interface KeptPair extends TokenPair {
+  /** A refresh with it was begun and its answer is not stored: unless it still comes, the refresh token may be used up. */
+  readonly begun: boolean;
+  /** Grows with each change. */
+  readonly version: number;
+}
+
+/** The account's tokens in the vault. What is stored is durable, and everybody sees it. */
+export interface Pairs {
+  read(): KeptPair | undefined;
+  /** Stores a pair in place of whatever there is. */
+  put(pair: TokenPair): void;
+  /** Marks the pair before its refresh token is used. False: it changed since it was read. */
+  begin(pair: KeptPair): boolean;
+  /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
+  replace(stale: string, pair: TokenPair & { readonly begun: boolean }): boolean;
+  drop(): void;
+}
+
+export function createPairs(vault: Secrets): Pairs {
+  const read = (): KeptPair | undefined => {
+    const kept = vault.get(SECRET);
+    if (kept === undefined) return undefined;
+    const pair = JSON.parse(kept.value) as TokenPair & { readonly begun?: boolean };
+    return { ...pair, begun: pair.begun ?? false, version: kept.version };
+  };
+  const write = ({ accessToken, refreshToken, expiresAt, scopes }: TokenPair, begun: boolean, expected: number) =>
+    vault.put(SECRET, JSON.stringify({ accessToken, refreshToken, expiresAt, scopes, begun }), expected);
+
+  return {
+    read,
+    put(pair) {
+      for (;;) if (write(pair, false, read()?.version ?? 0)) return;
+    },
+    begin(pair) {
+      // Versions start anew with another account.
+      const isSame = read()?.accessToken === pair.accessToken;
+      return isSame && write(pair, true, pair.version);
+    },
+    replace(stale, pair) {
+      for (;;) {
+        const kept = read();
+        if (kept?.accessToken !== stale) return false;
+        if (write(pair, pair.begun, kept.version)) return true;
+      }
+    },
+    drop() {
+      vault.delete(SECRET);
+    },
+  };
+}

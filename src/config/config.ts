@@ -1,0 +1,64 @@
+import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
+import { readChat, type ChatConfig } from "./chat.ts";
+import { readEnvironment, type RawEnvironment } from "./environment.ts";
+import { ConfigError, createReport } from "./error.ts";
+import { readHttp, type HttpConfig } from "./http.ts";
+import { readKey } from "../platform/decode-key.ts";
+import { readLog, type LogConfig } from "./log.ts";
+import { readMessaging, type MessagingConfig } from "./messaging.ts";
+import { warnOfMisspelt } from "./misspelt.ts";
+import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
+import type { Secret } from "../platform/secret.ts";
+
+/** All that an operator can set, checked. A network without credentials is undefined: not configured. */
+export interface Config {
+  readonly http: HttpConfig;
+  readonly log: LogConfig;
+  /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside the log. */
+  readonly key: Secret | undefined;
+  /** What `key rotate` replaces it by, where it does not come from the key file. */
+  readonly nextKey: Secret | undefined;
+  readonly x: XConfig | undefined;
+  readonly outreach: OutreachConfig;
+  readonly meta: MetaConfig | undefined;
+  readonly chat: ChatConfig | undefined;
+  readonly messaging: MessagingConfig | undefined;
+  /** Lag after which chat and messaging tell clicks together. */
+  readonly digestAfterSeconds: number;
+  readonly bots: "dispatch" | "record";
+  /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
+  readonly retentionDays: number | undefined;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+  /** Sentences for the operator, told at start. None holds a secret. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Turns the environment into a {@link Config}, or throws one {@link ConfigError} that names every fault.
+ * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`.
+ */
+export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
+  const report = createReport();
+  const values = readEnvironment(env, report);
+  const parts = {
+    http: readHttp(values, env, readFile, report),
+    log: readLog(values.DATABASE_URL, values.KEYS_FILE, report),
+    key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
+    nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
+    x: readX(values, env, report),
+    outreach: readOutreach(values, readFile, report),
+    meta: readMeta(values, env, report),
+    chat: readChat(values, env, report),
+    messaging: readMessaging(values, env, report),
+  };
+  warnOfMisspelt(env, report);
+  if (report.faults.length > 0) throw new ConfigError(report.faults);
+  return {
+    ...parts,
+    digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
+    bots: values.BOT_CLICKS,
+    retentionDays: values.RETENTION_DAYS,
+    logLevel: values.LOG_LEVEL,
+    warnings: report.warnings,
+  };
+}

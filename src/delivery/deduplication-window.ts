@@ -1,0 +1,94 @@
+import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Channel } from "../networks/network.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Carriage } from "./dispatch.ts";
+import { WINDOW_ITEMS, type Item, type LaneWindow } from "./outbox-window.ts";
+import { subjectOf } from "./request-of.ts";
+
+/** What may have arrived already, at a network that takes a repeat for what it is. */
+export interface Doubts {
+  /** What of a load may travel together: a digest has an id of its own, by which the network knows no click again. */
+  apart(lane: LaneWindow, items: readonly Item[], carriage: Carriage): Load;
+  /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
+  end(lane: LaneWindow, items: readonly Item[]): void;
+  /** Those of the window that a restore has put in doubt, whether their time has come or not; for {@link end}. */
+  restored(lane: LaneWindow): readonly Item[];
+}
+
+interface Load {
+  readonly items: readonly Item[];
+  readonly carriage: Carriage;
+}
+
+interface DoubtsDeps {
+  readonly channel: Channel;
+  readonly projector: Projector;
+  readonly clock: Clock;
+}
+
+/**
+ * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
+ * owed again brings along what is known of the attempts before.
+ */
+export function doubtSince(
+  { channel, projector }: Pick<DoubtsDeps, "channel" | "projector">,
+  lane: LaneWindow,
+  { event }: Item,
+): number | undefined {
+  const before = event.type === "ChannelDispatchRetryRequested" ? event.data.doubtful_since : undefined;
+  if (before !== undefined) return Date.parse(before);
+  return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
+}
+
+export function createDoubts(deps: DoubtsDeps): Doubts {
+  const { channel, projector, clock } = deps;
+  const stateOf = (lane: LaneWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
+  const sinceOf = (lane: LaneWindow, item: Item): number | undefined => doubtSince(deps, lane, item);
+  // Another network may have been configured since, which knows nothing of the attempt.
+  const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
+
+  return {
+    apart(lane, items, carriage) {
+      if (carriage !== "digest") return { items, carriage };
+      const certain = items.filter((item) => sinceOf(lane, item) === undefined);
+      if (certain.length > 1) return { items: certain, carriage };
+      return { items: items.slice(0, 1), carriage: "single" };
+    },
+    end(lane, items) {
+      const now = clock();
+      for (const item of items) {
+        const since = sinceOf(lane, item);
+        if (since === undefined || !isTooLate(since, now) || item.unrecorded !== undefined) continue;
+        const { restored } = stateOf(lane);
+        const data = {
+          event_id: subjectOf(item.event),
+          owed: item.event.position,
+          channel: channel.name,
+          lane: lane.name,
+          attempt: item.attempts,
+          settled_below: 0,
+          detail: isOfBefore(restored, item.event.position) ? LOST : TOO_LATE,
+        };
+        item.unrecorded = { fact: { type: "ChannelDispatchInDoubt", data }, final: true };
+      }
+    },
+    restored(lane) {
+      const { restored } = stateOf(lane);
+      if (restored === null) return [];
+      const now = clock();
+      return lane.ready(Infinity, WINDOW_ITEMS, (item) => {
+        // One whose outcome the log refused is tried again when its time has come.
+        if (!isOfBefore(restored, item.event.position) || (item.unrecorded !== undefined && item.notBefore > now)) {
+          return false;
+        }
+        const since = sinceOf(lane, item);
+        return since !== undefined && isTooLate(since, now);
+      });
+    },
+  };
+}
+
+const TOO_LATE = "an attempt may have arrived, and it is too late for the network to recognise a repeat";
+
+const LOST = "the log was restored, and may have lost that it was delivered; the network would not recognise a repeat";

@@ -1,0 +1,180 @@
+import type { Recorded } from "../../events/catalog.ts";
+import type { Clock, MakeId } from "../platform/clock.ts";
+import type { Fact, Journal } from "../log/event-log.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
+import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
+import type { Projector } from "../projector/projector.ts";
+import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
+import { digestOf } from "./digest.ts";
+import { doubtSince } from "./deduplication-window.ts";
+import type { Item, LaneWindow } from "./outbox-window.ts";
+import { dispatchOf, subjectOf } from "./request-of.ts";
+
+/** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
+const ATTEMPT_TIMEOUT_MS = 5_000;
+
+/** A test found this old after a restart: whoever waited for it has gone. */
+const TEST_EXPIRES_MS = 60_000;
+
+export interface FlightDeps {
+  readonly channel: Channel;
+  readonly journal: Journal;
+  readonly projector: Projector;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly makeId: MakeId;
+  readonly log: Logger;
+  /** Aborts when a batch is to make no further request. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * How the items of a flight travel: one alone, several in one request of which the network answers each, or all in one
+ * message.
+ */
+export type Carriage = "single" | "batch" | "digest";
+
+/** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
+export type Learn = (results: readonly DispatchResult[], items: readonly Item[]) => readonly Fact[];
+
+/** Items of which a batch did not come to ask are tried again after that time. */
+const UNASKED_WAIT_MS = 1_000;
+
+/**
+ * One attempt at each item that has no outcome yet: asks the network, and leaves the outcome with the item for the
+ * recorder. Answers what is to be recorded beside it. Rejects when it could not even be asked.
+ */
+export async function ask(
+  deps: FlightDeps,
+  lane: LaneWindow,
+  items: readonly Item[],
+  how: { readonly carriage: Carriage; readonly learn: Learn },
+): Promise<readonly Fact[]> {
+  // Those whose outcome the log refused are not asked for again: that would double what has arrived.
+  const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
+  return unsent.length === 0 ? [] : attempt(deps, lane, unsent, how);
+}
+
+async function attempt(
+  deps: FlightDeps,
+  lane: LaneWindow,
+  owed: readonly Item[],
+  { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
+): Promise<readonly Fact[]> {
+  const startedAt = deps.clock();
+  const { items, dispatches } = await load(deps, lane, owed, startedAt);
+  if (items.length === 0) return [];
+  const digest = carriage === "digest" ? deps.makeId() : undefined;
+  const results = await send(deps, dispatches, { startedAt, carriage, digest });
+  const now = deps.clock();
+  for (const [at, item] of items.entries()) {
+    const result = results[at] ?? UNANSWERED;
+    if (result.outcome === "retryable" && result.unasked === true) {
+      lane.wait(item, now + (result.retryAfterMs ?? UNASKED_WAIT_MS));
+      continue;
+    }
+    const { name: channel } = deps.channel;
+    const { event, attempts } = item;
+    const about = { channel, lane: lane.name, event, number: attempts + 1, latencyMs: now - startedAt, now };
+    const known = { doubtfulSince: doubtSince(deps, lane, item), ...(digest === undefined ? {} : { digest }) };
+    item.unrecorded = decideOutcome({ ...about, ...known, random: deps.random() }, result);
+  }
+  return learn(results, items);
+}
+
+/** Those that can be sent, and what is sent of each; the others have expired, and are told so. */
+async function load(
+  deps: FlightDeps,
+  lane: LaneWindow,
+  owed: readonly Item[],
+  now: number,
+): Promise<{ readonly items: readonly Item[]; readonly dispatches: readonly Dispatch[] }> {
+  const items: Item[] = [];
+  const dispatches: Dispatch[] = [];
+  for (const item of owed) {
+    const found = isExpired(item.event, now) ? undefined : dispatchOf(deps.journal.store, item.event);
+    // Hardly ever a promise, and a batch has a thousand of them.
+    const dispatch = found instanceof Promise ? await found : found;
+    if (dispatch === undefined) {
+      item.unrecorded = expired(deps, lane, item);
+      continue;
+    }
+    items.push(item);
+    dispatches.push(dispatch);
+  }
+  return { items, dispatches };
+}
+
+/** A channel that answers for fewer clicks than it was given has a defect. */
+const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
+
+/** Of the answers to a batch the one that says most about the channel. */
+export function tellingResult(results: readonly DispatchResult[]): DispatchResult {
+  const weight = (result: DispatchResult): number => {
+    if (result.outcome === "refused") return result.channel ? 5 : 2;
+    return { retryable: 4, in_doubt: 3, delivered: 1, skipped: 0 }[result.outcome];
+  };
+  return results.reduce((one, other) => (weight(other) > weight(one) ? other : one), results[0] ?? UNANSWERED);
+}
+
+interface Sending {
+  readonly startedAt: number;
+  readonly carriage: Carriage;
+  readonly digest: string | undefined;
+}
+
+async function send(
+  { channel, log, stopping }: FlightDeps,
+  dispatches: readonly Dispatch[],
+  { startedAt, carriage, digest }: Sending,
+): Promise<readonly DispatchResult[]> {
+  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
+  try {
+    if (carriage === "batch" && channel.batch !== undefined)
+      return await channel.batch.send(clicksOf(dispatches), options);
+    const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));
+    if (single === undefined) return [];
+    const result = await channel.send(single, options);
+    return dispatches.map(() => result);
+  } catch (fault) {
+    // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
+    log.error("a channel failed by a fault of its own", { channel: channel.name, ...faultFields(fault) });
+    return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
+  }
+}
+
+function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
+  return dispatches.filter((dispatch) => dispatch.kind === "click");
+}
+
+function isExpired(event: Recorded, now: number): boolean {
+  return event.type === "ChannelTestRequested" && now - Date.parse(event.time) > TEST_EXPIRES_MS;
+}
+
+function expired({ channel }: FlightDeps, lane: LaneWindow, item: Item): Outcome {
+  const data = { ...namedBy(channel, lane, item), attempt: item.attempts + 1, reason: "expired" } as const;
+  return { fact: { type: "ChannelDispatchSkipped", data }, final: true };
+}
+
+/** To a channel that is stopped nothing is sent directly: whoever asked is told so at once. */
+export function turnedAway(
+  deps: Pick<FlightDeps, "channel" | "projector">,
+  lane: LaneWindow,
+  item: Item,
+  detail: string,
+): Outcome {
+  const told = { attempt: item.attempts, detail: `the channel is stopped: ${detail}`, refused: true };
+  const data = { ...namedBy(deps.channel, lane, item), ...told, ...doubtOf(doubtSince(deps, lane, item)) };
+  return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+}
+
+function namedBy(channel: Channel, lane: LaneWindow, { event }: Item) {
+  return {
+    event_id: subjectOf(event),
+    owed: event.position,
+    channel: channel.name,
+    lane: lane.name,
+    settled_below: 0,
+  };
+}

@@ -1,0 +1,202 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import type { ChannelName, Lane } from "../../events/channel.ts";
+import { isSettled, owes, type LaneState } from "../../projections/deliveries.ts";
+import type { Outcome } from "./attempt.ts";
+import type { Backlog } from "./outbox-reader.ts";
+
+/** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
+export const WINDOW_ITEMS = 1_000;
+
+/** The same and those that wait for their retry, which must not keep others from being sent: the lane's memory. */
+const HELD_ITEMS_MAX = 4 * WINDOW_ITEMS;
+
+/** One owed dispatch that is not settled. */
+export interface Item {
+  /** As it was read last: what was erased since is not in it. */
+  event: Recorded;
+  /** Attempts made so far. */
+  attempts: number;
+  /** Not to be tried before, ms since the epoch; set by {@link LaneWindow.wait}. */
+  notBefore: number;
+  inFlight: boolean;
+  /** What became of the last attempt, while the log has not taken it. */
+  unrecorded?: Outcome;
+}
+
+/** A bounded window over what the log owes one channel in one lane. */
+export interface LaneWindow {
+  readonly name: Lane;
+  /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
+  fill(now: number): Promise<void>;
+  /** The log has grown by something that this lane may owe. */
+  notice(): void;
+  /** What the log says is settled was corrected: the window is filled anew. */
+  reopen(): void;
+  /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
+  ready(now: number, max: number, wanted?: (item: Item) => boolean): readonly Item[];
+  /** When the next waiting item becomes due; undefined while none waits. */
+  nextDue(now: number): number | undefined;
+  /** The item is not to be tried before `until`, ms since the epoch. */
+  wait(item: Item, until: number): void;
+  /** The item is settled, durably. */
+  remove(item: Item): void;
+  /** Everything owed below this position is settled or waits for its retry, once `items` are or do. */
+  settledBelow(items: ReadonlySet<Item>): number;
+}
+
+/** Restores the window of a lane from what the log says is settled. */
+export function openLane(
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
+  channel: ChannelName,
+  name: Lane,
+  state: () => LaneState,
+): LaneWindow {
+  const items = createItems(state);
+  const unread = createUnread({ store, backlog }, channel, name, state);
+  let isOutdated = false;
+
+  return {
+    name,
+    async fill(now) {
+      if (isOutdated) {
+        items.clear();
+        unread.rewind();
+      }
+      isOutdated = false;
+      await unread.resume(items.admit);
+      // Refilled by halves: a read for each settled item would cost as much as the dispatch.
+      if (items.room(now) >= WINDOW_ITEMS / 2) await unread.readOn(items.admit, () => items.room(now));
+    },
+    notice: unread.notice,
+    reopen() {
+      isOutdated = true;
+    },
+    // What was read before an erasure is not sent after it.
+    ready: (now, max, wanted) => (isOutdated ? [] : items.ready(now, max, wanted)),
+    wait: items.wait,
+    nextDue: items.nextDue,
+    remove: items.remove,
+    settledBelow: (some) => items.firstUnsettledBeside(some) ?? unread.readFrom(),
+  };
+}
+
+/** The part of the log that is not in the window yet. */
+function createUnread(
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
+  channel: ChannelName,
+  name: Lane,
+  state: () => LaneState,
+) {
+  let readFrom: number;
+  /** The log may hold more than was read. */
+  let more: boolean;
+  /** Those waiting for their retry since before `readFrom`, until they are in the window again. */
+  let waiting: number[];
+
+  const rewind = (): void => {
+    readFrom = Math.max(1, state().settled_below);
+    more = true;
+    waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
+  };
+  rewind();
+
+  return {
+    readFrom: () => readFrom,
+    rewind,
+    notice(): void {
+      more = true;
+    },
+    async resume(admit: (event: Recorded) => void): Promise<void> {
+      for (const position of waiting) {
+        for await (const event of store.read({ from: position, to: position })) {
+          if (state().retries.has(position)) admit(event);
+        }
+      }
+      waiting = [];
+    },
+    async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
+      while (more && room() > 0) {
+        more = false;
+        const { events, next, isLast } = await backlog.read(name, readFrom);
+        const taken = events.slice(0, room());
+        const isWhole = taken.length === events.length;
+        readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;
+        for (const event of taken) if (owes(event, channel) && !isSettled(state(), event.position)) admit(event);
+        more ||= !isLast || !isWhole;
+      }
+    },
+  };
+}
+
+/** What is in the window, in the order of the log. */
+function createItems(state: () => LaneState) {
+  const items = new Map<number, Item>();
+  /**
+   * What the log does not tell of the items from before the window was cleared: they are in flight, or it refused their
+   * outcome. Each is back in the window once the log is read that far.
+   */
+  const untold = new Map<number, Item>();
+  /** Of them, those that wait for their time. */
+  const waiting = new Set<Item>();
+
+  return {
+    /** How many more may be held: those that wait count only for the memory that they take. */
+    room(now: number): number {
+      for (const item of waiting) if (item.notBefore <= now) waiting.delete(item);
+      return Math.min(WINDOW_ITEMS - (items.size - waiting.size), HELD_ITEMS_MAX - items.size);
+    },
+    clear(): void {
+      for (const [position, item] of items) {
+        if (item.inFlight || item.unrecorded !== undefined) untold.set(position, item);
+      }
+      items.clear();
+      waiting.clear();
+    },
+    wait(item: Item, until: number): void {
+      item.notBefore = until;
+      waiting.add(item);
+    },
+    admit(event: Recorded): void {
+      const { position } = event;
+      const retry = state().retries.get(position);
+      const notBefore = retry === undefined ? 0 : Date.parse(retry.retry_at);
+      const known = untold.get(position);
+      untold.delete(position);
+      const item = known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false };
+      item.event = event;
+      items.set(position, item);
+      if (item.notBefore > 0) waiting.add(item);
+    },
+    ready(now: number, max: number, wanted: (item: Item) => boolean = () => true): readonly Item[] {
+      const found: Item[] = [];
+      for (const item of items.values()) {
+        if (found.length >= max) break;
+        if (!item.inFlight && item.notBefore <= now && wanted(item)) found.push(item);
+      }
+      return found;
+    },
+    nextDue(now: number): number | undefined {
+      let due: number | undefined;
+      for (const { inFlight, notBefore } of items.values()) {
+        if (inFlight || (due !== undefined && notBefore >= due)) continue;
+        due = notBefore;
+        // It cannot be sooner than at once.
+        if (due <= now) return due;
+      }
+      return due;
+    },
+    remove(item: Item): void {
+      const { position } = item.event;
+      items.delete(position);
+      waiting.delete(item);
+      untold.delete(position);
+    },
+    /** The oldest but these that the log does not tell of: they are held in the order of the log. */
+    firstUnsettledBeside(some: ReadonlySet<Item>): number | undefined {
+      const { retries } = state();
+      for (const [position, item] of items) if (!some.has(item) && !retries.has(position)) return position;
+      return undefined;
+    },
+  };
+}

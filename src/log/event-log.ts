@@ -1,0 +1,51 @@
+import type { AppendOptions, Appended, EventStore } from "eventstore-lite";
+import { makeEvent, type DataOf, type Event, type EventType } from "../../events/catalog.ts";
+import type { EventMeta } from "../../events/event.ts";
+import type { MakeId } from "../platform/clock.ts";
+
+/** Who and what caused an event; becomes its `meta`. */
+export type Cause = Omit<EventMeta, "schema" | "erased">;
+
+/** Everything the service does by itself. */
+export const OWN_CAUSE: Cause = { caller: "reachlog" };
+
+/** What happened, before it has an id and a cause. */
+export type Fact<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
+
+/** The log as the service writes it: facts in, events of the catalog on disk. */
+export interface Journal {
+  readonly store: EventStore<Event>;
+  /** Appends facts to one stream. Resolves once they are durable; errors are those of the store. */
+  append(
+    stream: string,
+    facts: readonly Fact[],
+    cause: Cause,
+    options?: AppendOptions,
+  ): Promise<Appended & { readonly ids: readonly string[] }>;
+}
+
+/** The streams of the log; a link has one of its own. */
+export const STREAMS = {
+  account: "account",
+  outreach: "outreach",
+  requests: "requests",
+  projections: "projections",
+  access: "access",
+  log: "log",
+  delivery: (channel: string) => `delivery-${channel}`,
+  link: (domain: string, shortCode: string) => `link-${domain}/${shortCode}`,
+  answer: (scope: string) => `answer-${scope}`,
+} as const;
+
+export function createJournal(store: EventStore<Event>, makeId: MakeId): Journal {
+  return {
+    store,
+    append(stream, facts, cause, options) {
+      const events = facts.map((fact): Event => makeEvent(fact.type, makeId(), fact.data, cause));
+      const ids = events.map((event) => event.id);
+      return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
+        return { first, last, version, repeated, ids };
+      });
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { OWN_CAUSE, STREAMS, type Journal } from "./event-log.ts";
+import type { Logger } from "../platform/logger.ts";
+
+/**
+ * Says in the log, once in each life of it, that it goes on with a copy: everything that guards against doing a thing
+ * twice hangs on that event. Only a service says so, before it does anything. What a command appends to a backup, as a
+ * drill does, is no use of it.
+ */
+export async function recordRestore({ store, append }: Journal, log: Logger): Promise<void> {
+  if (store.begunAs === "new" || (await isRecorded(store))) return;
+  const { position, hash } = await store.head();
+  const cause = store.begunAs === "import" ? "import" : "restore";
+  const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
+  await append(STREAMS.log, [{ type: "LogRestored", data }], OWN_CAUSE);
+  log.warn("this log was restored or imported: what was done since its copy was made is not in it", {
+    cause,
+    position,
+  });
+}
+
+async function isRecorded(store: Journal["store"]): Promise<boolean> {
+  for await (const { type, data } of store.read({ types: ["LogRestored"], backwards: true, limit: 1 })) {
+    return type === "LogRestored" && data.epoch === store.epoch;
+  }
+  return false;
+}

@@ -1,0 +1,123 @@
+import { LeaseLost } from "eventstore-lite";
+import type { RunEnd, Usage } from "../../events/outreach.ts";
+import { isoTime } from "../platform/clock.ts";
+import { STREAMS, type Fact } from "../log/event-log.ts";
+import { faultFields } from "../platform/logger.ts";
+import type { RunContext } from "./context.ts";
+import { performDryRun, type DryRun } from "./dry-run.ts";
+import type { RunLease } from "./lease.ts";
+import type { Meter } from "./meter.ts";
+import { pause } from "./pause.ts";
+import { settleOpen, type Waiting } from "./reconcile.ts";
+import { performRun } from "./send-loop.ts";
+
+/** A finished run, as it is answered. */
+export interface RunReport {
+  readonly run_id: string;
+  readonly reason: RunEnd;
+  readonly sent: number;
+  readonly skipped: number;
+  readonly failed: number;
+  readonly in_doubt: number;
+  readonly started_at: string;
+  readonly finished_at: string;
+  /** What was asked of the network, and what that costs. */
+  readonly usage: Usage;
+  /** Only of a dry run; `estimate`: what the run that it rehearses would ask. */
+  readonly preview?: DryRun & { readonly estimate: Usage };
+}
+
+/** Ends that an operator has to do something about. */
+const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
+  "credits_depleted",
+  "usage_capped",
+  "sender_restricted",
+  "missing_scope",
+  "app_not_enrolled",
+  "request_rejected",
+  "log_restored",
+]);
+
+/** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
+export async function perform(run: RunContext, lease: RunLease, meter: Meter, dryRun: boolean): Promise<RunReport> {
+  const timer = new AbortController();
+  void run.sleep(run.runMaxMs, timer.signal).then(() => {
+    if (!timer.signal.aborted) lease.end("time_limit");
+  });
+  try {
+    return dryRun ? await performDry(run, meter) : await performReal(run, meter);
+  } finally {
+    timer.abort();
+  }
+}
+
+async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
+  const waiting: Waiting = { signal: run.signal, wait: (reason, until) => pause(run, reason, until) };
+  let reason: RunEnd;
+  try {
+    await settleOpen(run, waiting);
+    reason = await performRun(run);
+    if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
+    await settleOpen(run, waiting);
+  } catch (fault) {
+    if (fault instanceof LeaseLost) throw fault;
+    run.log.error("a run ended by a fault", {
+      run_id: run.runId,
+      ...faultFields(fault),
+    });
+    reason = "fault";
+  }
+  const { started_at } = currentOf(run);
+  const data = { run_id: run.runId, reason, ...countsOf(run), usage: meter.usage() };
+  const finished_at = await appendEnd(run, { type: "RunFinished", data });
+  return { ...data, started_at, finished_at };
+}
+
+/** A dead grant is told where it is found; one that was just renewed and is refused all the same is not. */
+function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
+  return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
+}
+
+async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
+  const { started_at } = currentOf(run);
+  const preview = await performDryRun(run);
+  const { reason } = preview;
+  const usage = meter.usage();
+  const data = {
+    run_id: run.runId,
+    reason,
+    would_send: preview.would_send.length,
+    would_skip: preview.would_skip.length,
+    usage,
+  };
+  const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const estimate = meter.withSends(preview.would_send.length);
+  return {
+    run_id: run.runId,
+    reason,
+    ...counts,
+    started_at,
+    finished_at,
+    usage,
+    preview: { ...preview, estimate },
+  };
+}
+
+/** Appends the run's end and answers when it was recorded. */
+async function appendEnd(run: RunContext, fact: Fact): Promise<string> {
+  const appended = await run.journal.append(STREAMS.outreach, [fact], run.cause, { fence: run.fence });
+  await run.projector.until(appended.last);
+  return run.projector.time ?? isoTime(run.clock());
+}
+
+function currentOf(run: RunContext) {
+  const { current } = run.projector.state("run");
+  if (current?.run_id !== run.runId) throw new Error(`run ${run.runId} is not the one in progress`);
+  return current;
+}
+
+function countsOf(run: RunContext) {
+  const { sent, skipped, failed, in_doubt } = currentOf(run);
+  return { sent, skipped, failed, in_doubt };
+}

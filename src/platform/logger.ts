@@ -1,0 +1,38 @@
+import { unsteered } from "./escape-controls.ts";
+
+/** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LEVELS)[number];
+
+export function createLogger(level: LogLevel, write: (line: string) => void, clock: () => number): Logger {
+  const threshold = LEVELS.indexOf(level);
+  const at =
+    (name: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (LEVELS.indexOf(name) < threshold) return;
+      const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
+      // No value can forge a line, or be one for whoever reads the log.
+      const line = `${unsteered(JSON.stringify(record))}\n`;
+      try {
+        write(line);
+      } catch {
+        // A disk too full for the operator's log must not end what was only to be told of: deliveries go on.
+      }
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** A fault as log fields: what it was and where, without its cause's values. */
+export function faultFields(fault: unknown): LogFields {
+  if (!(fault instanceof Error)) return { error: String(fault) };
+  return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
+}

@@ -1,0 +1,99 @@
+import { OWN_CAUSE, STREAMS, type Journal } from "../log/event-log.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Timer } from "../delivery/timer.ts";
+import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
+import { expireDays, EXPIRING, latestExpiry } from "./apply-erasures.ts";
+import type { Keyring } from "./keyring.ts";
+
+/** An idempotency key holds for 24 h at the least, and answers may tell of people. */
+const ANSWER_DAYS = 2;
+
+/** How soon a new day is noticed. */
+const LOOK_MS = 3_600_000;
+
+/**
+ * A clock that has leapt so far ahead may be wrong, and what is deleted never comes back: it is believed only once it
+ * has gone on for a while. After a standstill of so long, data is deleted that much later.
+ */
+const LEAP_MS = 7 * 24 * 3_600_000;
+const DOUBTED_MS = 6 * 3_600_000;
+
+export interface RetentionDeps {
+  readonly journal: Journal;
+  readonly keyring: Keyring;
+  /** Undefined: only answers expire. */
+  readonly days: number | undefined;
+  readonly clock: Clock;
+  readonly timer: Timer;
+  readonly log: Logger;
+}
+
+/** Deletes the keys of days that have expired: at once, and on each day that comes. */
+export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
+  const { clock, timer, log } = deps;
+  const isDoubtful = createDoubt(deps);
+  let doneOn = "";
+  let cancel = (): void => {};
+  const look = async (): Promise<void> => {
+    const today = dayOf(clock());
+    if (isDoubtful() || today === doneOn) return;
+    await expire(deps);
+    doneOn = today;
+  };
+  const lookLater = (): void => {
+    cancel = timer(() => {
+      // Full or busy, the log takes the event an hour later.
+      void look().catch((fault: unknown) => log.error("expired personal data was not deleted", faultFields(fault)));
+      lookLater();
+    }, LOOK_MS);
+  };
+  await look();
+  lookLater();
+  return { [Symbol.dispose]: () => cancel() };
+}
+
+/** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
+function createDoubt({ keyring, clock, log }: RetentionDeps): () => boolean {
+  const last = newestDay(keyring.file, dayOf(clock()));
+  let seen = last === undefined ? clock() : Date.parse(last);
+  let until = -Infinity;
+  return () => {
+    const now = clock();
+    if (now - seen > LEAP_MS) {
+      until = now + DOUBTED_MS;
+      log.warn("the clock has leapt ahead: nothing expires until it is believed", {
+        from: dayOf(seen),
+        to: dayOf(now),
+      });
+    }
+    seen = now;
+    // Put right again, it is behind what was doubted.
+    return now < until && now >= until - DOUBTED_MS;
+  };
+}
+
+/** The event comes first: whoever opens the log later finishes what it tells of. */
+async function expire({ journal, keyring, days, clock, log }: RetentionDeps): Promise<void> {
+  const now = clock();
+  removeDays(keyring.file, ["answer"], firstKept(now, ANSWER_DAYS));
+  keyring.refresh();
+  if (days === undefined) return;
+  await correct(journal, now, firstKept(now, days));
+  const before = firstKept(now, days);
+  const expired = expiredDays(keyring.file, EXPIRING, before).size;
+  if (expired === 0) return;
+  const data = { before, days: expired };
+  await journal.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], OWN_CAUSE);
+  expireDays(keyring, before);
+  log.info("personal data has expired", data);
+}
+
+/** Under a clock that was ahead, days were told to have expired that did not come yet. */
+async function correct(journal: Journal, now: number, before: string): Promise<void> {
+  for await (const event of journal.store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
+    if (event.type !== "PersonalDataExpired" || event.data.before <= latestExpiry(now)) return;
+    const data = { before, days: 0 };
+    await journal.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], OWN_CAUSE);
+  }
+}

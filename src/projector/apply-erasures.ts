@@ -1,0 +1,29 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import type { ProjectionName } from "../../projections/all.ts";
+import { PERSONAL_PROJECTIONS } from "../privacy/encrypted-snapshots.ts";
+import type { Erase } from "./projector.ts";
+import type { Positions } from "./catch-up.ts";
+
+/**
+ * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of
+ * before with them. `to`: the end of what will be folded; who follows is heeded on the way.
+ */
+export async function heedForgotten(
+  store: EventStore<Event>,
+  states: Map<ProjectionName, unknown>,
+  positions: Positions,
+  { to, erase }: { readonly to: number; readonly erase: Erase | undefined },
+): Promise<void> {
+  const names = PERSONAL_PROJECTIONS.filter((name) => positions.has(name));
+  const from = Math.min(...names.map((name) => positions.get(name) ?? 0)) + 1;
+  for await (const event of store.read({ types: ["PersonForgotten"], from, to })) {
+    if (event.type !== "PersonForgotten") continue;
+    erase?.(event);
+    for (const name of names) {
+      if ((positions.get(name) ?? 0) >= event.position) continue;
+      states.delete(name);
+      positions.set(name, 0);
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import type { ProjectionName, StateOf } from "../../projections/all.ts";
+import type { Logger } from "../platform/logger.ts";
+import { refold } from "./refold.ts";
+import { restore, type Restored } from "./restore.ts";
+import { takeOver } from "./take-over.ts";
+import { createWaiters } from "./waiters.ts";
+
+/** Feeds the log, in order, to every projection. */
+export interface Projector extends AsyncDisposable {
+  /**
+   * The state as of `position`. It changes as the log grows, and is another object after a rebuild, so it is read
+   * afresh for each decision and never kept over an await.
+   */
+  state<Name extends ProjectionName>(name: Name): StateOf<Name>;
+  readonly position: number;
+  /** When the last folded event was recorded; undefined for an empty log. */
+  readonly time: string | undefined;
+  /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
+  until(position: number): Promise<void>;
+  /** Calls `listener` after each event is folded in. The answer removes it again. */
+  listen(listener: (event: Recorded) => void): () => void;
+  /** Rejects with the fault that stopped the projector; never resolves. */
+  readonly failed: Promise<never>;
+}
+
+/**
+ * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
+ * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`. `erase` deletes the
+ * keys of whoever is forgotten; what the states know of them goes with these.
+ */
+export async function startProjector(store: EventStore<Event>, log?: Logger, erase?: Erase): Promise<Projector> {
+  return follow(store, await restore(store, erase), log, erase);
+}
+
+/** Makes everything that the event names unreadable. */
+export type Erase = (event: Recorded<"PersonForgotten">) => void;
+
+function follow(
+  store: EventStore<Event>,
+  restored: Restored,
+  log: Logger | undefined,
+  erase: Erase | undefined,
+): Projector {
+  const { states, keeper } = restored;
+  const stop = new AbortController();
+  const waiters = createWaiters();
+  /** Replaced, not changed, so that a listener may remove itself while it is called. */
+  let listeners: readonly ((event: Recorded) => void)[] = [];
+  let { position } = restored;
+  let last: Recorded | undefined;
+  let fault: { readonly reason: unknown } | undefined;
+
+  /** The way of every event: nothing here allocates, waits or searches. */
+  const fold = (event: Recorded): void => {
+    states.evolve(event);
+    position = event.position;
+    last = event;
+    for (const listener of listeners) listener(event);
+    waiters.reached(position);
+    if (position >= keeper.dueAt) keeper.turn(position);
+  };
+
+  const foldAll = (batch: readonly Recorded[]): Promise<void> =>
+    foldBatch({ store, log, erase, states, keeper, fold }, batch);
+
+  const loop = async (): Promise<void> => {
+    for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
+  };
+
+  const running = loop();
+  const failed = running.then(() => new Promise<never>(() => {}));
+  failed.catch((reason: unknown) => {
+    fault = { reason };
+    waiters.fail(reason);
+  });
+
+  return {
+    state: states.get,
+    get position() {
+      return position;
+    },
+    get time() {
+      return last?.time ?? restored.time;
+    },
+    until(wanted) {
+      if (wanted <= position) return Promise.resolve();
+      if (fault !== undefined) return Promise.reject(fault.reason);
+      return waiters.wait(wanted);
+    },
+    listen(listener) {
+      listeners = [...listeners, listener];
+      return () => {
+        listeners = listeners.filter((one) => one !== listener);
+      };
+    },
+    failed,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running.catch(() => {});
+      // After a fault some states may hold half of an event: the next start folds them anew.
+      if (fault === undefined) await keeper.saveAll(position);
+    },
+  };
+}
+
+interface Folding extends Pick<Restored, "states" | "keeper"> {
+  readonly store: EventStore<Event>;
+  readonly log: Logger | undefined;
+  readonly erase: Erase | undefined;
+  readonly fold: (event: Recorded) => void;
+}
+
+/** Folds events in, and heeds those after which a state is to be another one. */
+async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
+  const { store, log, erase, states, keeper, fold } = folding;
+  for (const event of batch) {
+    if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
+    if (event.type !== "PersonForgotten" || erase === undefined) {
+      fold(event);
+      continue;
+    }
+    erase(event);
+    const { position } = event;
+    const names = await refold(store, states, position - 1);
+    fold(event);
+    await keeper.save(names, position);
+    // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
+    // sealed here with them meanwhile.
+    const to = batch.at(-1)?.position ?? position;
+    const again = await Array.fromAsync(store.read({ from: position, to }));
+    return foldBatch(folding, again.slice(1));
+  }
+}

@@ -1,0 +1,243 @@
+import { usedAt } from "../../projections/quota.ts";
+import { isFormerKeyGiven } from "../vault/master-key.ts";
+import { keepLastingKeys, lastingKey } from "../vault/stable-keys.ts";
+import { createUsedStates } from "../account/used-states.ts";
+import { refuseLostVault } from "../vault/lost-vault.ts";
+import { openVault, type Vault } from "../vault/vault.ts";
+import { openCheckpoints } from "../log/signed-heads.ts";
+import { recordRestore } from "../log/record-restore.ts";
+import { makeId, systemClock } from "../platform/clock.ts";
+import type { Config } from "../config/config.ts";
+import { isLoopback } from "../config/urls.ts";
+import { createAnnounce } from "../delivery/announce.ts";
+import { createBacklog } from "../delivery/outbox-reader.ts";
+import { createCredentialMark } from "../delivery/credential-mark.ts";
+import { createDelivery, type Delivery } from "../delivery/delivery.ts";
+import { systemTimer } from "../delivery/timer.ts";
+import { startDispatchers } from "../delivery/dispatchers.ts";
+import { openAccess, type Access } from "../http/authenticator.ts";
+import { createApp, type AppDeps } from "../http/app.ts";
+import { createAuthCookie } from "../http/auth-cookie.ts";
+import { createClientAddress } from "../http/client-address.ts";
+import { createIdempotency } from "../http/idempotency.ts";
+import { hostsOf, listen, withPort } from "../http/listen.ts";
+import { createLoad, type Load } from "../http/load-shedding.ts";
+import { createRateLimit } from "../http/rate-limit.ts";
+import { createSessions } from "../http/session.ts";
+import { createJournal, type Journal } from "../log/event-log.ts";
+import { logFiles } from "../log/log-files.ts";
+import { faultFields, type Logger } from "../platform/logger.ts";
+import { startClient } from "../networks/safe-fetch.ts";
+import { missingPlaceholders } from "../outreach/message.ts";
+import { quotaNow } from "../outreach/context.ts";
+import { resetsAt } from "../outreach/quota.ts";
+import { createRunner } from "../outreach/runner.ts";
+import { openOutreach, type OutreachDeps } from "./open-outreach.ts";
+import { masterKeyOf, openChannels, openKey, openLog, outbound } from "./open.ts";
+import { erasing } from "../privacy/apply-erasures.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import { startRetention } from "../privacy/retention.ts";
+import { startProjector, type Projector } from "../projector/projector.ts";
+import { VERSION } from "../platform/version.ts";
+
+/** The template asks for fields that no imported recipient has. */
+export class TemplateFault extends Error {
+  override readonly name = "TemplateFault";
+  constructor(missing: readonly string[]) {
+    super(
+      `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
+    );
+  }
+}
+
+/** A running service. Disposing it stops everything in the reverse order of its start. */
+export interface Service extends AsyncDisposable {
+  /** Where it listens. */
+  readonly url: string;
+  readonly projector: Projector;
+  /** Resolves with the fault after which the service must exit: the log takes nothing more. */
+  readonly failed: Promise<unknown>;
+}
+
+export interface ServiceOptions {
+  /** Goes on with a log that does not hold what its checkpoint knew, and records that. */
+  readonly acceptLoss?: boolean;
+  /** Goes on without the keys of personal data, or without the vault, where they are lost. */
+  readonly acceptLostKeys?: boolean;
+}
+
+/**
+ * Opens the log, wires all parts, listens.
+ * Throws StoreOwned, LogContradicted, SigningKeyRefused, KeyError, VaultKeyMismatch, TemplateFault, or the port's error.
+ */
+export async function startService(
+  given: Config,
+  log: Logger,
+  { acceptLoss = false, acceptLostKeys = false }: ServiceOptions = {},
+): Promise<Service> {
+  await using stack = new AsyncDisposableStack();
+  const config = { ...given, http: await withPort(given.http) };
+  const store = stack.use(
+    await openLog(config, { owner: `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`, acceptLostKeys }),
+  );
+  const failure = watchFailure(store.failed);
+  const journal = createJournal(store, makeId);
+  const files = logFiles(config.log.file);
+  stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
+  await recordRestore(journal, log);
+  if (!acceptLostKeys) await refuseLostVault(journal, files.vault);
+  const key = openKey(config);
+  if (isFormerKeyGiven(masterKeyOf(config), key)) {
+    log.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
+  }
+  const vault = stack.use(openVault(files.vault, key));
+  keepLastingKeys(vault, key);
+  const projector = stack.use(await startProjector(store, log, erasing(store.keyring)));
+  stack.use(
+    await startRetention({
+      journal,
+      keyring: store.keyring,
+      days: config.retentionDays,
+      clock: systemClock,
+      timer: systemTimer,
+      log,
+    }),
+  );
+  const base: Base = { config, key, vault, journal, keyring: store.keyring, projector, log };
+  checkTemplate(base);
+
+  await startClient();
+  const safeFetch = outbound(config);
+  const channels = openChannels(config, safeFetch);
+  const announce = createAnnounce({ journal, projector, configured: channels.map(({ name }) => name), log });
+  const backlog = createBacklog(store);
+  const common = { journal, projector, backlog, clock: systemClock, random: Math.random, makeId, log, announce };
+  const mark = createCredentialMark(lastingKey(vault, key, "credentials"));
+  const digestAfterMs = config.digestAfterSeconds * 1000;
+  const load = createLoad();
+  const requests = (): number => load.came;
+  const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, digestAfterMs, requests }));
+  const delivery = createDelivery(journal, projector, dispatchers.all);
+  const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
+  const access = openAccess({ http: config.http, journal, log }, stack);
+  const isWritable = (): boolean => failure() === undefined;
+  const app = createApp(wireHttp({ ...base, access, delivery, outreach, load, isWritable }));
+  stack.use(listen(app, config.http, load));
+  if (outreach !== undefined) {
+    // Stopped before the server: whoever waits for a run is answered when it ends.
+    stack.use(outreach.runner);
+    // This process owns the log, so whoever held the run's lease is dead.
+    void outreach.runner
+      .recover({ steal: true })
+      .catch((fault: unknown) => log.error("recovery failed", faultFields(fault)));
+  }
+  // First of all: what is in flight lands while the run and the requests end, and has not to wait for its turn after them.
+  stack.defer(dispatchers.holdClicks);
+  log.info("listening", { url: config.http.publicUrl, position: projector.position });
+
+  const parts = stack.move();
+  return {
+    url: config.http.publicUrl,
+    projector,
+    failed: Promise.race([store.failed, projector.failed.catch((fault: unknown) => fault)]),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+/** The fault that stopped the log, once there is one. */
+function watchFailure(failed: Promise<unknown>): () => unknown {
+  let fault: unknown;
+  void failed.then((reason) => {
+    fault = reason;
+  });
+  return () => fault;
+}
+
+/** What every part is made from. */
+interface Base {
+  readonly config: Config;
+  readonly key: Uint8Array;
+  readonly vault: Vault;
+  readonly journal: Journal;
+  readonly keyring: Keyring;
+  readonly projector: Projector;
+  readonly log: Logger;
+}
+
+/** The outreach agent; undefined when X is not configured. */
+function startOutreach(deps: OutreachDeps, stack: AsyncDisposableStack) {
+  const opened = openOutreach(deps, stack);
+  if (opened === undefined) return undefined;
+  const { context, ...link } = opened;
+  const { config, journal, projector } = deps;
+  return { ...link, journal, projector, pinnedHandle: config.x?.account, runner: createRunner(context) };
+}
+
+/** Placeholders that nobody can fill are told at start, before a run skips everybody. */
+function checkTemplate({ config, projector }: Base): void {
+  const { template } = config.outreach;
+  const { people, fields } = projector.state("contacts");
+  if (template === undefined || people.size === 0) return;
+  const missing = missingPlaceholders(template, fields.keys());
+  if (missing.length > 0) throw new TemplateFault(missing);
+}
+
+/** What the app is made from. */
+interface Served extends Base {
+  readonly access: Access;
+  readonly delivery: Delivery;
+  readonly outreach: ReturnType<typeof startOutreach>;
+  readonly load: Load;
+  readonly isWritable: () => boolean;
+}
+
+function wireHttp(served: Served): AppDeps {
+  const { config, key, vault, journal, projector, log, delivery, outreach, load, isWritable } = served;
+  const { http } = config;
+  const { authentication, failureLimit } = served.access;
+  const secure = http.publicUrl.startsWith("https:");
+  const day = { projector, clock: systemClock, timezone: config.outreach.timezone };
+  const limits = {
+    limit: config.outreach.dailyLimit,
+    used: () => usedAt(projector.state("quota"), quotaNow(day)),
+    resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
+  };
+  return {
+    admission: {
+      authentication,
+      hosts: hostsOf(http),
+      clientAddress: createClientAddress(http.trustedProxies),
+      isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
+      anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
+      failureLimit,
+      load,
+      makeId,
+    },
+    social: {
+      runner: outreach?.runner,
+      hasTemplate: config.outreach.template !== undefined,
+      projector,
+      store: journal.store,
+      limits,
+      clock: systemClock,
+    },
+    authorization:
+      outreach === undefined
+        ? undefined
+        : {
+            ...outreach,
+            cookie: createAuthCookie(key, secure, systemClock),
+            states: createUsedStates(vault, systemClock),
+          },
+    api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
+    console: {
+      journal,
+      projector,
+      limits,
+      failureLimit,
+      sessions: createSessions(key, authentication, secure, systemClock),
+    },
+    idempotency: createIdempotency(journal, log),
+    log,
+  };
+}

@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { deriveKey, KEY_BYTES, keyId } from "./key.ts";
+import { open, seal } from "./encrypt.ts";
+import { VaultDamaged, VaultKeyMismatch } from "./vault-error.ts";
+
+/** What the vault's rows are sealed with; itself sealed with the master key, so that a rotation writes few bytes. */
+export interface DataKey {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Names a data key in rows; random, and never used for anything else. */
+const ID_BYTES = 8;
+
+export function makeDataKey(): DataKey {
+  return { id: randomBytes(ID_BYTES).toString("hex"), bytes: new Uint8Array(randomBytes(KEY_BYTES)) };
+}
+
+/** Lets a master key open the data key. */
+export function wrap(database: DatabaseSync, { id, bytes }: DataKey, master: Uint8Array): void {
+  const by = keyId(master);
+  const wrapped = seal(wrappingKey(master), Buffer.from(bytes).toString("base64"), contextOf(id, by));
+  database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)").run(id, by, wrapped);
+}
+
+/** The data key, as `master` opens it. Throws {@link VaultKeyMismatch} and {@link VaultDamaged}. */
+export function unwrap(database: DatabaseSync, master: Uint8Array, file: string): DataKey {
+  const by = keyId(master);
+  const rows = database.prepare("SELECT id, master, wrapped FROM data_keys").all() as unknown as WrappedRow[];
+  const row = rows.find((candidate) => candidate.master === by);
+  if (row === undefined) {
+    throw new VaultKeyMismatch(
+      file,
+      by,
+      rows.map((candidate) => candidate.master),
+    );
+  }
+  const text = open(wrappingKey(master), row.wrapped, contextOf(row.id, by));
+  if (text === undefined) throw new VaultDamaged(file, `the data key ${row.id}`);
+  return { id: row.id, bytes: new Uint8Array(Buffer.from(text, "base64")) };
+}
+
+interface WrappedRow {
+  readonly id: string;
+  readonly master: string;
+  readonly wrapped: Uint8Array;
+}
+
+function wrappingKey(master: Uint8Array): Uint8Array {
+  return deriveKey(master, "vault");
+}
+
+/** Both labels are part of what is sealed: a row under another label does not open. */
+function contextOf(id: string, master: string): string {
+  return JSON.stringify(["data-key", id, master]);
+}

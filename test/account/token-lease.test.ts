@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import type { Leases } from "eventstore-lite";
+import { createExclusive } from "../../src/account/token-lease.ts";
+import type { Logger } from "../../src/platform/logger.ts";
+import { nextTurn, openAccountWorld, type AccountWorld } from "./account-world.ts";
+
+const LOG: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const RENEW_MS = 5_000;
+/** Longer than the lease lasts when nobody renews it. */
+const EXPIRED_MS = 15_001;
+/** As long as the slowest token request. */
+const SLOW_MS = 30_000;
+
+/** The queue of one process; `leases` replaces what it sees of the store's. */
+function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = {}) {
+  const { journal } = world;
+  const store = { ...journal.store, leases: { ...journal.store.leases, ...leases } };
+  return createExclusive({
+    journal: { ...journal, store },
+    clock: () => world.now,
+    async sleep(ms, signal) {
+      const until = ms < RENEW_MS ? 0 : world.now + ms;
+      do await nextTurn();
+      while (world.now < until && !signal.aborted);
+    },
+    holder,
+    log: LOG,
+  });
+}
+
+const DEAD = new Error("database is locked");
+
+/** Lets the time of a slow request pass in steps of one renewal; `renewed` answers how many were tried. */
+async function passSlowly(world: AccountWorld, renewed: () => number): Promise<void> {
+  for (let passed = 0; passed < SLOW_MS; passed += RENEW_MS) {
+    const before = renewed();
+    world.now += RENEW_MS;
+    while (renewed() === before) await nextTurn();
+  }
+}
+
+test("a renewal that fails is tried again: nobody else gets in while the work goes on", async () => {
+  await using world = await openAccountWorld();
+  const { leases } = world.journal.store;
+  let tried = 0;
+  const flaky = queueOf(world, "one", {
+    async acquire(...asked) {
+      // The taking, and then a failure now and again.
+      const lease = tried % 3 === 1 ? undefined : await leases.acquire(...asked);
+      tried += 1;
+      if (tried % 3 === 2) throw DEAD;
+      return lease;
+    },
+  });
+  const other = queueOf(world, "two");
+  const order: string[] = [];
+  const done = await flaky.run(async () => {
+    const waiting = other.run(async () => order.push("other"));
+    await passSlowly(world, () => tried);
+    order.push("first");
+    return { waiting };
+  });
+  await done.waiting;
+  expect(order).toEqual(["first", "other"]);
+});
+
+test("a lease that ran out while the process stood still is taken anew, and given back at the end", async () => {
+  await using world = await openAccountWorld();
+  const { leases } = world.journal.store;
+  const taken: unknown[] = [];
+  const stopped = queueOf(world, "one", {
+    async acquire(...asked) {
+      const lease = await leases.acquire(...asked);
+      taken.push(lease);
+      return lease;
+    },
+  });
+  const tokens: (number | undefined)[] = [];
+  const seenByOthers = async (): Promise<void> => {
+    tokens.push((await leases.acquire("account-tokens", { holder: "two", ttlMs: 1 }))?.token);
+  };
+  await stopped.run(async () => {
+    world.now += EXPIRED_MS;
+    while (taken.length < 2) await nextTurn();
+    await seenByOthers();
+  });
+  await seenByOthers();
+  expect(tokens).toEqual([undefined, 3]);
+});
+
+test("a lease that cannot be given back does not undo what was done under it", async () => {
+  await using world = await openAccountWorld();
+  const queue = queueOf(world, "one", { release: () => Promise.reject(DEAD) });
+  expect(await queue.run(async () => "stored")).toBe("stored");
+});
+
+test("work that fails does not hold up the next", async () => {
+  await using world = await openAccountWorld();
+  const queue = queueOf(world, "one");
+  const failed = queue.run(() => Promise.reject(DEAD)).catch((fault: unknown) => fault);
+  expect([await failed, await queue.run(async () => "next")]).toEqual([DEAD, "next"]);
+});

@@ -1,0 +1,673 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { loadConfig } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/error.ts";
+import { decodeKey } from "../../src/platform/decode-key.ts";
+import { variables } from "../../src/config/schema.ts";
+import { secret } from "../../src/platform/secret.ts";
+
+type Env = Record<string, string | undefined>;
+
+const noFile = (path: string): string => {
+  throw Object.assign(new Error(`no such file: ${path}`), { code: "ENOENT" });
+};
+
+const load = (env: Env, readFile = noFile) => loadConfig(env, readFile);
+
+function faultsOf(env: Env, readFile = noFile): string[] {
+  try {
+    loadConfig(env, readFile);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}
+
+const TOKEN = "0123456789abcdef0123";
+
+describe("an empty environment", () => {
+  test("gives the documented defaults", () => {
+    const config = load({});
+    expect(config.http).toEqual({
+      host: "127.0.0.1",
+      port: 3000,
+      allowedHosts: [],
+      publicUrl: "http://127.0.0.1:3000",
+      authPolicy: "spec",
+      openRoutes: [],
+      tokens: [],
+      tokensFile: undefined,
+      trustedProxies: [],
+      rateLimitPerMinute: 600,
+      shutdownSeconds: 10,
+    });
+    expect(config.log).toEqual({
+      kind: "sqlite",
+      file: "./data/reachlog.sqlite",
+    });
+    expect(config.outreach).toMatchObject({
+      sources: ["list"],
+      requireConsent: true,
+      dailyLimit: 100,
+      timezone: "UTC",
+    });
+    expect(config.outreach).toMatchObject({
+      runMaxMinutes: 180,
+      inDoubtSettleSeconds: 60,
+    });
+    for (const absent of [config.key, config.x, config.meta, config.chat, config.messaging])
+      expect(absent).toBeUndefined();
+    expect(config.digestAfterSeconds).toBe(30);
+    expect([config.outreach.template, config.outreach.sendSpacingSeconds, config.retentionDays]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([config.bots, config.logLevel]).toEqual(["dispatch", "info"]);
+  });
+
+  test("warns that the guarded endpoints answer 401", () => {
+    expect(load({}).warnings).toEqual([expect.stringContaining("/api/messaging answer 401")]);
+    expect(load({ API_TOKENS: `ops:${TOKEN}` }).warnings).toEqual([]);
+  });
+
+  test("is the same as one of empty and blank values", () => {
+    const blank = Object.fromEntries([...variables.keys()].map((name, index) => [name, index % 2 === 0 ? "" : "  "]));
+    expect(load(blank)).toEqual(load({}));
+  });
+});
+
+test("all faults are told at once, one line each, with variable and wish", () => {
+  const lines = faultsOf({
+    PORT: "70000",
+    DAILY_LIMIT: "150",
+    QUOTA_TIMEZONE: "Berlin",
+    META_PIXEL_ID: "12",
+    LOG_LEVEL: "loud",
+  });
+  expect(lines).toHaveLength(5);
+  expect(lines.map((line) => line.split(":")[0] ?? "").toSorted()).toEqual([
+    "DAILY_LIMIT",
+    "LOG_LEVEL",
+    "META_ACCESS_TOKEN",
+    "PORT",
+    "QUOTA_TIMEZONE",
+  ]);
+  for (const line of lines) expect(line).toContain("; wanted: ");
+  expect(lines.join()).toContain(
+    '"150" is not accepted; wanted: a whole number of direct messages a day from 1 to 100',
+  );
+});
+
+describe("numbers and switches are read strictly", () => {
+  test.each(["99.9", "0x10", "1e2", "-1", "0", "101", "ten", "NaN", "100 messages"])(
+    "DAILY_LIMIT=%s is refused",
+    (value) => {
+      expect(faultsOf({ DAILY_LIMIT: value })).toHaveLength(1);
+    },
+  );
+  test.each([
+    ["true", true],
+    ["FALSE", false],
+    ["1", true],
+    ["no", false],
+  ] as const)("REQUIRE_CONSENT=%s", (value, expected) => {
+    expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(expected);
+  });
+  test.each(["maybe", "2", "on off"])("REQUIRE_CONSENT=%s is refused", (value) => {
+    expect(faultsOf({ REQUIRE_CONSENT: value })).toHaveLength(1);
+  });
+});
+
+describe("secrets", () => {
+  const faulty: Env = {
+    API_TOKENS: "ops:hunter2,weird:ab cd efghijklmnopqrst",
+    REACHLOG_KEY: "hunter2-key",
+    X_CLIENT_SECRET: "hunter2 secret",
+    META_ACCESS_TOKEN: "hunter2 meta",
+    TELEGRAM_BOT_TOKEN: "hunter2/telegram",
+    CHAT_WEBHOOK_URL: "http://chat.example/hunter2",
+    DATABASE_URL: "postgres://user:hunter2@db/reachlog",
+    X_API_URL: "https://user:hunter2@api.example",
+  };
+
+  test("never show in a fault", () => {
+    const message = faultsOf(faulty).join("\n");
+    for (const name of Object.keys(faulty)) expect(message).toContain(`${name}: `);
+    expect(message).not.toMatch(/hunter2|ab cd/);
+  });
+
+  test("never show in a printed or serialised Config", () => {
+    const config = load({
+      API_TOKENS: `ops:${TOKEN}`,
+      REACHLOG_KEY: "A".repeat(43),
+      X_CLIENT_ID: "id",
+      X_CLIENT_SECRET: "s3cret-x",
+      META_PIXEL_ID: "1",
+      META_ACCESS_TOKEN: "s3cret-meta",
+      CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/s3cret-chat",
+      TELEGRAM_BOT_TOKEN: "1:s3cret-bot",
+      TELEGRAM_CHAT_ID: "-100",
+    });
+    const others = [
+      { MESSAGING_PROVIDER: "line", LINE_CHANNEL_ACCESS_TOKEN: "s3cret-line", LINE_TO: `U${"0".repeat(32)}` },
+      {
+        MESSAGING_PROVIDER: "whatsapp",
+        WHATSAPP_ACCESS_TOKEN: "s3cret-whatsapp",
+        WHATSAPP_PHONE_NUMBER_ID: "1",
+        WHATSAPP_TO: "15550783881",
+      },
+      { CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL: "https://a.logic.azure.com/workflows/b/paths/invoke?sig=s3cret" },
+    ].map((env) => load(env));
+    const printed = [
+      inspect(config, { depth: 9, showHidden: true }),
+      Bun.inspect(config, { depth: 9 }),
+      JSON.stringify(config),
+      Bun.inspect(others, { depth: 9 }),
+      String(config.x?.clientSecret),
+    ].join();
+    expect(printed).not.toMatch(/s3cret|AAAAAA|0123456789abcdef0123/);
+    expect(printed).toContain("[redacted]");
+    expect(config.chat?.webhookUrl.reveal()).toBe("https://hooks.slack.com/services/T/B/s3cret-chat");
+    expect(config.messaging?.provider === "telegram" && config.messaging.botToken.reveal()).toBe("1:s3cret-bot");
+  });
+
+  test("a secret gives its value to reveal() only", () => {
+    const value = secret("s3cret");
+    expect(value.reveal()).toBe("s3cret");
+    expect([String(value), JSON.stringify({ value }), inspect(value)].join()).not.toContain("s3cret");
+  });
+});
+
+describe("API_TOKENS", () => {
+  const sha256 = createHash("sha256").update(TOKEN).digest("hex");
+
+  test("takes tokens and their hashes, and keeps hashes only", () => {
+    const other = "f".repeat(64);
+    expect(
+      load({
+        API_TOKENS: ` ops:${TOKEN} , ci.bot:sha256:${other.toUpperCase()},`,
+      }).http.tokens,
+    ).toEqual([
+      { name: "ops", sha256 },
+      { name: "ci.bot", sha256: other },
+    ]);
+  });
+
+  test("one name may have two tokens, so that a token can be rotated", () => {
+    expect(load({ API_TOKENS: `ops:${TOKEN},ops:${TOKEN}x` }).http.tokens.map(({ name }) => name)).toEqual([
+      "ops",
+      "ops",
+    ]);
+  });
+
+  test.each([
+    [TOKEN, "has no name"],
+    ["ops:short", "fewer than 16"],
+    [`ops:${"x".repeat(513)}`, "more than 512"],
+    [`o p s:${TOKEN}`, "the name is not"],
+    [`ops:${TOKEN}:more`, "Bearer header cannot carry"],
+    ["ops:sha256:abc", "not 64 hex digits"],
+    [`a:${TOKEN},b:${TOKEN}`, "entry 2 is the token of an earlier name"],
+    [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 is the token of an earlier name"],
+  ])("%s is refused", (value, problem) => {
+    expect(faultsOf({ API_TOKENS: value })).toEqual([expect.stringContaining(problem)]);
+  });
+});
+
+describe("API_TOKENS_FILE", () => {
+  const FILE = { API_TOKENS_FILE: "tokens" };
+  const other = `web:sha256:${"f".repeat(64)}`;
+
+  test("is read beside API_TOKENS: one token a line, comments and empty lines aside", () => {
+    const { tokens, tokensFile } = load(
+      { ...FILE, API_TOKENS: `ops:${TOKEN}` },
+      () => `# ours\r\n\r\n ${other}\n`,
+    ).http;
+    expect(tokens.map(({ name }) => name)).toEqual(["ops", "web"]);
+    expect(tokensFile).toEqual({ path: "tokens", fixed: tokens.slice(0, 1) });
+  });
+
+  test.each([
+    ["", "holds no token"],
+    ["# none\n", "holds no token"],
+    [`${other}\nweb:short`, "line 2: the token has fewer than 16"],
+    [`web:${TOKEN}`, "line 1 is the token of an earlier name"],
+    [`Anonymous:${TOKEN}x`, "line 1: the name anonymous stands for somebody else in the log"],
+    [`${other}\n`.repeat(501), "holds 501 tokens"],
+  ])("that holds %j is refused", (content, problem) => {
+    expect(faultsOf({ ...FILE, API_TOKENS: `ops:${TOKEN}` }, () => content)).toEqual([
+      expect.stringContaining(problem),
+    ]);
+  });
+
+  test("is enough for the policy strict, and has to be there", () => {
+    expect(load({ ...FILE, AUTH_POLICY: "strict" }, () => other).http.tokens).toHaveLength(1);
+    expect(faultsOf({ ...FILE, AUTH_POLICY: "strict" })).toEqual([
+      expect.stringContaining('"tokens" cannot be read (ENOENT)'),
+    ]);
+  });
+});
+
+test("API_TOKENS without a token in it is a slip of the hand", () => {
+  expect(faultsOf({ API_TOKENS: " , " })).toEqual([expect.stringContaining("holds no token")]);
+});
+
+describe("TRUSTED_PROXIES", () => {
+  test.each(["127.0.0.1", "::1, 10.0.0.0/8", "fd00::/8"])("takes %j", (TRUSTED_PROXIES) => {
+    expect(load({ TRUSTED_PROXIES }).http.trustedProxies.join(", ")).toBe(TRUSTED_PROXIES);
+  });
+  test.each(["proxy.example", "10.0.0.0/33", "::1/129", "10.0.0.1/8/8", "10.0.0.1:80", "*"])(
+    "refuses %j",
+    (TRUSTED_PROXIES) => {
+      expect(faultsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining("is no address")]);
+    },
+  );
+  test("left out behind https is warned of", () => {
+    const env = { PUBLIC_URL: "https://reach.example", AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
+    expect(load(env).warnings).toEqual([expect.stringContaining("TRUSTED_PROXIES")]);
+    expect(load({ ...env, TRUSTED_PROXIES: "127.0.0.1" }).warnings).toEqual([]);
+  });
+});
+
+describe("AUTH_POLICY", () => {
+  test.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])("is spec on %s", (HOST) => {
+    expect(load({ HOST }).http.authPolicy).toBe("spec");
+  });
+  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])("is strict on %s, and wants a token", (HOST) => {
+    expect(load({ HOST, API_TOKENS: `ops:${TOKEN}` }).http.authPolicy).toBe("strict");
+    expect(faultsOf({ HOST })).toEqual([expect.stringMatching(/^API_TOKENS: missing, but HOST .* can be reached/)]);
+  });
+  test("spec by hand on another address is allowed and warned of", () => {
+    const config = load({
+      HOST: "0.0.0.0",
+      AUTH_POLICY: "spec",
+      API_TOKENS: `ops:${TOKEN}`,
+    });
+    expect(config.http.authPolicy).toBe("spec");
+    expect(config.warnings).toEqual([expect.stringContaining("AUTH_POLICY=spec on 0.0.0.0")]);
+  });
+  test.each([
+    { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1" },
+    { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1", AUTH_POLICY: "spec" },
+    { TRUSTED_PROXIES: "127.0.0.1" },
+  ])("spec on loopback is warned of where a proxy lets others in: %o", (env) => {
+    const tokens = { API_TOKENS: `ops:${TOKEN}` };
+    expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict asks")]);
+    expect(load({ ...env, ...tokens, AUTH_POLICY: "strict" }).warnings).toEqual([]);
+  });
+  test("strict with X wants the account that may authorize", () => {
+    const env = {
+      AUTH_POLICY: "strict",
+      API_TOKENS: `ops:${TOKEN}`,
+      X_CLIENT_ID: "id",
+      MESSAGE_TEMPLATE: "hi",
+    };
+    expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
+    expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
+  });
+  test("nobody is taken for the owner of the developer app, whose followers cost less, without being told", () => {
+    const env = { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" };
+    expect(load(env).x?.accountOwnsApp).toBe(false);
+    expect(load({ ...env, X_ACCOUNT_OWNS_APP: "true" }).x?.accountOwnsApp).toBe(true);
+  });
+  test("a faulty token is told once, not as missing too", () => {
+    expect(faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" })).toHaveLength(1);
+  });
+});
+
+describe("OPEN_ROUTES", () => {
+  const strict = { AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
+  test("takes known paths", () => {
+    expect(load({ ...strict, OPEN_ROUTES: "/api/tracking/event, /social/stats" }).http.openRoutes).toEqual([
+      "/api/tracking/event",
+      "/social/stats",
+    ]);
+  });
+  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])("%s is no route", (OPEN_ROUTES) => {
+    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("is no route")]);
+  });
+  test.each(["/api/messaging", "/api/tracking/test"])("%s stays guarded", (OPEN_ROUTES) => {
+    expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("always wants a token")]);
+  });
+});
+
+describe("addresses", () => {
+  test.each([
+    [{ PUBLIC_URL: "https://Reach.Example/" }, "https://reach.example"],
+    [{ PUBLIC_URL: "https://reach.example:8443" }, "https://reach.example:8443"],
+    [{ HOST: "::1", PORT: "80" }, "http://[::1]:80"],
+  ])("%o gives the origin %s", (env, expected) => {
+    expect(load(env).http.publicUrl).toBe(expected);
+  });
+  test.each([
+    "reach.example",
+    "https://reach.example/app",
+    "ftp://reach.example",
+    "https://reach.example/?a",
+    "https://u@reach.example",
+    "https://",
+    "https:reach.example",
+  ])("PUBLIC_URL=%s is refused", (PUBLIC_URL) => {
+    expect(faultsOf({ PUBLIC_URL })).toEqual([expect.stringContaining("not a plain origin")]);
+  });
+  test("a plain http PUBLIC_URL elsewhere is warned of", () => {
+    expect(
+      load({ AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}`, PUBLIC_URL: "http://reach.example" }).warnings,
+    ).toEqual([expect.stringContaining("plain http")]);
+  });
+  test.each([
+    "X_API_URL",
+    "X_AUTHORIZE_URL",
+    "META_API_URL",
+    "TELEGRAM_API_URL",
+    "LINE_API_URL",
+    "WHATSAPP_API_URL",
+    "CHAT_WEBHOOK_URL",
+  ])("%s is https, or http to this machine", (name) => {
+    for (const good of ["http://127.0.0.1:9/x", "http://localhost:9", "http://[::1]:9", "https://api.example/v1/"])
+      expect(faultsOf({ [name]: good })).toEqual([]);
+    for (const bad of [
+      "http://api.example",
+      "http://127.0.0.1.evil.example",
+      "ftp://api.example",
+      "api.example",
+      "https://a:b@api.example",
+      "https://api.example/?t=1",
+      "https://a b",
+    ]) {
+      expect(faultsOf({ [name]: bad })).not.toEqual([]);
+    }
+  });
+  test("a base URL has no trailing slash", () => {
+    expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x?.apiUrl).toBe("https://api.example/v1");
+    expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl).toBe("https://api.example");
+  });
+  test("ALLOWED_HOSTS are host names, with or without a port", () => {
+    expect(load({ ALLOWED_HOSTS: "Reach.Example, 10.0.0.5:8080,[::1]:80" }).http.allowedHosts).toEqual([
+      "reach.example",
+      "10.0.0.5:8080",
+      "[::1]:80",
+    ]);
+    for (const bad of ["https://reach.example", "*", "reach.example/x", "a b"])
+      expect(faultsOf({ ALLOWED_HOSTS: bad })).toHaveLength(1);
+  });
+});
+
+test.each(["data/reachlog.sqlite", "./data/reachlog.vault.sqlite", "data/reachlog.key"])(
+  "KEYS_FILE=%s would take the place of another file",
+  (KEYS_FILE) => {
+    const DATABASE_URL = "sqlite:./data/reachlog.sqlite";
+    expect(faultsOf({ DATABASE_URL, KEYS_FILE })).toEqual([expect.stringContaining("KEYS_FILE: that file belongs")]);
+    expect(load({ DATABASE_URL, KEYS_FILE: "data/reachlog.keys.sqlite" }).log.keysFile).toBeDefined();
+  },
+);
+
+describe("DATABASE_URL", () => {
+  test.each([
+    ["sqlite:./a.db", "./a.db"],
+    ["sqlite:/var/a.db", "/var/a.db"],
+    ["sqlite:///var/a.db", "/var/a.db"],
+  ])("%s", (DATABASE_URL, file) => {
+    expect(load({ DATABASE_URL }).log).toEqual({ kind: "sqlite", file });
+  });
+  test.each([
+    ["postgres://localhost/x", "not supported yet"],
+    ["postgresql://localhost/x", "not supported yet"],
+    ["mysql://localhost/x", "not the address"],
+    ["sqlite:", "not the address"],
+    ["./a.db", "not the address"],
+    ["sqlite::memory:", "in memory"],
+    ["sqlite:a.db?mode=ro", "plain file path"],
+    ["sqlite:data/", "plain file path"],
+  ])("%s is refused", (DATABASE_URL, problem) => {
+    expect(faultsOf({ DATABASE_URL })).toEqual([expect.stringContaining(problem)]);
+  });
+});
+
+describe("REACHLOG_KEY", () => {
+  const bytes = Uint8Array.from({ length: 32 }, (_, index) => index * 7);
+  const forms = ["hex", "base64", "base64url"] as const;
+  test.each(forms)("takes 32 bytes as %s", (form) => {
+    const text = Buffer.from(bytes).toString(form);
+    expect(decodeKey(load({ REACHLOG_KEY: text }).key?.reveal() ?? "")).toEqual(bytes);
+  });
+  test.each([
+    "short",
+    "0".repeat(63),
+    "A".repeat(42),
+    "A".repeat(45),
+    "!".repeat(43),
+    "correct horse battery staple correct horse b",
+  ])("%s is refused", (REACHLOG_KEY) => {
+    expect(faultsOf({ REACHLOG_KEY })).toHaveLength(1);
+  });
+});
+
+describe("half a credential names the missing half", () => {
+  test.each([
+    ["META_PIXEL_ID", "1", "META_ACCESS_TOKEN"],
+    ["META_ACCESS_TOKEN", "t", "META_PIXEL_ID"],
+    ["TELEGRAM_BOT_TOKEN", "1:a", "TELEGRAM_CHAT_ID"],
+    ["TELEGRAM_CHAT_ID", "@reach", "TELEGRAM_BOT_TOKEN"],
+    ["X_CLIENT_SECRET", "s", "X_CLIENT_ID"],
+    ["X_ACCOUNT", "ann", "X_CLIENT_ID"],
+    ["X_ACCOUNT_OWNS_APP", "true", "X_CLIENT_ID"],
+  ])("%s alone", (name, value, missing) => {
+    expect(faultsOf({ [name]: value })).toEqual([
+      expect.stringMatching(new RegExp(`^${missing}: missing, but ${name} is set`)),
+    ]);
+  });
+
+  const to = `U${"0".repeat(32)}`;
+  test.each([
+    ["line", { LINE_CHANNEL_ACCESS_TOKEN: "t" }, ["LINE_TO"]],
+    ["line", { LINE_TO: to }, ["LINE_CHANNEL_ACCESS_TOKEN"]],
+    ["whatsapp", { WHATSAPP_TO: "+15550783881" }, ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID"]],
+    ["whatsapp", { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "1" }, ["WHATSAPP_TO"]],
+  ])("%s with %j", (MESSAGING_PROVIDER, env, missing) => {
+    const set = Object.keys(env)[0];
+    expect(faultsOf({ MESSAGING_PROVIDER, ...env })).toEqual(
+      missing.map((name) => expect.stringMatching(new RegExp(`^${name}: missing, but ${set} is set; wanted: all of`))),
+    );
+  });
+});
+
+describe("the provider of a channel", () => {
+  const telegram = { TELEGRAM_BOT_TOKEN: "1:a", TELEGRAM_CHAT_ID: "-100" };
+  const line = { LINE_CHANNEL_ACCESS_TOKEN: "t", LINE_TO: `C${"a".repeat(32)}` };
+  const whatsapp = { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "12", WHATSAPP_TO: "+15550783881" };
+  const webhooks = {
+    slack: "https://hooks.slack.com/services/T0/B0/s3cret",
+    discord: "https://discord.com/api/webhooks/12/s3cret-x_Y?thread_id=34",
+    google_chat: "https://chat.googleapis.com/v1/spaces/AAA/messages?key=k&token=s3cret%3D",
+    teams:
+      "https://a.1.environment.api.powerplatform.com/powerautomate/workflows/b/triggers/manual/paths/invoke?sig=s3cret",
+  };
+  const chats = Object.entries(webhooks);
+
+  test("of messaging takes the settings of its own, and the network's own address", () => {
+    expect(load(telegram).messaging).toMatchObject({ provider: "telegram", apiUrl: "https://api.telegram.org" });
+    const withLine = load({ MESSAGING_PROVIDER: "line", ...line });
+    expect(withLine.messaging).toMatchObject({ provider: "line", to: line.LINE_TO, apiUrl: "https://api.line.me" });
+    expect(load({ MESSAGING_PROVIDER: "whatsapp", ...whatsapp }).messaging).toMatchObject({
+      provider: "whatsapp",
+      phoneNumberId: "12",
+      to: "+15550783881",
+      apiUrl: "https://graph.facebook.com",
+    });
+  });
+
+  test("that was not chosen is warned of, setting by setting, and never half a fault", () => {
+    const { messaging, warnings } = load({ ...telegram, LINE_TO: line.LINE_TO, WHATSAPP_API_URL: "https://a.example" });
+    expect(messaging?.provider).toBe("telegram");
+    expect(warnings).toContain("LINE_TO has no effect: MESSAGING_PROVIDER is telegram.");
+    expect(warnings).toContain("WHATSAPP_API_URL has no effect: MESSAGING_PROVIDER is telegram.");
+    const other = load({ MESSAGING_PROVIDER: "line", ...telegram }).warnings;
+    expect(other).toContain("TELEGRAM_BOT_TOKEN has no effect: MESSAGING_PROVIDER is line.");
+    expect(load(telegram).warnings.join()).not.toContain("no effect");
+  });
+
+  test("that has no credential is warned of where it was chosen by hand", () => {
+    expect(load({ CHAT_PROVIDER: "teams" }).warnings).toContain(
+      "CHAT_PROVIDER has no effect: CHAT_WEBHOOK_URL is not set.",
+    );
+    const { messaging, warnings } = load({ MESSAGING_PROVIDER: "line" });
+    expect(messaging).toBeUndefined();
+    expect(warnings).toContain("MESSAGING_PROVIDER has no effect: LINE_CHANNEL_ACCESS_TOKEN and LINE_TO are not set.");
+  });
+
+  test.each([
+    ["LINE_TO", "U12"],
+    ["LINE_CHANNEL_ACCESS_TOKEN", "a b"],
+    ["WHATSAPP_TO", "call me"],
+    ["WHATSAPP_PHONE_NUMBER_ID", "+1"],
+  ])("refuses %s=%s, and tells nobody's number", (name, value) => {
+    const [fault, ...more] = faultsOf({ MESSAGING_PROVIDER: "line", ...line, ...whatsapp, [name]: value });
+    expect(fault).toStartWith(`${name}: `);
+    expect(more).toEqual([]);
+    if (name.endsWith("_TO")) expect(fault).not.toContain(value);
+  });
+
+  test.each(chats)("of chat: %s takes its webhook, query and all", (provider, url) => {
+    const { chat } = load({ CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: url });
+    expect(chat?.provider).toBe(provider as "slack");
+    expect(chat?.webhookUrl.reveal()).toBe(url);
+  });
+
+  test("of digests: the lag holds for messaging where there is no chat", () => {
+    const telegram = { TELEGRAM_BOT_TOKEN: "1:abc", TELEGRAM_CHAT_ID: "-5" };
+    const config = load({ ...telegram, CHAT_DIGEST_AFTER_SECONDS: "7" });
+    expect([config.chat, config.digestAfterSeconds]).toEqual([undefined, 7]);
+  });
+
+  test.each(chats)("of chat: the webhook of %s is told from another network's", (provider, url) => {
+    for (const [other] of chats.filter(([name]) => name !== provider)) {
+      const faults = faultsOf({ CHAT_PROVIDER: other, CHAT_WEBHOOK_URL: url });
+      expect(faults.join()).toContain(`CHAT_WEBHOOK_URL: an address of ${provider}, but CHAT_PROVIDER is ${other}`);
+      expect(faults.join()).not.toContain("s3cret");
+    }
+  });
+
+  test.each([
+    ["slack", "https://chat.example/hooks?token=s3cret", "holds a query"],
+    ["discord", "https://discord.com/channels/12/s3cret", "no address of a discord webhook"],
+    ["google_chat", "https://chat.googleapis.com/v1/spaces/AAA/messages?key=s3cret", "no address of a google_chat"],
+    ["slack", "https://hooks.slack.com/triggers/T1/2/s3cret", "no address of a slack webhook"],
+    ["slack", "https://hooks.slack.com/workflows/T1/A2/s3cret", "no address of a slack webhook"],
+    ["teams", "https://a.logic.azure.com/workflows/s3cret/triggers/manual/paths/invoke", "no address of a teams"],
+    ["teams", "https://acme.webhook.office.com/webhookb2/s3cret", "which Microsoft has turned off"],
+    ["teams", "http://a.example/paths/invoke?sig=s3cret", "plain http to another machine"],
+    ["discord", "https://discord.com/api/webhooks/12/s3cret#x", "a fragment"],
+  ])("of chat: %s does not take %s", (CHAT_PROVIDER, CHAT_WEBHOOK_URL, problem) => {
+    const faults = faultsOf({ CHAT_PROVIDER, CHAT_WEBHOOK_URL });
+    expect(faults.join()).toContain(problem);
+    expect(faults.join()).not.toContain("s3cret");
+  });
+});
+
+describe("what this version does not serve is said", () => {
+  test.each([
+    [{ CHAT_PROVIDER: "mattermost" }, "wanted: one of slack, discord, google_chat, teams"],
+    [{ MESSAGING_PROVIDER: "signal" }, "wanted: one of telegram, line, whatsapp"],
+    [{ RECIPIENT_SOURCES: "list,search" }, "X_SEARCH_QUERY: is missing for the source search"],
+    [{ RECIPIENT_SOURCES: "list_members" }, "X_LIST_ID: is missing for the source list_members"],
+    [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],
+    [{ RECIPIENT_SOURCES: "," }, "names no source"],
+  ])("%o", (env, problem) => {
+    expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
+  });
+  test("sources keep their order, each once", () => {
+    const named = { RECIPIENT_SOURCES: "Followers, list,inbound,followers,search,list_members" };
+    const { outreach } = load({ ...named, X_SEARCH_QUERY: "links -is:retweet", X_LIST_ID: "42" });
+    expect(outreach.sources).toEqual(["followers", "list", "inbound", "search", "list_members"]);
+  });
+  test("sources whose people agreed to nothing are warned of while consent is required", () => {
+    const named = { RECIPIENT_SOURCES: "inbound,followers" };
+    expect(load(named).warnings).toContainEqual(expect.stringContaining("names followers: with REQUIRE_CONSENT"));
+    expect(load({ ...named, REQUIRE_CONSENT: "false" }).warnings.join()).not.toContain("REQUIRE_CONSENT");
+  });
+  test.each(["LINE_CHANNEL_ACCESS_TOKEN", "LINE_ID", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
+    "%s is warned of",
+    (name) => {
+      expect(load({ [name]: "1" }).warnings).toContainEqual(expect.stringContaining(name));
+    },
+  );
+});
+
+describe("the template", () => {
+  test("comes from the variable or from the file", () => {
+    expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text).toBe("Hi {{name}}");
+    const fromFile = load({ MESSAGE_TEMPLATE_FILE: "dm.txt" }, (path) => `\uFEFFfrom ${path}`);
+    expect(fromFile.outreach.template?.text).toBe("from dm.txt");
+  });
+  test.each([
+    [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "given beside MESSAGE_TEMPLATE"],
+    [{ MESSAGE_TEMPLATE_FILE: "gone.txt" }, '"gone.txt" cannot be read (ENOENT)'],
+    [{ MESSAGE_TEMPLATE: "Hi\nyou {{name" }, "MESSAGE_TEMPLATE: line 2, column 5"],
+  ])("%o is refused", (env, problem) => {
+    expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
+  });
+  test("without one and with X configured no run can start, which is said", () => {
+    expect(load({ X_CLIENT_ID: "id" }).warnings).toContainEqual(expect.stringContaining("no run can start"));
+  });
+});
+
+test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])("QUOTA_TIMEZONE=%s", (QUOTA_TIMEZONE) => {
+  expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
+});
+test.each(["Berlin", "+02:00", "Mars/Base"])("QUOTA_TIMEZONE=%s is refused", (QUOTA_TIMEZONE) => {
+  expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
+});
+
+describe("misspelt variables", () => {
+  test.each([
+    ["API_TOKEN", "API_TOKENS"],
+    ["TELEGRM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"],
+    ["META_PIXELID", "META_PIXEL_ID"],
+    ["daily_limit", "DAILY_LIMIT"],
+  ])("%s is taken for %s", (name, meant) => {
+    expect(load({ [name]: "1" }).warnings).toContainEqual(`${name} is not read. Was ${meant} meant?`);
+  });
+  test("an unknown REACHLOG_ setting is warned of", () => {
+    expect(load({ REACHLOG_COLOUR: "1" }).warnings).toContainEqual(
+      expect.stringContaining("REACHLOG_COLOUR is not read"),
+    );
+  });
+  test("the names of others are left alone", () => {
+    expect(
+      load({
+        PATH: "/bin",
+        POST: "1",
+        HOSTNAME: "a",
+        NODE_ENV: "test",
+        X_CUSTOM: "1",
+        X_API_KEY: "1",
+        API_TOKENS: `ops:${TOKEN}`,
+      }).warnings,
+    ).toEqual([]);
+  });
+});
+
+describe(".env.example", () => {
+  const lines = readFileSync(new URL("../../.env.example", import.meta.url), "utf8").split("\n");
+  const settings = lines.flatMap((line) => /^# ([A-Z_]+)=(.*)$/.exec(line)?.slice(1, 3) ?? []);
+  const documented = new Map(
+    Array.from({ length: settings.length / 2 }, (_, index) => [settings[index * 2], settings[index * 2 + 1]]),
+  );
+
+  test("names every variable once, each under a comment of its own", () => {
+    expect(new Set(documented.keys())).toEqual(new Set(variables.keys()));
+    expect(settings).toHaveLength(variables.size * 2);
+    for (const [index, line] of lines.entries()) {
+      if (/^# [A-Z_]+=/.test(line)) expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
+    }
+  });
+  test("tells the defaults that the code has", () => {
+    for (const [name, schema] of variables)
+      expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
+  });
+});

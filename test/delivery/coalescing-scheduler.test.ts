@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import { createTurns } from "../../src/delivery/coalescing-scheduler.ts";
+
+/** A turn that ends when the test says so, and one after it for each that is asked for. */
+function heldTurns() {
+  const ends: (() => void)[] = [];
+  let waiting = (): void => {};
+  const turns = createTurns(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ends.push(resolve);
+    waiting();
+    return promise;
+  });
+  return {
+    turns,
+    ends,
+    begun(count: number): Promise<void> {
+      if (ends.length >= count) return Promise.resolve();
+      return new Promise((resolve) => {
+        waiting = () => ends.length >= count && resolve();
+      });
+    },
+  };
+}
+
+test("there is one turn at a time, and one more for whatever was asked meanwhile", async () => {
+  const { turns, ends, begun } = heldTurns();
+  turns.ask();
+  turns.ask();
+  turns.ask();
+  await begun(1);
+  turns.ask();
+  turns.ask();
+  ends[0]?.();
+  await begun(2);
+  ends[1]?.();
+  await turns.stop();
+  expect(ends.length).toBe(2);
+});
+
+test("a turn asked for after all have ended begins too", async () => {
+  const { turns, ends, begun } = heldTurns();
+  turns.ask();
+  await begun(1);
+  ends[0]?.();
+  // More microtasks than the end of a turn takes.
+  for (let task = 0; task < 20; task++) await Promise.resolve();
+  turns.ask();
+  await begun(2);
+  expect(ends.length).toBe(2);
+});
+
+test("whatever is asked for in one round of the event loop is one turn, which comes after it", async () => {
+  const { turns, ends, begun } = heldTurns();
+  turns.ask();
+  expect(ends.length).toBe(0);
+  await Promise.resolve();
+  turns.ask();
+  await begun(1);
+  ends[0]?.();
+  await turns.stop();
+  expect(ends.length).toBe(1);
+});
+
+test("a stop before the turn has begun keeps it from beginning", async () => {
+  const { turns, ends } = heldTurns();
+  turns.ask();
+  await turns.stop();
+  expect(ends.length).toBe(0);
+});
+
+test("a stop waits for the turn under way, and none begins after it", async () => {
+  const { turns, ends, begun } = heldTurns();
+  turns.ask();
+  await begun(1);
+  turns.ask();
+  let stopped = false;
+  const stopping = turns.stop().then(() => (stopped = true));
+  await Promise.resolve();
+  expect([turns.stopped, stopped]).toEqual([true, false]);
+  ends[0]?.();
+  await stopping;
+  turns.ask();
+  expect(ends.length).toBe(1);
+});

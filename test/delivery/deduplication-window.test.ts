@@ -1,0 +1,184 @@
+import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
+import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
+import type { Journal } from "../../src/log/event-log.ts";
+import type { Channel, DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
+import { eventually, openHouse, type House } from "./house.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
+
+/** A network that knows a repeat by its id for a day. */
+function knowing(answer: Answer) {
+  const chat = fakeChannel("chat", answer);
+  return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };
+}
+
+const failed = (house: House): Promise<void> =>
+  eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
+
+/** One click, of which nobody knows whether it arrived, and the service is stopped. */
+async function doubtful(file: string): Promise<House["time"]> {
+  const { channel } = knowing(() => SILENT);
+  await using house = await openHouse({ file, channels: [channel] });
+  await house.clicks(1, ["chat"]);
+  await failed(house);
+  expect((await house.told("ChannelDispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
+  return house.time;
+}
+
+describe("what may have arrived at a network that knows a repeat", () => {
+  test("is sent again under its own id as long as the network knows it", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    time.advance(DAY_MS - 1);
+    const { chat, channel } = knowing(() => DELIVERED);
+    await using house = await openHouse({ file, channels: [channel], time });
+    await house.settled();
+    const [click] = await house.told("LinkClicked");
+    expect(chat.sent.map(({ id }) => id)).toEqual([click?.id ?? ""]);
+  });
+
+  test("is in doubt after that, and not sent", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    time.advance(DAY_MS);
+    const { chat, channel } = knowing(() => DELIVERED);
+    await using house = await openHouse({ file, channels: [channel], time });
+    await house.settled();
+    expect(chat.sent).toEqual([]);
+    const [doubt] = await house.told("ChannelDispatchInDoubt");
+    expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
+  });
+
+  test("counts from the first such attempt, also where a later one certainly did not arrive", async () => {
+    const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : throttled(DAY_MS)));
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    house.time.flow();
+    await house.clicks(1);
+    await house.settled();
+    expect(chat.sent).toHaveLength(2);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+
+  test("counts from when it was over, also where the log did not take that for a day", async () => {
+    const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : DELIVERED));
+    let isFull = true;
+    const onFullDisk = (journal: Journal): Journal => ({
+      ...journal,
+      append: (...args) => (isFull ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [channel], wrap: onFullDisk });
+    await house.clicks(1);
+    await house.until(house.time.clock() + DAY_MS);
+    isFull = false;
+    await house.until(house.time.clock() + DAY_MS / 2);
+    expect(chat.sent).toHaveLength(1);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dispatched: 0 });
+  });
+
+  test("is in doubt where another network is configured since, which cannot know it", async () => {
+    const file = newLogFile();
+    const time = await doubtful(file);
+    const other = fakeChannel("chat");
+    await using house = await openHouse({ file, channels: [other], time });
+    await house.clicks(1);
+    time.flow();
+    await house.settled();
+    const [first, second] = await house.told("LinkClicked");
+    expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
+    expect((await house.told("ChannelDispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+  });
+
+  describe("and became a dead letter", () => {
+    /** It is given up without an answer to any of its attempts. */
+    async function letterIn(file: string): Promise<House["time"]> {
+      const { channel } = knowing(() => SILENT);
+      await using house = await openHouse({ file, channels: [channel] });
+      await house.clicks(1);
+      await house.until(house.time.clock() + 2 * HOUR_MS);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ dead: 1 });
+      return house.time;
+    }
+
+    /** An operator takes it up again. */
+    async function retried(house: House): Promise<void> {
+      for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.journal.store)) {
+        const doubt = doubtful_since === undefined ? {} : { doubtful_since };
+        await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+      }
+      await house.settled();
+    }
+
+    test("is sent again as long as the network knows it", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await retried(house);
+      expect(chat.sent).toHaveLength(1);
+    });
+
+    test("is in doubt after that, and not sent", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      time.advance(DAY_MS);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await retried(house);
+      expect(chat.sent).toEqual([]);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+    });
+
+    test("is as doubtful as before where a channel that is stopped turned it away, or refused it", async () => {
+      const file = newLogFile();
+      const time = await letterIn(file);
+      const refusing = knowing(() => ({ outcome: "refused", detail: "gone", channel: true }));
+      {
+        await using house = await openHouse({ file, channels: [refusing.channel], time });
+        await retried(house);
+        await retried(house);
+        expect(refusing.chat.sent).toHaveLength(1);
+      }
+      time.advance(DAY_MS);
+      const { chat, channel } = knowing(() => DELIVERED);
+      await using house = await openHouse({ file, channels: [channel], time });
+      await house.tell({ type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } });
+      await retried(house);
+      expect(chat.sent).toEqual([]);
+      expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+    });
+  });
+
+  test("travels alone, while others are told in a digest under another id", async () => {
+    const held = gate();
+    const { chat, channel } = knowing(() => {
+      if (chat.sent.length === 1) return held.answer;
+      // Once this is over, the click that may have arrived is due as all others are.
+      return chat.sent.length === 2 ? { outcome: "delivered", status: 200, pauseMs: 60_000 } : DELIVERED;
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [channel], digestAfterMs: 30_000 });
+    await house.clicks(10);
+    await chat.until(1);
+    house.time.advance(31_000);
+    held.open(SILENT);
+    await failed(house);
+    house.time.flow();
+    await house.settled();
+    const [first, , ...later] = chat.sent;
+    expect(later.map(({ kind }) => kind).toSorted()).toEqual(["click", "digest"]);
+    expect(later.find(({ kind }) => kind === "click")?.id).toBe(first?.id ?? "");
+    expect(later.find(({ kind }) => kind === "digest")).toMatchObject({ clicks: 8 });
+  });
+
+  test("is in doubt at once where it is a test, which nobody repeats", async () => {
+    const { channel } = knowing(() => SILENT);
+    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await house.tell({ type: "ChannelTestRequested", data: { channels: ["chat"] } });
+    await house.settled();
+    expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
+  });
+});

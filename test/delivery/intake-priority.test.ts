@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import { createCourtesy } from "../../src/delivery/intake-priority.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { fakeChannel } from "./fake-channel.ts";
+import { fakeTime } from "./fake-time.ts";
+import { NOTIFY, openHouse } from "./house.ts";
+
+const NOW = Date.parse("2026-11-20T10:00:00.000Z");
+
+/** A courtesy that saw `perSecond` requests for a second, and goes on seeing them. */
+function under(perSecond: number) {
+  let now = NOW;
+  const courtesy = createCourtesy(() => ((now - NOW) / 1_000) * perSecond);
+  const at = (ms: number): number => (now = NOW + ms);
+  courtesy.isBusy(at(0));
+  courtesy.isBusy(at(1_000));
+  return { courtesy, at };
+}
+
+describe("the share of delivery", () => {
+  test("has no bound while few requests come", () => {
+    const { courtesy, at } = under(999);
+    expect(courtesy.share(at(1_050))).toBe(Infinity);
+  });
+
+  test("is what was saved up and then so much a second, while many come", () => {
+    const { courtesy, at } = under(1_000);
+    expect(courtesy.share(at(1_050))).toBe(250);
+    courtesy.took(250);
+    expect(courtesy.share(at(1_050))).toBe(0);
+    expect(courtesy.share(at(1_100))).toBe(25);
+    expect(courtesy.share(at(9_100))).toBe(250);
+  });
+
+  test("has no bound again soon after the last request", () => {
+    let requests = 0;
+    const courtesy = createCourtesy(() => requests);
+    courtesy.isBusy(NOW);
+    requests = 1_000;
+    expect(courtesy.isBusy(NOW + 100)).toBe(true);
+    expect(courtesy.isBusy(NOW + 149)).toBe(true);
+    expect(courtesy.isBusy(NOW + 150)).toBe(false);
+  });
+
+  test("neither ends nor grows by a clock that is set back", () => {
+    const { courtesy, at } = under(5_000);
+    courtesy.took(courtesy.share(at(1_050)));
+    expect(courtesy.isBusy(at(-600_000))).toBe(false);
+    expect(courtesy.share(at(-599_900))).toBe(0);
+    expect(courtesy.share(at(-599_000))).toBe(250);
+  });
+});
+
+test("while many requests come clicks go at their share, direct sends at once, and all that waits when they end", async () => {
+  const time = fakeTime(NOW);
+  let until = NOW + 2_000;
+  const requests = (): number => Math.min(time.clock(), until) - NOW + 1_000;
+  const chat = fakeChannel("chat");
+  await using house = await openHouse({ file: newLogFile(), channels: [chat], time, requests });
+  const clicksSent = (): number => chat.sent.filter(({ kind }) => kind === "click").length;
+
+  await house.until(NOW + 100);
+  await house.clicks(2_000);
+  await house.until(NOW + 1_100);
+  expect(clicksSent()).toBeWithin(500, 760);
+  await house.tell(NOTIFY);
+  await house.until(NOW + 1_101);
+  expect(chat.sent.at(-1)?.kind).toBe("notification");
+  expect(clicksSent()).toBeLessThan(760);
+
+  until = time.clock();
+  await house.until(NOW + 1_300);
+  expect(clicksSent()).toBe(2_000);
+});

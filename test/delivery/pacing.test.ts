@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  afterStart,
+  afterSuccess,
+  afterThrottle,
+  INITIAL_PACE,
+  nextStartAt,
+  WINDOW_MAX,
+  type Pace,
+} from "../../src/delivery/pacing.ts";
+
+const NOW = Date.parse("2026-11-20T10:00:00.000Z");
+
+function succeed(pace: Pace, times: number): Pace {
+  let widened = pace;
+  for (let time = 0; time < times; time++) widened = afterSuccess(widened, NOW);
+  return widened;
+}
+
+describe("the window", () => {
+  test("begins with one and widens by one each time it was filled with successes", () => {
+    expect(INITIAL_PACE.window).toBe(1);
+    expect([0, 1, 2, 3, 5, 6].map((successes) => succeed(INITIAL_PACE, successes).window)).toEqual([1, 2, 2, 3, 3, 4]);
+  });
+
+  test("has a limit", () => {
+    expect(succeed(INITIAL_PACE, 100_000).window).toBe(WINDOW_MAX);
+  });
+
+  test("halves with each 429, down to one", () => {
+    let pace = succeed(INITIAL_PACE, 1_000);
+    const windows = Array.from({ length: 6 }, () => (pace = afterThrottle(pace, NOW, 0)).window);
+    expect(windows).toEqual([8, 4, 2, 1, 1, 1]);
+  });
+
+  test("has to be filled anew after a 429", () => {
+    const throttled = afterThrottle({ ...INITIAL_PACE, window: 4, streak: 3 }, NOW, 0);
+    expect([1, 2].map((successes) => succeed(throttled, successes).window)).toEqual([2, 3]);
+  });
+});
+
+describe("the pause", () => {
+  test("is as long as the network asks for, a second when it does not say", () => {
+    expect(afterThrottle(INITIAL_PACE, NOW, 17_000).pausedUntil).toBe(NOW + 17_000);
+    expect(afterThrottle(INITIAL_PACE, NOW, undefined).pausedUntil).toBe(NOW + 1_000);
+  });
+
+  test("is never shortened by a later answer", () => {
+    const paused = afterThrottle(INITIAL_PACE, NOW, 60_000);
+    expect(afterThrottle(paused, NOW + 10, 1_000).pausedUntil).toBe(NOW + 60_000);
+    expect(afterSuccess(paused, NOW).pausedUntil).toBe(NOW + 60_000);
+  });
+});
+
+test("whatever the answers, the window stays within its bounds and whole", () => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { maxLength: 300, size: "max" }), (answers) => {
+      let pace = INITIAL_PACE;
+      for (const success of answers) {
+        pace = success ? afterSuccess(pace, NOW) : afterThrottle(pace, NOW, undefined);
+        expect(pace.window).toBeGreaterThanOrEqual(1);
+        expect(pace.window).toBeLessThanOrEqual(WINDOW_MAX);
+        expect(Number.isInteger(pace.window)).toBe(true);
+      }
+    }),
+  );
+});
+
+describe("the spacing", () => {
+  test("is none until a network complains", () => {
+    expect(nextStartAt(afterStart(succeed(INITIAL_PACE, 100), NOW))).toBe(0);
+  });
+
+  test("grows by half with each 429 that comes after its pause, and by a quarter of a long pause", () => {
+    let pace = INITIAL_PACE;
+    const spacings = [0, 1, 2, 3].map((second) => (pace = afterThrottle(pace, NOW + second * 1_000, 400)).spacing);
+    expect(spacings).toEqual([100, 150, 225, 338]);
+    expect(afterThrottle(INITIAL_PACE, NOW, 8_000).spacing).toBe(2_000);
+    expect(afterThrottle(INITIAL_PACE, NOW, 3_600_000).spacing).toBe(10_000);
+  });
+
+  test("grows once for those that were in flight together", () => {
+    const once = afterThrottle(INITIAL_PACE, NOW, 1_000);
+    expect(afterThrottle(once, NOW + 10, 1_000).spacing).toBe(once.spacing);
+  });
+
+  test("shrinks by a tenth in a quiet minute, and is forgotten in the end", () => {
+    const spaced = afterThrottle(INITIAL_PACE, NOW, 4_000);
+    expect(afterSuccess(spaced, NOW + 59_999).spacing).toBe(1_000);
+    expect(afterSuccess(spaced, NOW + 60_000).spacing).toBe(900);
+    let pace = spaced;
+    for (let minute = 1; minute <= 60; minute++) pace = afterSuccess(pace, NOW + minute * 60_000);
+    expect(pace.spacing).toBe(0);
+  });
+});
+
+/** A day of a network that takes `perSecond` messages a second and a burst, asked all the time. */
+function askedAllDay(perSecond: number, burst: number, hours: number) {
+  let [now, tokens, filledAt, pace, taken] = [NOW, burst, NOW, INITIAL_PACE, 0];
+  const refusals: number[] = [];
+  while (now < NOW + hours * 3_600_000) {
+    now = Math.max(now + 40, nextStartAt(pace));
+    pace = afterStart(pace, now);
+    tokens = Math.min(burst, tokens + ((now - filledAt) / 1_000) * perSecond);
+    filledAt = now;
+    if (tokens >= 1) {
+      tokens -= 1;
+      taken += 1;
+      pace = afterSuccess(pace, now);
+    } else {
+      refusals.push(now - NOW);
+      pace = afterThrottle(pace, now, Math.ceil((1 - tokens) / perSecond) * 1_000);
+    }
+  }
+  return { taken, refusals };
+}
+
+test.each([
+  [1, 1],
+  [1, 5],
+  [1 / 3, 20],
+  [30, 30],
+])(
+  "a network that takes %p messages a second is used at about its pace, and rarely asked too much",
+  (perSecond, burst) => {
+    const hours = 2;
+    const { taken, refusals } = askedAllDay(perSecond, burst, hours);
+    const allowed = Math.min(perSecond, 25) * hours * 3_600;
+    expect(taken).toBeGreaterThan(0.6 * allowed);
+    const later = refusals.filter((at) => at > 120_000).map((at) => Math.floor(at / 60_000));
+    expect(new Set(later).size).toBe(later.length);
+  },
+);

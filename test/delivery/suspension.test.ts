@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+import { StoreFull } from "eventstore-lite";
+import type { Fact, Journal } from "../../src/log/event-log.ts";
+import { secret } from "../../src/platform/secret.ts";
+import type { DispatchResult } from "../../src/networks/network.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate } from "./fake-channel.ts";
+import { eventually, NOTIFY, openHouse } from "./house.ts";
+
+const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "channel_is_archived", channel: true };
+const TEST: Fact = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
+const RESUME = { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } } as const;
+
+/** A chat channel that refuses until it is `open`. */
+function refusing() {
+  const network = { open: false };
+  return { network, chat: fakeChannel("chat", () => (network.open ? DELIVERED : ARCHIVED)) };
+}
+
+describe("a channel that is refused as a whole", () => {
+  test("is stopped: its clicks wait, and the operator is told once, on another channel", async () => {
+    const { chat } = refusing();
+    await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
+    await house.clicks(20);
+    await house.settled("messaging");
+    const [stopped, ...more] = await house.told("ChannelStopped");
+    expect(more).toEqual([]);
+    expect(stopped?.data).toEqual({
+      channel: "chat",
+      network: "fake chat",
+      status: 410,
+      detail: "channel_is_archived",
+      credential: "mark of fake-credential",
+    });
+    expect(chat.sent).toHaveLength(1);
+    expect(house.projector.state("deliveries").chat).toMatchObject({
+      dead: 0,
+      stopped: { detail: "channel_is_archived" },
+    });
+    expect(house.announced).toEqual([
+      [expect.stringContaining("channel_is_archived"), `stopped/chat/${stopped?.time}`, "chat"],
+    ]);
+    expect(await house.told("ChannelDispatchAbandoned")).toEqual([]);
+  });
+
+  test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
+    const answers = Array.from({ length: 4 }, () => gate());
+    answers[0]?.open();
+    const chat = fakeChannel("chat", () => answers[chat.sent.length - 1]?.answer ?? DELIVERED);
+    const holds: (() => void)[] = [];
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      async append(...args) {
+        if (chat.sent.length > 1) await new Promise<void>((resolve) => holds.push(resolve));
+        return journal.append(...args);
+      },
+    });
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    await house.clicks(1);
+    await house.settled();
+    await house.clicks(10);
+    await chat.until(3);
+    answers[1]?.open();
+    await chat.until(4);
+    await house.until(house.time.clock());
+    answers[2]?.open(ARCHIVED);
+    await house.until(house.time.clock());
+    holds.shift()?.();
+    await house.until(house.time.clock());
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 2, stopped: null });
+    expect(chat.sent).toHaveLength(4);
+    for (const { open } of answers) open();
+    while (house.projector.state("deliveries").chat.dispatched < 3) {
+      holds.shift()?.();
+      await house.until(house.time.clock());
+    }
+    expect([await house.told("ChannelStopped"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
+  });
+
+  test("turns what is sent directly away at once, without asking the network", async () => {
+    const { chat } = refusing();
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    const first = await house.tell(NOTIFY);
+    expect(await house.delivery.settled("chat", first, 1_000)).toMatchObject({ status: "failed" });
+    const second = await house.tell(NOTIFY);
+    expect(await house.delivery.settled("chat", second, 1_000)).toEqual({
+      status: "failed",
+      detail: "the channel is stopped: channel_is_archived",
+    });
+    expect(chat.sent).toHaveLength(1);
+  });
+
+  test("turns nothing away that had arrived before, though the log could not take that", async () => {
+    let refusals = 1;
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      append: (...args) => (refusals-- > 0 ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    });
+    const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? DELIVERED : ARCHIVED));
+    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    const first = await house.tell(NOTIFY);
+    await house.until(house.time.clock());
+    const second = await house.tell(NOTIFY);
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
+    house.time.flow();
+    await house.settled();
+    const ends = await house.told("ChannelDispatched", "ChannelDispatchAbandoned");
+    expect(new Map(ends.map(({ type, data }) => [data.owed, type as string]))).toEqual(
+      new Map([
+        [second, "ChannelDispatchAbandoned"],
+        [first, "ChannelDispatched"],
+      ]),
+    );
+  });
+
+  test("goes on when an operator says so, with every click that waited", async () => {
+    const { chat, network } = refusing();
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(30);
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
+    network.open = true;
+    await house.tell(RESUME);
+    house.time.flow();
+    await house.settled();
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, stopped: null });
+  });
+
+  test("is stopped again, and told again, when it is still refused after that", async () => {
+    const { chat } = refusing();
+    await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
+    for (let stop = 1; stop <= 10; stop++) {
+      await house.clicks(1);
+      await chat.until(stop);
+      await house.settled("messaging");
+      while ((await house.told("ChannelStopped")).length < stop) await house.clicks(1, ["messaging"]);
+      house.time.advance(60_000);
+      if (stop < 10) await house.tell(RESUME);
+    }
+    expect(await house.told("ChannelStopped")).toHaveLength(10);
+    // However often: a click is not used up by the channel's fault.
+    expect(await house.told("ChannelDispatchAbandoned")).toEqual([]);
+    expect(house.announced).toHaveLength(10);
+  });
+
+  test("goes on when a test arrives", async () => {
+    const { chat, network } = refusing();
+    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await house.clicks(5);
+    await chat.until(1);
+    network.open = true;
+    while (house.projector.state("deliveries").chat.stopped === null) await house.clicks(1);
+    await house.tell(TEST);
+    house.time.flow();
+    await house.settled();
+    expect(await house.told("ChannelResumed")).toMatchObject([{ data: { why: "delivered" } }]);
+  });
+
+  test("stays stopped over a restart with the same credential, and goes on with another one", async () => {
+    const file = newLogFile();
+    const { chat } = refusing();
+    {
+      await using house = await openHouse({ file, channels: [chat] });
+      await house.clicks(3);
+      await chat.until(1);
+      while (house.projector.state("deliveries").chat.stopped === null) await house.clicks(1);
+    }
+    const same = fakeChannel("chat");
+    {
+      await using house = await openHouse({ file, channels: [same] });
+      const position = await house.tell(NOTIFY);
+      expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
+      // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
+      expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^stopped\/chat\/2026-/)]);
+    }
+    expect(same.sent).toEqual([]);
+    const other = { ...fakeChannel("chat"), credential: secret("another") };
+    await using house = await openHouse({ file, channels: [other] });
+    house.time.flow();
+    await house.settled();
+    expect(await house.told("ChannelResumed")).toMatchObject([{ data: { why: "credential_changed" } }]);
+    expect(house.projector.state("deliveries").chat).toMatchObject({ stopped: null });
+  });
+});

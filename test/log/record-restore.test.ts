@@ -1,0 +1,95 @@
+import { copyFileSync } from "node:fs";
+import { expect, test } from "bun:test";
+import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event, type Recorded } from "../../events/catalog.ts";
+import { recordRestore } from "../../src/log/record-restore.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { createJournal, OWN_CAUSE, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const YEAR_MS = 365 * 86_400_000;
+
+let now = Date.parse("2026-03-01T08:00:00.000Z");
+const FORGOTTEN: Fact = { type: "PersonForgotten", data: { marks: [], keys: [] } };
+const ADDED: Fact = {
+  type: "RecipientAdded",
+  data: { recipient: { id: "1" }, basis: "none", fields: {}, source: "list" },
+};
+
+/** Opens a log, does something with it, and closes it. */
+async function on<Result>(file: string, work: (store: EventStore<Event>) => Promise<Result>): Promise<Result> {
+  await using store = await openSqliteStore<Event>({ file, codec, clock: () => now });
+  return await work(store);
+}
+
+/** What a command does. */
+function append(file: string, ...facts: Fact[]): Promise<unknown> {
+  return on(file, (store) => createJournal(store, makeId).append(STREAMS.outreach, facts, OWN_CAUSE));
+}
+
+/** What a service does when it opens the log. Answers what the log tells of its restores. */
+function serve(file: string): Promise<Recorded<"LogRestored">[]> {
+  return on(file, async (store) => {
+    await recordRestore(createJournal(store, makeId), SILENT);
+    return (await Array.fromAsync(store.read({ types: ["LogRestored"] }))) as Recorded<"LogRestored">[];
+  });
+}
+
+async function backedUp(file: string): Promise<string> {
+  const copy = newLogFile();
+  await on(file, (store) => store.backup(copy));
+  return copy;
+}
+
+async function imported(file: string): Promise<string> {
+  const target = newLogFile();
+  await on(file, (store) => importSqliteLog({ file: target, events: store.readStored() }));
+  return target;
+}
+
+async function newLog(): Promise<string> {
+  const file = newLogFile();
+  await append(file, ADDED, ADDED);
+  return file;
+}
+
+test("a log that was made here tells of no restore, however often it is opened", async () => {
+  const file = await newLog();
+  expect([await serve(file), await serve(file)]).toEqual([[], []]);
+});
+
+test("a copy is restored when a service first opens it, and not when a command wrote to it years before", async () => {
+  const copy = await backedUp(await newLog());
+  await append(copy, FORGOTTEN);
+  now += 3 * YEAR_MS;
+  const opened = now;
+  const [restored] = await serve(copy);
+  expect(restored).toMatchObject({ position: 4, data: { cause: "restore", found_position: 3 } });
+  expect(Date.parse(restored?.time ?? "")).toBe(opened);
+  now += YEAR_MS;
+  expect(await serve(copy)).toHaveLength(1);
+});
+
+test("each restore of one file is told of, also of one that a drill had opened, and that of a copy's copy", async () => {
+  const copy = await backedUp(await newLog());
+  await append(copy, FORGOTTEN);
+  const [first, second] = [newLogFile(), newLogFile()];
+  for (const place of [first, second]) {
+    copyFileSync(copy, place);
+    expect(await serve(place)).toHaveLength(1);
+  }
+  const next = await backedUp(second);
+  expect((await serve(next)).map(({ data }) => data.cause)).toEqual(["restore", "restore"]);
+});
+
+test("an import is told of, also one of a log that was restored itself, and the copy of an empty log", async () => {
+  const file = await newLog();
+  expect((await serve(await imported(file))).map(({ data }) => data.cause)).toEqual(["import"]);
+  const copy = await backedUp(file);
+  await serve(copy);
+  expect((await serve(await imported(copy))).map(({ data }) => data.cause)).toEqual(["restore", "import"]);
+  const empty = newLogFile();
+  await on(empty, () => Promise.resolve());
+  expect((await serve(await backedUp(empty))).map(({ data }) => data.found_position)).toEqual([0]);
+});

@@ -1,0 +1,273 @@
+import { afterEach, expect, jest, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
+import { LogContradicted, openCheckpoints } from "../../src/log/signed-heads.ts";
+import { originOf } from "../../src/log/origin.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { createJournal, OWN_CAUSE, type Journal } from "../../src/log/event-log.ts";
+import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** A service's log and its checkpoints, opened and closed as often as a test likes. */
+interface House {
+  readonly files: LogFiles;
+  readonly warnings: string[];
+  /** How often the head was asked for while checkpoints were kept. */
+  readonly heads: { asked: number };
+  /** Opens the log, does `work` while its checkpoints are kept, and stops in order. */
+  run(work?: (journal: Journal) => Promise<void>, acceptLoss?: boolean): Promise<void>;
+}
+
+function house(): House {
+  const files = logFiles(newLogFile());
+  const warnings: string[] = [];
+  const heads = { asked: 0 };
+  const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
+  return {
+    files,
+    warnings,
+    heads,
+    async run(work, acceptLoss = false) {
+      await using store = await openSqliteStore<Event>({ file: files.log, codec });
+      const head = () => {
+        heads.asked += 1;
+        return store.head();
+      };
+      const journal = createJournal({ ...store, head }, makeId);
+      await using _checkpoints = await openCheckpoints({ journal, files, acceptLoss, clock: () => 0, log });
+      await work?.(journal);
+    },
+  };
+}
+
+async function write(journal: Journal, count: number): Promise<void> {
+  for (let number = 1; number <= count; number++) {
+    const data = { text: `message ${number}` };
+    await journal.append("requests", [{ type: "MessageRequested", data }], OWN_CAUSE);
+  }
+}
+
+/** What the checkpoint beside the log says. */
+function known({ files }: House) {
+  const { publicKey } = loadSigningKey(files.signingKey);
+  return openCheckpoint(readFileSync(files.checkpoint, "utf8"), publicKey);
+}
+
+async function refusal(work: Promise<void>): Promise<string> {
+  try {
+    await work;
+  } catch (fault) {
+    if (fault instanceof LogContradicted) return fault.message;
+    throw fault;
+  }
+  throw new Error("it was started");
+}
+
+/** All events as they are stored. */
+async function eventsOf({ files }: House): Promise<{ type: string; data: unknown }[]> {
+  await using store = await openSqliteStore<Event>({ file: files.log, codec });
+  const events: { type: string; data: unknown }[] = [];
+  for await (const { type, data } of store.read()) events.push({ type, data });
+  return events;
+}
+
+test("a checkpoint is there from the start on, and at the stop it is that of the head", async () => {
+  const home = house();
+  await home.run(async () => expect(known(home)).toMatchObject({ position: 0 }));
+  await home.run((journal) => write(journal, 5));
+  await home.run(async ({ store }) => {
+    const { position, hash } = await store.head();
+    expect(known(home)).toEqual({
+      origin: originOf(store),
+      position,
+      hash,
+      time: "1970-01-01T00:00:00.000Z",
+    });
+    expect(position).toBe(5);
+  });
+  expect(home.warnings).toEqual([]);
+});
+
+test("while the head moves a newer one is written every ten seconds, and none while it rests", async () => {
+  const home = house();
+  jest.useFakeTimers();
+  await home.run(async (journal) => {
+    const first = readFileSync(home.files.checkpoint, "utf8");
+    await write(journal, 2);
+    const { asked } = home.heads;
+    jest.advanceTimersByTime(9_999);
+    await journal.store.head();
+    expect(home.heads.asked).toBe(asked + 1);
+    jest.advanceTimersByTime(1);
+    while (readFileSync(home.files.checkpoint, "utf8") === first) await new Promise(setImmediate);
+    expect(known(home).position).toBe(2);
+    // The head rests: what somebody puts there now is still there at the end.
+    writeFileSync(home.files.checkpoint, "not overwritten");
+    jest.advanceTimersByTime(60_000);
+  });
+  expect(readFileSync(home.files.checkpoint, "utf8")).toBe("not overwritten");
+});
+
+test("a checkpoint that cannot be written stops nothing, is told, and is written later", async () => {
+  const home = house();
+  await home.run(async (journal) => {
+    rmSync(home.files.checkpoint);
+    mkdirSync(home.files.checkpoint);
+    await write(journal, 1);
+  });
+  expect(home.warnings).toEqual(["the checkpoint could not be written"]);
+  rmSync(home.files.checkpoint, { recursive: true });
+  await home.run();
+  expect(existsSync(home.files.checkpoint)).toBe(true);
+});
+
+test("a log whose end was cut off is refused, with where it ends and what was known", async () => {
+  const home = house();
+  await home.run((journal) => write(journal, 9));
+  tamper(home.files.log, "DELETE FROM events WHERE position > 6");
+  const message = await refusal(home.run());
+  expect(message).toContain("the log ends at position 6");
+  expect(message).toContain("knew 9 events");
+  expect(message).toContain("--accept-loss");
+  // Nor is the checkpoint replaced by one of the shorter log.
+  expect(await refusal(home.run())).toBe(message);
+});
+
+test("a log whose chain was made anew from some position on is refused", async () => {
+  const home = house();
+  await home.run((journal) => write(journal, 9));
+  tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 4`);
+  chainAnew(home.files.log);
+  expect(await refusal(home.run())).toContain("altered at position 9 or before");
+});
+
+test("a log in the place of another, of the same length, is refused", async () => {
+  const [home, other] = [house(), house()];
+  for (const { run } of [home, other]) await run((journal) => write(journal, 9));
+  rmSync(home.files.log);
+  writeFileSync(home.files.log, readFileSync(other.files.log));
+  expect(await refusal(home.run())).toContain("is of another log");
+});
+
+test("what came after the last checkpoint before a kill is verified", async () => {
+  const home = house();
+  await home.run((journal) => write(journal, 5));
+  const old = readFileSync(home.files.checkpoint);
+  await home.run((journal) => write(journal, 5));
+  writeFileSync(home.files.checkpoint, old);
+  await home.run();
+  writeFileSync(home.files.checkpoint, old);
+  tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 8`);
+  expect(await refusal(home.run())).toContain("the chain is broken at position 8");
+});
+
+test("a checkpoint that is no checkpoint, or of another key, is refused", async () => {
+  const home = house();
+  await home.run((journal) => write(journal, 3));
+  const good = readFileSync(home.files.checkpoint, "utf8");
+  writeFileSync(home.files.checkpoint, good.slice(0, -10));
+  expect(await refusal(home.run())).toContain("cannot be read");
+  writeFileSync(home.files.checkpoint, good);
+  rmSync(home.files.signingKey);
+  expect(await refusal(home.run())).toContain("log.signing.pem was gone");
+  // A new key was made: what the old one signed is still nobody's.
+  expect(await refusal(home.run())).toContain("not signed by the log's key");
+});
+
+test("a key that others can read is not used", async () => {
+  const home = house();
+  await home.run();
+  chmodSync(home.files.signingKey, 0o644);
+  const refused = await home.run().catch((fault: Error) => fault.message);
+  expect(refused).toContain("has mode 0644");
+});
+
+test("a checkpoint that is gone is told, where there was one", async () => {
+  const home = house();
+  {
+    // As a version of reachlog has left it that knew no checkpoints.
+    await using store = await openSqliteStore<Event>({ file: home.files.log, codec });
+    await write(createJournal(store, makeId), 1);
+  }
+  await home.run((journal) => write(journal, 1));
+  expect(home.warnings).toEqual([]);
+  rmSync(home.files.checkpoint);
+  await home.run();
+  expect(home.warnings).toEqual([expect.stringContaining("checkpoint is gone")]);
+});
+
+test("a loss that is accepted is an event with what was known, and is not refused again", async () => {
+  const home = house();
+  let expected_hash: string | undefined;
+  await home.run(async (journal) => {
+    await write(journal, 9);
+    expected_hash = (await journal.store.head()).hash;
+    await journal.store.snapshots.save("stats", { version: 1, position: 9, state: "{}" });
+  });
+  tamper(home.files.log, "DELETE FROM events WHERE position > 6");
+  await home.run(async ({ store }) => {
+    // A snapshot may tell of what was lost.
+    expect(await store.snapshots.load("stats")).toMatchObject({ position: 0 });
+  }, true);
+  const accepted = (await eventsOf(home)).at(-1);
+  expect(accepted).toMatchObject({
+    type: "LogLossAccepted",
+    data: { reason: "lost_tail", expected_position: 9, expected_hash, found_position: 6 },
+  });
+  await home.run();
+  // Without a loss the flag does nothing.
+  await home.run(undefined, true);
+  expect((await eventsOf(home)).filter(({ type }) => type === "LogLossAccepted")).toHaveLength(1);
+});
+
+test("each kind of loss can be accepted, and is told apart", async () => {
+  const reasons: Record<string, (home: House, store: EventStore<Event>) => void> = {
+    other_history({ files }) {
+      tamper(files.log, "UPDATE events SET hash = zeroblob(32) WHERE position = 3");
+    },
+    unknown({ files }) {
+      writeFileSync(files.checkpoint, "not a checkpoint");
+    },
+    other_log({ files }) {
+      const key = loadSigningKey(files.signingKey);
+      const foreign = { origin: "reachlog/other", position: 3, hash: "0".repeat(64), time: undefined };
+      writeFileSync(files.checkpoint, signCheckpoint(foreign, key));
+    },
+    broken_chain({ files }, store) {
+      const key = loadSigningKey(files.signingKey);
+      const empty = { origin: originOf(store), position: 0, hash: "0".repeat(64), time: undefined };
+      writeFileSync(files.checkpoint, signCheckpoint(empty, key));
+      tamper(files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 2`);
+    },
+  };
+  for (const [reason, spoil] of Object.entries(reasons)) {
+    const home = house();
+    let log: EventStore<Event> | undefined;
+    await home.run(async (journal) => {
+      log = journal.store;
+      await write(journal, 3);
+    });
+    spoil(home, log!);
+    await refusal(home.run());
+    await home.run(undefined, true);
+    const { data } = (await eventsOf(home)).at(-1)!;
+    expect(data).toMatchObject({ reason, found_position: 3 });
+    expect("expected_position" in (data as object)).toBe(reason !== "unknown");
+    await home.run();
+  }
+});
+
+test("the checkpoint of an empty log does not keep another log from its place", async () => {
+  const home = house();
+  await home.run();
+  expect(readFileSync(home.files.checkpoint, "utf8").split("\n")[1]).toBe("0");
+  rmSync(home.files.log);
+  await home.run((journal) => write(journal, 3));
+  await home.run();
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { createLogger } from "../../src/platform/logger.ts";
+import { badLines, HOSTILE, STEERING } from "../process/hostile/texts.ts";
+
+test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one line", (_aim, text) => {
+  const lines: string[] = [];
+  const log = createLogger(
+    "debug",
+    (line) => lines.push(line),
+    () => 0,
+  );
+  log.warn(text, { field: text, [text]: text });
+  expect(lines).toHaveLength(1);
+  const [line = ""] = lines;
+  expect(line.indexOf("\n")).toBe(line.length - 1);
+  expect([badLines(line), STEERING.test(line)]).toEqual([[], false]);
+  expect(JSON.parse(line)).toEqual({
+    time: "1970-01-01T00:00:00.000Z",
+    level: "warn",
+    message: text,
+    field: text,
+    [text]: text,
+  });
+});
+
+test("a line that cannot be written, on a full disk, is no fault of whoever tells it", () => {
+  const log = createLogger(
+    "debug",
+    () => {
+      throw new Error("ENOSPC");
+    },
+    () => 0,
+  );
+  for (const level of ["debug", "info", "warn", "error"] as const) log[level]("told to nobody");
+});

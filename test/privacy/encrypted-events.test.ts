@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { NewEvent, Recorded as Stored } from "eventstore-lite";
+import { InvalidEvent, makeEvent, SEALED_TYPES, sealingCodec, type Event } from "../../events/catalog.ts";
+import { boxOf, MovedBox } from "../../events/encrypted-data.ts";
+import { DamagedBox } from "../../src/privacy/ciphertext.ts";
+import { anyEvent } from "../events/from-schema.ts";
+import { openKeysWorld } from "./keys.ts";
+import { finished } from "./encrypted.ts";
+
+const RUNS = { numRuns: 500 };
+
+/** Nothing of the catalog's own words holds it. */
+const TRACE = "Trace4711";
+
+function stored(event: NewEvent): Stored<NewEvent> {
+  const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
+  return { ...(JSON.parse(JSON.stringify(event)) as NewEvent), ...place };
+}
+
+function folded({ type, data, meta, position }: Stored<NewEvent>) {
+  return { type, data, meta: JSON.stringify(meta), position };
+}
+
+function sealing(world: ReturnType<typeof openKeysWorld>) {
+  const keyring = world.open();
+  const codec = sealingCodec(() => keyring);
+  const write = (event: Event): Stored<NewEvent> => {
+    codec.prepare?.([event]);
+    return stored(finished(codec.encode(event)));
+  };
+  return { keyring, codec, write };
+}
+
+function refusalOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (fault) {
+    return fault;
+  }
+}
+
+const ANN = { id: "1001", username: TRACE };
+const attempt = { attempt_id: "a1", run_id: "r1", recipient: ANN };
+const link = { event: "click", domain: "go.example", short_code: "x", bot: false, channels: [] };
+const CLICK = {
+  ...link,
+  original_url: ` https:\\\\${TRACE}:p@ss@shop.example/tea?q=${TRACE}#${TRACE}`,
+  normalized_url: `https://${TRACE}:pass@shop.example/tea?q=${TRACE}#${TRACE}`,
+  ip: TRACE,
+  user_agent: TRACE,
+};
+
+const PERSONAL: readonly Event[] = [
+  makeEvent(
+    "RecipientAdded",
+    "e1",
+    { recipient: ANN, name: TRACE, basis: "none", fields: { x: TRACE }, source: "list" },
+    {},
+  ),
+  makeEvent("DirectMessageAttempted", "e2", { ...attempt, text: TRACE, variant: "A", day: "2026-11-20" }, {}),
+  makeEvent("DirectMessageInDoubt", "e3", { ...attempt, detail: TRACE }, {}),
+  makeEvent("LinkClicked", "e4", CLICK, {}),
+  makeEvent("NotificationRequested", "e5", { message: TRACE, service: "s", level: "info" }, {}),
+  makeEvent("MessageRequested", "e6", { text: TRACE }, {}),
+  makeEvent("RequestAnswered", "e7", { digest: "d", status: 200, headers: {}, body: TRACE }, {}),
+  makeEvent("SourceRead", "e8", { run_id: "r1", source: "followers", scope: "s", newest: TRACE, people: 1 }, {}),
+];
+
+test("whatever an event holds, it opens as it was written, and a fold takes it", () => {
+  using world = openKeysWorld();
+  const { codec, write } = sealing(world);
+  fc.assert(
+    fc.property(anyEvent, (event) => {
+      const kept = write(event);
+      expect(codec.decode(kept)).toEqual(stored(event) as never);
+      expect(codec.open(kept)).toEqual({ data: stored(event).data, erased: false });
+      codec.decodeData(folded(kept));
+    }),
+    RUNS,
+  );
+});
+
+test.each(PERSONAL)("$type is stored without what is personal, and reads as erased once its key is gone", (event) => {
+  using world = openKeysWorld();
+  const { codec, write, keyring } = sealing(world);
+  const kept = write(event);
+  expect(JSON.stringify(kept)).not.toContain(TRACE);
+  expect(JSON.stringify(codec.decode(kept))).toContain(TRACE);
+  // A day's key goes with its day, any other by its ref.
+  const ref = keyring.refOf(boxOf(kept.data) ?? "");
+  if (/^[am]/.test(ref)) keyring.file.remove(ref);
+  else keyring.destroy([ref]);
+  keyring.refresh();
+  const read = codec.decode(kept);
+  expect(JSON.stringify(read)).not.toContain(TRACE);
+  expect(JSON.stringify(read.data)).toContain("erased");
+  expect(read.meta).toMatchObject({ erased: true });
+  codec.decodeData(folded(kept));
+});
+
+test("folds are spared the boxes of clicks and messages", () => {
+  using world = openKeysWorld();
+  const { codec, write } = sealing(world);
+  for (const event of PERSONAL) {
+    const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
+    expect([event.type, JSON.stringify(codec.decodeData(folded(write(event)))).includes(TRACE)]).toEqual([
+      event.type,
+      isOpened,
+    ]);
+  }
+});
+
+test("a box does not open in another event", () => {
+  using world = openKeysWorld();
+  const { codec, write } = sealing(world);
+  for (const event of PERSONAL) {
+    const moved = { ...write(event), id: "another" };
+    const fault = refusalOf(() => codec.decode(moved));
+    expect(fault instanceof DamagedBox || fault instanceof MovedBox).toBe(true);
+  }
+});
+
+test("what is stored in a fold's event is checked although its box stays closed", () => {
+  using world = openKeysWorld();
+  const { codec, write } = sealing(world);
+  const kept = write(makeEvent("LinkClicked", "e4", CLICK, {}));
+  const broken = { ...kept, data: { ...(kept.data as object), bot: "yes" } };
+  expect(refusalOf(() => codec.decodeData(folded(broken)))).toBeInstanceOf(InvalidEvent);
+});
+
+test("a click that tells nothing of anybody is stored as it is", () => {
+  using world = openKeysWorld();
+  const { write } = sealing(world);
+  const data = { ...link, original_url: "https://shop.example/tea" };
+  expect(write(makeEvent("LinkClicked", "e9", data, {})).data).toEqual(data as never);
+});
+
+test("events of before sealing read as ever, and without keys everything sealed reads as erased", () => {
+  using world = openKeysWorld();
+  const { codec, write } = sealing(world);
+  const bare = sealingCodec(() => undefined);
+  for (const event of PERSONAL) {
+    expect(SEALED_TYPES).toContain(event.type);
+    expect(codec.decode(stored(event))).toEqual(stored(event) as never);
+    expect(JSON.stringify(bare.decode(write(event)))).not.toContain(TRACE);
+  }
+});
+
+describe("an event that was written here is recalled", () => {
+  const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
+
+  test.each(PERSONAL)("once, as it was given: $type", (event) => {
+    using world = openKeysWorld();
+    const { codec, write } = sealing(world);
+    write(event);
+    expect(codec.recall?.(event, place)?.data).toBe(event.data);
+    expect(codec.recall?.(event, place)).toBeUndefined();
+  });
+
+  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", (type) => {
+    using world = openKeysWorld();
+    const { codec, write } = sealing(world);
+    for (const event of PERSONAL) write(event);
+    codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
+    expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
+  });
+
+  test("but not of somebody who was erased, whatever was written of them before", () => {
+    using world = openKeysWorld();
+    const { codec, write, keyring } = sealing(world);
+    const event = PERSONAL[0]!;
+    write(event);
+    keyring.destroy(keyring.refsOf(ANN));
+    expect(boxOf(write(event).data)).toEndWith(":");
+    expect(codec.recall?.(event, place)).toBeUndefined();
+  });
+
+  test("and whoever comes to a deletion asks for the keys anew", () => {
+    using world = openKeysWorld();
+    const keyring = world.open();
+    let refreshed = 0;
+    const codec = sealingCodec(() => ({ ...keyring, refresh: () => void refreshed++ }));
+    codec.recall?.(makeEvent("ProjectionRebuilt", "e0", {} as never, {}), place);
+    expect(refreshed).toBe(0);
+    codec.recall?.(makeEvent("PersonForgotten", "e0", {} as never, {}), place);
+    expect(refreshed).toBe(1);
+  });
+});

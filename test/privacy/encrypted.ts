@@ -1,0 +1,19 @@
+import type { Encoded, NewEvent } from "eventstore-lite";
+import { boxOf } from "../../events/encrypted-data.ts";
+import { writeOrder } from "../../events/encryption-order.ts";
+import type { Owner } from "../../events/encryption.ts";
+import type { Keyring } from "../../src/privacy/keyring.ts";
+import finish from "../../src/privacy/encrypt-on-writer.ts";
+
+/** The event as the writer thread stores it. */
+export function finished({ unfinished, ...event }: Encoded): NewEvent {
+  const data = JSON.stringify(event.data);
+  return { ...event, data: JSON.parse(unfinished === undefined ? data : finish(data, unfinished)) as unknown };
+}
+
+/** A box, made as the log makes it. */
+export function sealed(keyring: Keyring, owner: Owner, text: string, context: string): string {
+  const { prefix, key } = keyring.keyFor(owner);
+  if (key === undefined) return prefix;
+  return boxOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
+}

@@ -1,0 +1,314 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Snapshot } from "eventstore-lite";
+import { findContact } from "../../projections/contacts.ts";
+import { createStates } from "../../projections/states.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { replay } from "../../src/commands/replay.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { foldRange } from "../../src/projector/fold.ts";
+import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { isSuppressed } from "../../src/outreach/decide.ts";
+import { createMarks } from "../../src/outreach/suppression-hashes.ts";
+import { openLastingKey } from "../../src/service/open.ts";
+import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { findSealed } from "../../src/privacy/find-person.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
+import { RULES } from "../outreach/world.ts";
+import { sealed } from "./encrypted.ts";
+
+const ANN = { id: "1777000000000001001", username: "ann_builds" };
+const BEA = { id: "1777000000000001002", username: "bea_codes" };
+
+const imported = (username: string, name: string): Fact => ({
+  type: "RecipientAdded",
+  data: { recipient: { username }, name, basis: "opt_in", fields: { company: `${name} & Sons` }, source: "list" },
+});
+
+const messaged = (attempt_id: string, recipient: typeof ANN, text: string): readonly Fact[] => {
+  const attempt = { attempt_id, run_id: "r1", recipient };
+  return [
+    { type: "DirectMessageAttempted", data: { ...attempt, text, variant: "A", day: "2025-11-20" } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: `message-${attempt_id}`, settled_by: "answer" } },
+  ];
+};
+
+const clicked = (ip: string, user_agent: string): Fact => ({
+  type: "LinkClicked",
+  data: {
+    event: "click",
+    domain: "go.example",
+    short_code: "x",
+    original_url: `https://shop.example/tea?for=${user_agent}`,
+    ip,
+    user_agent,
+    bot: false,
+    channels: [],
+  },
+});
+
+let world: CommandWorld;
+beforeEach(async () => {
+  world = await openCommandWorld();
+  await world.append(STREAMS.outreach, [
+    imported("ann_builds", "Ann Bell"),
+    imported("bea_codes", "Bea Cole"),
+    ...messaged("a1", ANN, "Hi Ann Bell, here it is"),
+    ...messaged("a2", BEA, "Hi Bea Cole, here it is"),
+    {
+      type: "DirectMessageReceived",
+      data: { recipient: ANN, message_id: "message-9", received_at: "2025-11-20T11:00:00.000Z" },
+    },
+  ]);
+  await world.append(STREAMS.link("go.example", "x"), [
+    clicked("203.0.113.7", "ann/1"),
+    clicked("203.0.113.8", "bea/1"),
+  ]);
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+/** As whoever has come to the end of the log reads it. */
+async function shown(): Promise<string> {
+  await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
+  const events = await Array.fromAsync(world.store.read());
+  return events.map((event) => JSON.stringify(event)).join("\n");
+}
+
+describe("forget RECIPIENT", () => {
+  test("nothing that the log shows tells of them any more, and all of the others", async () => {
+    expect(await shown()).toMatch(/Ann Bell/);
+    expect(await world.run(forget, "@Ann_Builds")).toMatchObject({ code: 0, out: expect.stringContaining("4 events") });
+    const text = await shown();
+    expect(text).not.toMatch(/ann_builds|1777000000000001001|Ann Bell|message-a1|message-9/i);
+    expect(text).toContain('"erased":true');
+    for (const other of ["bea_codes", "1777000000000001002", "Bea Cole & Sons", "Hi Bea Cole, here it is", "ann/1"]) {
+      expect(text).toContain(other);
+    }
+    expect(await world.store.verify()).toMatchObject({ ok: true });
+  });
+
+  test("an event of theirs that comes later keeps nothing of them", async () => {
+    await world.run(forget, "1777000000000001001");
+    await shown();
+    // As whoever had a message of theirs in hand meanwhile would tell it.
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
+    expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
+  });
+
+  test("who follows the log and writes of them, too, sees nothing of it", async () => {
+    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    await world.run(forget, "1777000000000001001");
+    await projector.until((await world.store.head()).position);
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
+    await projector.until((await world.store.head()).position);
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+
+  test("suppresses them by their id, and replay finds no difference afterwards", async () => {
+    await world.run(forget, "ann_builds");
+    const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
+    expect(last).toMatchObject({ type: "PersonForgotten", data: { marks: [expect.any(String)] } });
+    expect(await world.run(replay)).toMatchObject({ code: 0, err: "" });
+    expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
+    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 1 });
+  });
+
+  test("who follows the log has the states of a rebuild, and no trace of them", async () => {
+    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    expect(projector.state("contacts").people.size).toBe(2);
+    await world.run(forget, "ann_builds");
+    // In one batch with what follows.
+    await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
+    await projector.until((await world.store.head()).position);
+    const rebuilt = createStates(PROJECTION_NAMES);
+    await foldRange(world.store, rebuilt, { from: 1, to: projector.position });
+    for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(rebuilt.get(name) as never);
+    expect(Bun.inspect(rebuilt.all(), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
+    expect(projector.state("contacts").people.size).toBe(1);
+  });
+});
+
+describe("forget of somebody whose handle is another's now", () => {
+  const TAKER = { id: "1777000000000001003", username: "ann_builds" };
+  const written = (recipient: typeof ANN): Fact => ({
+    type: "DirectMessageReceived",
+    data: { recipient, message_id: `from ${recipient.id}`, received_at: "2025-11-20T12:00:00.000Z" },
+  });
+
+  test("leaves all of theirs readable, what was told before and after, and does not suppress them", async () => {
+    await world.append(STREAMS.outreach, [
+      written({ ...ANN, username: "ann_anew" }),
+      imported("ann_builds", "Tess Taker"),
+      ...messaged("a5", TAKER, "Hi Tess Taker"),
+    ]);
+    expect(await world.run(forget, ANN.id)).toMatchObject({ code: 0 });
+    await shown();
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Tess Taker the Second"), written(TAKER)]);
+    const text = await shown();
+    expect(text).not.toMatch(/ann_anew|1777000000000001001|Ann Bell|message-a1|message-9/i);
+    for (const theirs of ["Tess Taker & Sons", "Hi Tess Taker", "Tess Taker the Second", `from ${TAKER.id}`]) {
+      expect(text).toContain(theirs);
+    }
+    expect(await isSuppressedNow(TAKER)).toBe(false);
+    expect(await isSuppressedNow({ id: ANN.id })).toBe(true);
+  });
+
+  test("leaves who takes it later alone too, once the network has told their id", async () => {
+    await world.run(forget, ANN.id);
+    await shown();
+    await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
+    expect(await shown()).toContain("Hi Tess Taker");
+    expect(await isSuppressedNow(TAKER)).toBe(false);
+    // Nobody can say whose a handle alone is: it may still be hers.
+    await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
+    expect(await shown()).not.toContain("Ann Bell");
+  });
+});
+
+/** Whether a run would take them for suppressed. */
+async function isSuppressedNow(who: Recipient): Promise<boolean> {
+  await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+  const marks = createMarks(
+    openLastingKey(
+      loadConfig(world.env, () => ""),
+      "suppression",
+    ),
+  );
+  const rules = { ...RULES, marks, isForgotten: world.store.keyring.isForgotten };
+  const state = {
+    run: projector.state("run"),
+    quota: projector.state("quota"),
+    contacts: projector.state("contacts"),
+    account: projector.state("account"),
+  };
+  return isSuppressed(state, rules, who);
+}
+
+/** So many questions take longer than a moment on any machine. */
+const ASKED_MAX = 5_000_000;
+
+test("who only writes notices within a moment that keys were deleted", async () => {
+  const { keyring } = world.store;
+  const key = (): string => keyring.refOf(sealed(keyring, { kind: "click", ip: "203.0.113.7" }, "x", "y"));
+  const before = key();
+  await world.run(forget, "203.0.113.7");
+  for (let asked = 0; key() === before && asked < ASKED_MAX; asked++);
+  expect(key()).not.toBe(before);
+});
+
+describe("forget IP", () => {
+  test("erases the clicks of that address and of no other", async () => {
+    expect(await world.run(forget, "::ffff:203.0.113.7")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("1 events"),
+    });
+    const text = await shown();
+    expect(text).not.toMatch(/203\.0\.113\.7|ann\/1/);
+    expect(text).toContain("203.0.113.8");
+    expect(text).toContain("https://shop.example/tea?for=bea/1");
+    expect(text).toContain('"original_url":"https://shop.example/tea"');
+    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 1 });
+  });
+
+  test("an address that clicks again is recorded again, and can be erased again", async () => {
+    await world.run(forget, "203.0.113.7");
+    await shown();
+    await world.append(STREAMS.link("go.example", "x"), [clicked("203.0.113.7", "ann/2")]);
+    expect(await shown()).toContain("ann/2");
+    expect(await world.run(forget, "203.0.113.7")).toMatchObject({ code: 0 });
+    expect(await shown()).not.toContain("ann/2");
+  });
+});
+
+test.each([
+  ["203.0.113.9", "203.0.113.9"],
+  ["2001:db8:0:1::5", "2001:db8:0:1::/64"],
+])("forget %s erases also where %s tried wrong tokens", async (subject, address) => {
+  const [since, until] = ["2025-11-20T10:00:00.000Z", "2025-11-20T10:00:01.000Z"];
+  const data = { address, addresses: 1, failed: 3, turned_away: 0, since, until };
+  await world.append(STREAMS.access, [{ type: "AuthenticationsFailed", data }]);
+  expect(await shown()).toContain(address);
+  expect(await world.run(forget, subject)).toMatchObject({ code: 0, out: expect.stringContaining("1 events") });
+  expect(await shown()).not.toContain(address);
+  expect(await shown()).toContain("203.0.113.7");
+});
+
+test("forget RECIPIENT erases the answers that tell of them, and leaves those of other days", async () => {
+  const answered = (username: string): Fact => {
+    const body = JSON.stringify({ would_send: [{ username, text: `Hi ${username}` }] });
+    return { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body } };
+  };
+  await world.append(STREAMS.answer("1"), [answered("Ann_Builds")]);
+  world.later(86_400_000);
+  await world.append(STREAMS.answer("2"), [answered("bea_codes")]);
+  await world.run(forget, "1777000000000001001");
+  const text = await shown();
+  expect(text).not.toMatch(/ann_builds/i);
+  expect(text).toContain("Hi bea_codes");
+  // The day's key is made anew.
+  await world.append(STREAMS.answer("3"), [answered("cid_cooks")]);
+  expect(await shown()).toContain("Hi cid_cooks");
+});
+
+/** As `forget` finds them. */
+async function keysOfAnn(): Promise<string[]> {
+  await using projector = await startProjector(world.store);
+  const contacts = projector.state("contacts");
+  const positions = [1, 3, 4, 7];
+  const { keys } = await findSealed(world.store, { contacts, contact: findContact(contacts, ANN), positions });
+  return [...keys];
+}
+
+test("what is written of them while a service comes to know does not stay in its states", async () => {
+  const journal = createJournal(world.store, () => crypto.randomUUID());
+  const erase = erasing(world.store.keyring);
+  await using projector = await startProjector(world.store, undefined, (event) => {
+    // Sealed with the keys as they are, and read after they are gone.
+    meanwhile = journal.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
+    erase(event);
+  });
+  let meanwhile: Promise<unknown> | undefined;
+  const keys = await keysOfAnn();
+  await world.append(STREAMS.outreach, [{ type: "PersonForgotten", data: { marks: [], keys } }]);
+  await projector.until((await world.store.head()).position);
+  await meanwhile;
+  await projector.until((await world.store.head()).position);
+  expect(projector.position).toBe(11);
+  expect([...projector.state("contacts").people.values()].map(({ username }) => username)).toEqual(["bea_codes"]);
+});
+
+test.each(["contacts", "variants", undefined])(
+  "somebody who is forgotten while a service starts is in none of its states (after it loaded %s)",
+  async (loaded) => {
+    const { store } = world;
+    // Leaves snapshots of when she was there.
+    if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
+    const data = { marks: [], keys: await keysOfAnn() };
+    const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);
+    if (loaded === undefined) await tell();
+    const load = async (name: string): Promise<Snapshot | undefined> => {
+      const snapshot = await store.snapshots.load(name);
+      if (name === loaded) await tell();
+      return snapshot;
+    };
+    const starting = { ...store, snapshots: { ...store.snapshots, load } };
+    await using projector = await startProjector(starting, undefined, erasing(store.keyring));
+    expect(Bun.inspect(projector.state("contacts"), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001/);
+    expect(projector.state("variants").sent.has(ANN.id)).toBe(false);
+    expect(projector.state("contacts").people.size).toBe(1);
+  },
+);
+
+test("events from before sealing are counted, and told to be there as ever", async () => {
+  const { openSqliteStore } = await import("eventstore-lite");
+  const { codec } = await import("../../events/catalog.ts");
+  const file = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
+  {
+    await using plain = await openSqliteStore({ file, codec });
+    await createJournal(plain, () => crypto.randomUUID()).append(STREAMS.outreach, [imported("ann_builds", "Old")], {});
+  }
+  const { code, err } = await world.run(forget, "ann_builds");
+  expect([code, err]).toEqual([1, "1 events are of before personal data was sealed, and hold it as ever\n"]);
+});

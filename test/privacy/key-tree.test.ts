@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  derived,
+  keyAt,
+  LEAF_DIGITS,
+  passingKey,
+  punctured,
+  textOf,
+  wayTo,
+  type Nodes,
+} from "../../src/privacy/key-tree.ts";
+
+const ROOT: Nodes = new Map([["", new Uint8Array(32).fill(7)]]);
+
+const leaf = fc.string({
+  unit: fc.constantFrom(...Array.from("0123456789abcdef")),
+  minLength: LEAF_DIGITS,
+  maxLength: LEAF_DIGITS,
+});
+
+function hex(nodes: Nodes, place: string): string | undefined {
+  const key = keyAt(nodes, place);
+  return key === undefined ? undefined : Buffer.from(key).toString("hex");
+}
+
+/** What is left of the tree. */
+function without(nodes: Nodes, gone: string): Nodes {
+  const cut = punctured(nodes, gone);
+  if (cut === undefined) return nodes;
+  return new Map([...[...nodes].filter(([place]) => place !== cut.cut), ...cut.kept]);
+}
+
+test("whatever leaves are punctured, these and no others cannot be derived any more, and others keep their keys", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(leaf, { minLength: 1, maxLength: 6 }),
+      fc.array(leaf, { maxLength: 10 }),
+      (gone, tried) => {
+        let nodes = ROOT;
+        for (const one of gone) nodes = without(nodes, one);
+        for (const one of gone) expect(hex(nodes, one)).toBeUndefined();
+        // Their next neighbours are the hardest to keep.
+        const neighbours = gone.map((one) => one.slice(0, -1) + (one.endsWith("0") ? "1" : "0"));
+        for (const one of [...tried, ...neighbours]) {
+          if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));
+        }
+        // No kept node lies above a punctured leaf.
+        for (const place of nodes.keys()) expect(gone.some((one) => one.startsWith(place))).toBe(false);
+      },
+    ),
+  );
+});
+
+test("a leaf that is gone is no work", () => {
+  const once = without(ROOT, "abcdef");
+  expect(once.size).toBe(15 * LEAF_DIGITS);
+  expect(punctured(once, "abcdef")).toBeUndefined();
+});
+
+test("a way given as text leads to the same key, and one whose key is cut short nowhere", () => {
+  fc.assert(
+    fc.property(leaf, fc.nat(LEAF_DIGITS), (place, digits) => {
+      const way = wayTo(new Map([[place.slice(0, digits), new Uint8Array(32).fill(digits)]]), place)!;
+      expect(Buffer.from(passingKey(textOf(way)))).toEqual(Buffer.from(derived(way)));
+    }),
+  );
+  expect(() => passingKey("ab".repeat(31))).toThrow("cut short");
+});

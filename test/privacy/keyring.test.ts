@@ -1,0 +1,233 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Owner } from "../../events/encryption.ts";
+import { DamagedBox } from "../../src/privacy/ciphertext.ts";
+import { KeysFileMismatch } from "../../src/privacy/keys-file.ts";
+import { removeDays } from "../../src/privacy/day-keys.ts";
+import { rewrapKeys } from "../../src/privacy/rewrap.ts";
+import { openKeysWorld } from "./keys.ts";
+import { sealed } from "./encrypted.ts";
+
+const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
+const OWNERS: readonly Owner[] = [
+  ANN,
+  { kind: "person", username: "Bea" },
+  { kind: "click", ip: "203.0.113.7" },
+  { kind: "click", ip: undefined },
+  { kind: "message" },
+  { kind: "answer" },
+];
+
+function faultOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (fault) {
+    return fault;
+  }
+}
+
+test.each(OWNERS)(
+  "what is sealed for %j opens in its own context, also in another process and after a start",
+  (owner) => {
+    using world = openKeysWorld();
+    const keyring = world.open();
+    keyring.prepare([owner]);
+    const box = sealed(keyring, owner, "tea & Größe", "here");
+    expect(box).not.toContain("tea");
+    for (const reader of [keyring, world.open()]) {
+      expect(reader.open(box, "here")).toBe("tea & Größe");
+      expect(faultOf(() => reader.open(box, "elsewhere"))).toBeInstanceOf(DamagedBox);
+    }
+  },
+);
+
+test("no two boxes of one text are alike", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const boxes = Array.from({ length: 3_000 }, () => sealed(keyring, { kind: "message" }, "tea", "here"));
+  expect(new Set(boxes).size).toBe(boxes.length);
+});
+
+test("a person's destroyed key opens nothing, and nothing is kept of them any more", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  const box = sealed(keyring, ANN, "tea", "here");
+  expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
+  keyring.prepare([ANN, { kind: "person", username: "ann" }]);
+  const later = sealed(keyring, ANN, "more tea", "here");
+  expect([keyring.open(box, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
+  expect(later).toEndWith(":");
+  expect(keyring.markOf(later)).toBe(keyring.markOf(box));
+});
+
+test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  expect(statSync(world.file).mode & 0o777).toBe(0o600);
+  const [ref = ""] = keyring.refsOf({ id: "1001" });
+  const key = keyring.file.get(ref);
+  if (key === undefined || key === "gone") throw new Error("the person has no key");
+  const before = readFileSync(world.file);
+  expect(before.includes(Buffer.from(key))).toBe(false);
+  expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
+  expect(before.includes("1001")).toBe(false);
+  // The wrapped key stands behind its ref, and behind the 16 digits that name what wraps it.
+  const day = keyring.refOf(sealed(keyring, { kind: "message" }, "tea", "here"));
+  const bytesBehind = (wanted: string): Buffer => {
+    const bytes = readFileSync(world.file);
+    const at = bytes.indexOf(wanted) + wanted.length + 16;
+    return bytes.subarray(at, at + 40);
+  };
+  const wrapped = [ref, day].map(bytesBehind);
+  keyring.destroy([ref]);
+  keyring.file.remove(day);
+  const after = readFileSync(world.file);
+  expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
+});
+
+test("a day's key is another one when the day comes again, and what was sealed with the old one is gone for good", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
+  const box = sealed(keyring, clicked, "tea", "here");
+  removeDays(keyring.file, ["click"], "2026-11-21");
+  keyring.refresh();
+  const again = sealed(keyring, clicked, "more tea", "here");
+  expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
+});
+
+test("each day has keys of its own", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const first = sealed(keyring, { kind: "message" }, "one", "here");
+  world.now += 86_400_000;
+  const second = sealed(keyring, { kind: "message" }, "two", "here");
+  expect(removeDays(keyring.file, ["click", "message"], "2026-11-21")).toBe(1);
+  keyring.refresh();
+  expect([keyring.open(first, "here"), keyring.open(second, "here")]).toEqual([undefined, "two"]);
+});
+
+test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  keyring.prepare([ANN]);
+  const box = sealed(keyring, ANN, "tea", "here");
+  const bytes = readFileSync(world.file);
+  const [from, to] = [world.master, new Uint8Array(32).fill(4)];
+  world.master = to;
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+  rewrapKeys(world.file, { from, to });
+  rewrapKeys(world.file, { from, to });
+  keyring.refresh();
+  expect([keyring.open(box, "here"), world.open().open(box, "here")]).toEqual(["tea", "tea"]);
+  world.master = from;
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+});
+
+test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", () => {
+  using world = openKeysWorld();
+  const command = world.open();
+  const [from, to] = [world.master, new Uint8Array(32).fill(4)];
+  rewrapKeys(world.file, { from, to });
+  const bytes = readFileSync(world.file);
+  // It knows the former one only: what it would write, nobody could read.
+  expect(faultOf(() => command.prepare([ANN]))).toBeInstanceOf(KeysFileMismatch);
+  expect(faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeysFileMismatch);
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+  world.master = to;
+  command.prepare([ANN]);
+  command.replaceStateKey();
+  const [box, state] = [sealed(command, ANN, "tea", "here"), command.sealState("contacts", "{}")];
+  const reader = world.open();
+  expect([reader.open(box, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
+});
+
+test("beside a key file of before, who came since reads as erased, and what comes later opens", () => {
+  using world = openKeysWorld();
+  world.open().prepare([{ kind: "person", username: "Bea" }]);
+  const older = readFileSync(world.file);
+  const newer = world.open();
+  newer.prepare([ANN]);
+  const box = sealed(newer, ANN, "tea", "here");
+  writeFileSync(world.file, older);
+  const restored = world.open();
+  restored.prepare([ANN]);
+  const later = sealed(restored, ANN, "more tea", "here");
+  expect([restored.open(box, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
+  expect(restored.refOf(later)).toBe(restored.refOf(box));
+});
+
+test("a database of something else is no key file, and stays as it is", () => {
+  using world = openKeysWorld();
+  mkdirSync(dirname(world.file));
+  const other = new DatabaseSync(world.file);
+  other.exec("PRAGMA journal_mode=WAL; CREATE TABLE events (position INTEGER); INSERT INTO events VALUES (1)");
+  other.close();
+  const bytes = readFileSync(world.file);
+  expect(String(faultOf(() => world.open()))).toContain("is no key file");
+  expect(readFileSync(world.file).equals(bytes)).toBe(true);
+});
+
+test("somebody who was erased while only their handle was known does not come back by their id", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [byHandle] = keyring.refsOf({ username: "Ann" });
+  keyring.prepare([{ kind: "person", username: "ann" }]);
+  keyring.destroy(keyring.refsOf({ username: "Ann" }));
+  keyring.prepare([ANN]);
+  const box = sealed(keyring, ANN, "tea", "here");
+  expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
+});
+
+const ALONE: Owner = { kind: "person", username: "ann" };
+
+/** Sealed as in an append of its own. */
+function appended(keyring: ReturnType<ReturnType<typeof openKeysWorld>["open"]>, owner: Owner, text: string): string {
+  keyring.prepare([owner]);
+  return sealed(keyring, owner, text, "here");
+}
+
+test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [former, taker] = [appended(keyring, ALONE, "tea"), appended(keyring, ALONE, "coffee")];
+  keyring.destroy([keyring.refOf(former)]);
+  expect([former, taker].map((box) => keyring.open(box, "here"))).toEqual([undefined, "coffee"]);
+  expect(keyring.markOf(former)).toBe(keyring.markOf(taker));
+  expect(keyring.isForgotten({ username: "ann" })).toBe(false);
+});
+
+test("a person's id and handle destroyed spare whoever has the handle with another id, and what is told to be theirs", () => {
+  using world = openKeysWorld();
+  const keyring = world.open();
+  const [former, own, meanwhile] = ["before", "hers", "hers too"].map((text) => appended(keyring, ALONE, text));
+  keyring.destroy(
+    [...keyring.refsOf({ id: "1001", username: "Ann" }), keyring.refOf(own ?? "")],
+    [keyring.refOf(former ?? "")],
+  );
+  const later = appended(keyring, ALONE, "later");
+  const taker = appended(keyring, { kind: "person", id: "1002", username: "ann" }, "the taker's");
+  const opened = [former, own, meanwhile, later, taker].map((box) => keyring.open(box ?? "", "here"));
+  expect(opened).toEqual(["before", undefined, undefined, undefined, "the taker's"]);
+  const names = [
+    { id: "1001" },
+    { id: "1001", username: "anew" },
+    { username: "ANN" },
+    { id: "1002", username: "ann" },
+  ];
+  expect(names.map(keyring.isForgotten)).toEqual([true, true, true, false]);
+});
+
+test("a handle that is destroyed between the two halves of an append keeps nothing of it", () => {
+  using world = openKeysWorld();
+  const [keyring, command] = [world.open(), world.open()];
+  keyring.prepare([ALONE]);
+  command.destroy(command.refsOf({ id: "1001", username: "ann" }));
+  keyring.refresh();
+  expect(sealed(keyring, ALONE, "tea", "here")).toEndWith(":");
+});

@@ -1,0 +1,196 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Timer } from "../../src/delivery/timer.ts";
+import { createIdempotency } from "../../src/http/idempotency.ts";
+import { createLogger } from "../../src/platform/logger.ts";
+import { Problem } from "../../src/http/problem.ts";
+import { createJournal, type Fact } from "../../src/log/event-log.ts";
+import { dispatchOf } from "../../src/delivery/request-of.ts";
+import { heedErasures } from "../../src/privacy/apply-erasures.ts";
+import { startRetention } from "../../src/privacy/retention.ts";
+import { openSealedLog } from "../../src/privacy/encrypted-log.ts";
+import { clickOf, PERSON } from "./new-events.ts";
+
+const DAY_MS = 86_400_000;
+const START = Date.parse("2026-11-01T12:00:00.000Z");
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+const CLICK = clickOf({ ip: "203.0.113.7", channels: ["ads"] });
+const MESSAGE: Fact = { type: "MessageRequested", data: { text: "call Ann" } };
+
+/** A log whose clock and timer the test has. */
+async function openWorld(days: number | undefined) {
+  const stack = new AsyncDisposableStack();
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-retention-"));
+  stack.defer(() => rmSync(directory, { recursive: true }));
+  const world = { now: START };
+  const timers: (() => void)[] = [];
+  const timer: Timer = (run) => {
+    timers.push(run);
+    return () => {};
+  };
+  const log = await openSealedLog({
+    file: join(directory, "log.sqlite"),
+    keysFile: join(directory, "log.keys.sqlite"),
+    master: () => new Uint8Array(32).fill(1),
+    clock: () => world.now,
+    makeId: () => Bun.randomUUIDv7(),
+  });
+  stack.use(log);
+  const journal = createJournal(log, () => Bun.randomUUIDv7());
+  const deps = { journal, keyring: log.keyring, days, clock: () => world.now, timer, log: SILENT };
+  const shown = async (): Promise<(string | true)[]> =>
+    (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
+  return {
+    log,
+    journal,
+    shown,
+    start: async () => stack.use(await startRetention(deps)),
+    later: (ms: number) => void (world.now += ms),
+    now: () => world.now,
+    /** All that is shown once the log tells of such an event. */
+    async untilTold(wanted: string) {
+      for await (const { type } of log.subscribe({ from: 1, signal: AbortSignal.timeout(10_000) })) {
+        if (type === wanted) break;
+      }
+      return shown();
+    },
+    /** Fires the timer that was set last; what it does is in the log with the next append. */
+    fire: () => timers.at(-1)?.(),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+test("clicks and messages expire with their day, people and the log's chain stay", async () => {
+  await using world = await openWorld(2);
+  await world.start();
+  await world.journal.append("a", [CLICK, MESSAGE, PERSON], {});
+  world.later(2 * DAY_MS);
+  await world.journal.append("a", [CLICK], {});
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RecipientAdded", "LinkClicked"]);
+
+  world.later(DAY_MS);
+  await world.start();
+  const erased = ["LinkClicked erased", "MessageRequested erased", "RecipientAdded", "LinkClicked"];
+  expect(await world.shown()).toEqual([...erased, "PersonalDataExpired"]);
+  const [last] = await Array.fromAsync(world.log.read({ backwards: true, limit: 1 }));
+  expect(last?.data).toEqual({ before: "2026-11-02", days: 1 });
+  // Nothing more to do on the same day.
+  await world.start();
+  expect((await world.shown()).length).toBe(5);
+  expect(await world.log.verify()).toMatchObject({ ok: true });
+});
+
+test("a service that goes on looks each hour whether a new day has come", async () => {
+  await using world = await openWorld(1);
+  await world.start();
+  await world.journal.append("a", [CLICK], {});
+  world.later(2 * DAY_MS);
+  const told = new AbortController();
+  const expired = (async () => {
+    for await (const { type } of world.log.subscribe({ from: 2, signal: told.signal })) return type;
+    return undefined;
+  })();
+  world.fire();
+  expect(await expired).toBe("PersonalDataExpired");
+});
+
+test("without RETENTION_DAYS nothing but answers expires, and nothing is told", async () => {
+  await using world = await openWorld(undefined);
+  const answer: Fact = { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body: "{}" } };
+  await world.journal.append("a", [CLICK, MESSAGE, answer], {});
+  world.later(2 * DAY_MS);
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RequestAnswered"]);
+  world.later(DAY_MS);
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RequestAnswered erased"]);
+});
+
+test("a key whose answer has expired is refused, and nothing is done twice", async () => {
+  await using world = await openWorld(undefined);
+  const request = { header: "k-1", route: "POST /x", body: { a: 1 }, cause: { caller: "ann" } };
+  let done = 0;
+  const perform = async () => ({ status: 200, headers: {}, body: `{"n":${++done}}` });
+  const once = () =>
+    createIdempotency(
+      world.journal,
+      createLogger("error", () => {}, Date.now),
+    ).once(request, perform);
+  expect((await once()).body).toBe('{"n":1}');
+  world.later(2 * DAY_MS);
+  await world.start();
+  expect((await once()).body).toBe('{"n":1}');
+  world.later(DAY_MS);
+  await world.start();
+  const refused = await once().catch((fault: unknown) => fault);
+  expect([refused instanceof Problem && refused.slug, done]).toEqual(["idempotency-key-expired", 1]);
+});
+
+test("what was erased before it was dispatched is nothing to dispatch, also when it is retried by hand", async () => {
+  await using world = await openWorld(1);
+  const { first, ids } = await world.journal.append("a", [CLICK], {});
+  const retry = { event_id: ids[0] ?? "", source: first, channel: "ads" } as const;
+  await world.journal.append("a", [{ type: "ChannelDispatchRetryRequested", data: retry }], {});
+  const dispatches = async () =>
+    Promise.all((await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event)));
+  expect(await dispatches()).toEqual([
+    expect.objectContaining({ kind: "click" }),
+    expect.objectContaining({ kind: "click" }),
+  ]);
+  world.later(3 * DAY_MS);
+  await world.start();
+  expect(await dispatches()).toEqual([undefined, undefined]);
+});
+
+test("a clock that is years ahead deletes nothing while it may be put right, and is believed in the end", async () => {
+  await using world = await openWorld(30);
+  await world.start();
+  await world.journal.append("a", [CLICK], {});
+  world.later(3_650 * DAY_MS);
+  // Also when it is started again, with what is sealed under that clock.
+  for (let starts = 0; starts < 2; starts++) {
+    await world.start();
+    await world.journal.append("a", [CLICK], {});
+  }
+  expect(await world.shown()).toEqual(["LinkClicked", "LinkClicked", "LinkClicked"]);
+  world.later(-3_650 * DAY_MS);
+  await world.start();
+  expect(await world.shown()).toEqual(["LinkClicked", "LinkClicked", "LinkClicked"]);
+
+  world.later(7_300 * DAY_MS);
+  await world.start();
+  world.later(DAY_MS / 2);
+  world.fire();
+  expect((await world.untilTold("PersonalDataExpired")).at(0)).toBe("LinkClicked erased");
+});
+
+test("a clock that was put right is believed at once", async () => {
+  await using world = await openWorld(1);
+  await world.journal.append("a", [CLICK], {});
+  await world.start();
+  world.later(3_650 * DAY_MS);
+  world.fire();
+  world.later(-3_648 * DAY_MS);
+  world.fire();
+  expect(await world.untilTold("PersonalDataExpired")).toEqual(["LinkClicked erased", "PersonalDataExpired"]);
+});
+
+test("what a clock told that was years ahead costs no day after it was put right", async () => {
+  await using world = await openWorld(30);
+  const ahead: Fact = { type: "PersonalDataExpired", data: { before: "2036-10-01", days: 25 } };
+  await world.journal.append("log", [ahead], {});
+  await world.journal.append("a", [CLICK], {});
+  await heedErasures(world.log, world.log.keyring, world.now());
+  expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked"]);
+  // From now on the log tells the right day again.
+  await world.start();
+  await world.start();
+  expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked", "PersonalDataExpired"]);
+  world.later(5 * DAY_MS);
+  await heedErasures(world.log, world.log.keyring, world.now());
+  expect((await world.shown())[1]).toBe("LinkClicked");
+});

@@ -1,0 +1,275 @@
+import { describe, expect, test } from "bun:test";
+import { openSqliteStore, StoreFull, type EventStore, type Query, type Snapshot } from "eventstore-lite";
+import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { makeId } from "../../src/platform/clock.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { ProjectionAhead } from "../../src/projector/restore.ts";
+import { newLogFile } from "../events/temporary-log.ts";
+
+function skips(count: number): Event[] {
+  return Array.from({ length: count }, () =>
+    makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {}),
+  );
+}
+
+async function skip(store: EventStore<Event>, count = 1): Promise<number> {
+  return (await store.append("outreach", skips(count))).last;
+}
+
+function open(file = newLogFile()): Promise<EventStore<Event>> {
+  return openSqliteStore({ file, codec });
+}
+
+function skippedOf(projector: Projector): number {
+  return projector.state("stats").skipped;
+}
+
+/** The log as seen by one reader who writes down what was read to be folded, and from where it was followed. */
+function watched(store: EventStore<Event>) {
+  const folded: Query[] = [];
+  const followedFrom: (number | undefined)[] = [];
+  const seen: EventStore<Event> = {
+    ...store,
+    readFolded(query = {}) {
+      folded.push(query);
+      return store.readFolded(query);
+    },
+    subscribeBatches(query) {
+      followedFrom.push(query.from);
+      return store.subscribeBatches(query);
+    },
+  };
+  return { store: seen, folded, followedFrom };
+}
+
+describe("started", () => {
+  test("on an empty log, it is at its beginning", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    expect([projector.position, projector.time]).toEqual([0, undefined]);
+    for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(projectionOf(name).initial() as never);
+  });
+
+  test("it has caught up with the log, and knows how old it is", async () => {
+    await using store = await open();
+    const last = await skip(store, 300);
+    await using projector = await startProjector(store);
+    expect([projector.position, skippedOf(projector)]).toEqual([last, 300]);
+    expect(projector.time).toBe((await store.head()).time);
+  });
+
+  test("it follows what is appended, and tells each event once, in order, folded in already", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    const heard: [number, number][] = [];
+    const unlisten = projector.listen(({ position }) => heard.push([position, skippedOf(projector)]));
+    await projector.until(await skip(store, 3));
+    await projector.until(await skip(store));
+    unlisten();
+    await projector.until(await skip(store));
+    expect(heard).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [4, 4],
+    ]);
+    expect(skippedOf(projector)).toBe(5);
+  });
+
+  test("it sees what another connection appends", async () => {
+    const file = newLogFile();
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await using command = await open(file);
+    await projector.until(await skip(command, 2));
+    await projector.until(await skip(store));
+    expect(skippedOf(projector)).toBe(3);
+  });
+});
+
+describe("until", () => {
+  test("resolves at once for what is folded in, and otherwise with the event, in the order of the log", async () => {
+    await using store = await open();
+    await skip(store, 2);
+    await using projector = await startProjector(store);
+    await projector.until(2);
+    const reached: number[] = [];
+    const waits = [5, 3, 4].map(async (position) => {
+      await projector.until(position);
+      reached.push(position);
+      expect(projector.position).toBeGreaterThanOrEqual(position);
+    });
+    await skip(store, 3);
+    await Promise.all(waits);
+    expect(reached).toEqual([3, 4, 5]);
+  });
+
+  test("rejects with the fault that stopped the projector, so that nobody waits for ever", async () => {
+    await using store = await open();
+    await using projector = await startProjector(store);
+    const waiting = projector.until(10).catch((fault: unknown) => fault);
+    projector.listen(() => {
+      throw new Error("a broken listener");
+    });
+    await skip(store);
+    expect(await projector.failed.catch((fault: unknown) => fault)).toEqual(new Error("a broken listener"));
+    expect(await waiting).toEqual(new Error("a broken listener"));
+    expect(projector.until(11)).rejects.toThrow("a broken listener");
+  });
+});
+
+describe("snapshots", () => {
+  async function fill(file: string, count: number): Promise<void> {
+    await using store = await open(file);
+    await using projector = await startProjector(store);
+    await projector.until(await skip(store, count));
+  }
+
+  test("are saved at the stop, and the next start folds only what came after", async () => {
+    const file = newLogFile();
+    await fill(file, 50);
+    await using store = await open(file);
+    await skip(store, 2);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect([reader.folded, reader.followedFrom]).toEqual([[{ from: 51, to: 52 }], [53]]);
+    expect(skippedOf(projector)).toBe(52);
+  });
+
+  test("are used even when the log did not grow, and its time is known at once", async () => {
+    const file = newLogFile();
+    await fill(file, 3);
+    await using store = await open(file);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.folded).toEqual([]);
+    expect([projector.position, skippedOf(projector)]).toEqual([3, 3]);
+    expect(projector.time).toBe((await store.head()).time);
+  });
+
+  test("of another version are not used: that projection is built anew from its own types, and no other", async () => {
+    const file = newLogFile();
+    await fill(file, 5);
+    await using store = await open(file);
+    expect((await store.snapshots.load("contacts"))?.position).toBe(5);
+    const foreign: Snapshot = { version: 99, position: 5, state: '{"something":"else"}' };
+    await store.snapshots.save("contacts", foreign);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    expect(reader.folded).toEqual([{ from: 1, to: 5, types: projectionOf("contacts").types }]);
+    expect(projector.state("contacts").people.size).toBe(1);
+    expect(skippedOf(projector)).toBe(5);
+  });
+
+  test.each([projectionOf("stats").version, 99])(
+    "that are ahead of the log (it lost its end) are told, not passed over: version %p",
+    async (version) => {
+      await using store = await open();
+      await skip(store, 2);
+      const state = encodeState({ sent: 9, skipped: 9, failed: 9 });
+      await store.snapshots.save("stats", { version, position: 3, state });
+      const fault = await startProjector(store).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      expect(fault).toBeInstanceOf(ProjectionAhead);
+      expect((fault as Error).message).toMatch(/stats is of position 3.* ends at 2.*reachlog replay/);
+    },
+  );
+
+  test("of different positions are continued each from its own", async () => {
+    const file = newLogFile();
+    await fill(file, 4);
+    await using store = await open(file);
+    const { version } = projectionOf("account");
+    const state = encodeState(projectionOf("account").initial());
+    await store.snapshots.save("account", { version, position: 2, state });
+    await skip(store, 3);
+    const reader = watched(store);
+    await using projector = await startProjector(reader.store);
+    const { types } = projectionOf("account");
+    expect(reader.folded).toEqual([
+      { from: 3, to: 4, types },
+      { from: 5, to: 7 },
+    ]);
+    expect([projector.position, skippedOf(projector)]).toEqual([7, 7]);
+  });
+
+  test("are not saved after a fault, when a state may hold half of an event", async () => {
+    const file = newLogFile();
+    {
+      await using store = await open(file);
+      await using projector = await startProjector(store);
+      projector.listen(() => {
+        throw new Error("a broken listener");
+      });
+      await skip(store);
+      await projector.failed.catch(() => {});
+    }
+    await using store = await open(file);
+    expect(await store.snapshots.load("stats")).toBeUndefined();
+  });
+
+  /** Two snapshots of each projection's turn. */
+  const MANY = 40_000;
+
+  async function skipMany(store: EventStore<Event>): Promise<number> {
+    for (let done = 0; done < MANY; done += 10_000) await skip(store, 10_000);
+    return MANY;
+  }
+
+  /** The log with snapshots that only tell that they were saved. */
+  function keeping(store: EventStore<Event>, save: (name: string, snapshot: Snapshot) => Promise<void>) {
+    const { load } = store.snapshots;
+    return { ...store, snapshots: { load, save } };
+  }
+
+  test("are saved on the way, at the latest every 20,000 positions, but a state only when it changed", async () => {
+    await using store = await open();
+    const saved: [string, number][] = [];
+    const kept = keeping(store, (name, { position }) => {
+      saved.push([name, position]);
+      return Promise.resolve();
+    });
+    await using projector = await startProjector(kept);
+    await projector.until(await skipMany(store));
+    const positions = saved.filter(([name]) => name === "stats").map(([, position]) => position);
+    expect(positions.length).toBeGreaterThanOrEqual(2);
+    for (const [index, position] of [...positions, MANY].entries()) {
+      // Each of their turns is rounded up to whole positions.
+      expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
+    }
+    expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "run", "contacts"]));
+  });
+
+  test("of a long log are saved before the start is done, so that a kill costs the next one nothing", async () => {
+    const file = newLogFile();
+    await using store = await open(file);
+    await skipMany(store);
+    const saved: [string, number][] = [];
+    const kept = keeping(store, (name, { position }) => {
+      saved.push([name, position]);
+      return Promise.resolve();
+    });
+    await using projector = await startProjector(kept);
+    expect(saved).toEqual(PROJECTION_NAMES.map((name) => [name, MANY]));
+    expect(skippedOf(projector)).toBe(MANY);
+  });
+
+  test("that a full disk does not take stop nothing", async () => {
+    await using store = await open();
+    let refused = 0;
+    const full = keeping(store, () => {
+      refused++;
+      return Promise.reject(new StoreFull());
+    });
+    await skipMany(store);
+    await using projector = await startProjector(full);
+    await skipMany(store);
+    await projector.until(await skip(store));
+    expect(skippedOf(projector)).toBe(2 * MANY + 1);
+    expect(refused).toBeGreaterThan(PROJECTION_NAMES.length);
+  });
+});

@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { loadKeyFile } from "../../src/vault/key-file.ts";
+import { KeyError, parseKey } from "../../src/vault/key.ts";
+import { temporaryDirectory } from "./directory.ts";
+
+test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
+  using directory = temporaryDirectory();
+  const file = directory.file("key");
+  const key = loadKeyFile(file);
+  expect(key).toHaveLength(32);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(file, "utf8")).toMatch(/^[0-9a-f]{64}\n$/);
+  expect(loadKeyFile(file)).toEqual(key);
+  expect(readdirSync(dirname(file))).toEqual(["key"]);
+});
+
+test("processes that make a key file at the same moment get the same key", async () => {
+  using directory = temporaryDirectory();
+  // Each makes its way through the same files, so that they meet at many of them.
+  const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/key-file.ts"))};
+    await new Response(Bun.stdin.stream()).text();
+    for (let file = 0; file < 100; file++) {
+      console.log(Buffer.from(loadKeyFile(process.argv[1] + file)).toString("hex"));
+    }`;
+  const start = () =>
+    Bun.spawn([process.execPath, "-e", script, directory.file("key")], { stdin: "pipe", stderr: "inherit" });
+  const processes = [start(), start(), start(), start()];
+  for (const { stdin } of processes) await stdin.end();
+  const printed = await Promise.all(processes.map(async ({ stdout }) => await new Response(stdout).text()));
+  expect(new Set(printed).size).toBe(1);
+  expect(printed[0]).toMatch(/^(?:[0-9a-f]{64}\n){100}$/);
+});
+
+test.each([
+  ["", "an empty file"],
+  ["secret", "too short"],
+  ["0".repeat(63), "a digit lost"],
+  ["z".repeat(64), "no hex"],
+])("a file that holds %j is refused and stays as it is (%s)", (content) => {
+  using directory = temporaryDirectory();
+  const file = directory.file("key");
+  writeFileSync(file, content);
+  expect(() => loadKeyFile(file)).toThrow(KeyError);
+  expect(readFileSync(file, "utf8")).toBe(content);
+});
+
+test("what is wrong with a key is told without the key", () => {
+  expect(() => parseKey("hunter2", "REACHLOG_KEY")).toThrow(/^REACHLOG_KEY holds no key/);
+  expect(() => parseKey("hunter2", "REACHLOG_KEY")).not.toThrow(/hunter2/);
+});

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { unwrap } from "../../src/vault/data-key.ts";
+import { makeKeyFile } from "../../src/vault/key-file.ts";
+import { deriveKey, KeyError } from "../../src/vault/key.ts";
+import { keepLastingKeys, lastingKey, readLastingKey } from "../../src/vault/stable-keys.ts";
+import { openMasterKey } from "../../src/vault/master-key.ts";
+import { rotateKey, type Rotated, type Step } from "../../src/vault/rotation.ts";
+import { openRow } from "../../src/vault/secret-row.ts";
+import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
+import { openVault } from "../../src/vault/vault.ts";
+import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { temporaryDirectory } from "./directory.ts";
+
+const FROM = new Uint8Array(32).fill(1);
+const TO = new Uint8Array(32).fill(2);
+const STEPS: readonly Step[] = ["begun", "rewrapped", "replaced", "ended"];
+
+/** A log's files with a token in the vault, the key in its file or in the environment. */
+function openFiles(source: "file" | "environment") {
+  const directory = temporaryDirectory();
+  const files = logFiles(directory.file("reachlog.sqlite"));
+  if (source === "file") makeKeyFile(files.key, FROM);
+  {
+    using vault = openVault(files.vault, FROM);
+    keepLastingKeys(vault, FROM);
+    vault.put("tokens", "first", 0);
+    vault.put("tokens", "canary", 1);
+  }
+  const rotated: Rotated = {
+    vaultFile: files.vault,
+    keyFile: source === "file" ? files.key : undefined,
+    rewrap() {},
+  };
+  const options = (key?: Uint8Array) => ({
+    files,
+    keysFile: files.keys,
+    configured: key === undefined ? undefined : secret(Buffer.from(key).toString("hex")),
+  });
+  return { files, rotated, options, [Symbol.dispose]: () => directory[Symbol.dispose]() };
+}
+
+function tokenWith(files: LogFiles, master: Uint8Array): string | undefined {
+  using vault = openVault(files.vault, master);
+  return vault.get("tokens")?.value;
+}
+
+test("after a rotation the new key opens everything, and the former one nothing", () => {
+  using world = openFiles("file");
+  rotateKey(world.rotated, { from: FROM, to: TO });
+  expect(openMasterKey(world.options())).toEqual(TO);
+  using vault = openVault(world.files.vault, TO);
+  expect(vault.get("tokens")).toEqual({ version: 2, value: "canary" });
+  expect(() => openVault(world.files.vault, FROM)).toThrow(VaultKeyMismatch);
+  expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
+});
+
+test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", () => {
+  using world = openFiles("file");
+  copyFileSync(world.files.vault, `${world.files.vault}.old`);
+  rotateKey(world.rotated, { from: FROM, to: TO });
+  using copy = new DatabaseSync(`${world.files.vault}.old`);
+  using present = new DatabaseSync(world.files.vault);
+  const former = unwrap(copy, FROM, "copy");
+  const row = present.prepare("SELECT version, sealed FROM secrets WHERE name = 'tokens'").get() as unknown as {
+    version: number;
+    sealed: Uint8Array;
+  };
+  const current = unwrap(present, TO, "present");
+  expect(openRow(current, "tokens", row.version, row.sealed)).toBe("canary");
+  expect(openRow({ ...former, id: current.id }, "tokens", row.version, row.sealed)).toBeUndefined();
+});
+
+test("keyed marks stay the same whatever the master key is, from the first one on", () => {
+  using world = openFiles("file");
+  const first = deriveKey(FROM, "suppression");
+  for (const [from, to] of [
+    [FROM, TO],
+    [TO, new Uint8Array(32).fill(3)],
+  ] as const) {
+    rotateKey(world.rotated, { from, to });
+    expect(readLastingKey(world.files.vault, to, "suppression")).toEqual(first);
+  }
+});
+
+test("marks that were made before there was a vault stay good after a rotation", () => {
+  using directory = temporaryDirectory();
+  const files = logFiles(directory.file("reachlog.sqlite"));
+  makeKeyFile(files.key, FROM);
+  const before = readLastingKey(files.vault, FROM, "suppression");
+  expect(existsSync(files.vault)).toBe(false);
+  rotateKey({ vaultFile: files.vault, keyFile: files.key, rewrap() {} }, { from: FROM, to: TO });
+  expect(readLastingKey(files.vault, TO, "suppression")).toEqual(before);
+  using vault = openVault(files.vault, TO);
+  expect(lastingKey(vault, TO, "credentials")).toEqual(deriveKey(FROM, "credentials"));
+});
+
+test("a vault that was open meanwhile goes on while its master key is good, with the new data key", () => {
+  using world = openFiles("environment");
+  using beside = openVault(world.files.vault, FROM);
+  rotateKey(world.rotated, { from: FROM, to: TO });
+  expect(beside.get("tokens")?.value).toBe("canary");
+  expect(beside.put("tokens", "later", 2)).toBe(true);
+  expect(tokenWith(world.files, TO)).toBe("later");
+});
+
+test("a vault that was open meanwhile writes nothing that the new key would not open", () => {
+  using world = openFiles("file");
+  using beside = openVault(world.files.vault, FROM);
+  rotateKey(world.rotated, { from: FROM, to: TO });
+  expect(() => beside.put("tokens", "too late", 2)).toThrow(VaultKeyMismatch);
+  expect(() => beside.get("tokens")).toThrow(VaultKeyMismatch);
+  expect(tokenWith(world.files, TO)).toBe("canary");
+});
+
+describe("killed", () => {
+  /** Rotates in a process of its own, which is killed right after the step. */
+  async function rotateKilled({ vaultFile, keyFile }: Rotated, killedAfter: Step): Promise<void> {
+    const script = `import { rotateKey } from ${JSON.stringify(require.resolve("../../src/vault/rotation.ts"))};
+      const [vaultFile, keyFile, killedAfter] = process.argv.slice(1);
+      rotateKey({ vaultFile, keyFile: keyFile === "" ? undefined : keyFile, rewrap() {} },
+        { from: new Uint8Array(32).fill(1), to: new Uint8Array(32).fill(2) },
+        (step) => { if (step === killedAfter) process.kill(process.pid, "SIGKILL"); });`;
+    const child = Bun.spawn([process.execPath, "-e", script, vaultFile, keyFile ?? "", killedAfter], {
+      stderr: "inherit",
+    });
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+  }
+
+  test.each(STEPS)(
+    "after the step %j: the key in the file opens the vault, and the next start finishes",
+    async (step) => {
+      using world = openFiles("file");
+      await rotateKilled(world.rotated, step);
+      const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
+      expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
+      expect(tokenWith(world.files, inFile)).toBe("canary");
+
+      expect(openMasterKey(world.options())).toEqual(TO);
+      expect(tokenWith(world.files, TO)).toBe("canary");
+      expect(readLastingKey(world.files.vault, TO, "suppression")).toEqual(deriveKey(FROM, "suppression"));
+      expect(() => openVault(world.files.vault, FROM)).toThrow(VaultKeyMismatch);
+      expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
+    },
+  );
+
+  test.each(["begun", "rewrapped"] as const)(
+    "after the step %j, with keys from the environment: both stay good until the new one is given",
+    async (step) => {
+      using world = openFiles("environment");
+      await rotateKilled(world.rotated, step);
+      for (const key of [FROM, FROM, TO]) {
+        expect(tokenWith(world.files, key)).toBe("canary");
+        expect(openMasterKey(world.options(key))).toEqual(TO);
+      }
+      expect(() => openMasterKey(world.options(FROM))).toThrow(VaultKeyMismatch);
+      expect(tokenWith(world.files, TO)).toBe("canary");
+    },
+  );
+});
+
+test("whatever else is sealed with the master key is told both keys, again until the rotation has ended", () => {
+  using world = openFiles("environment");
+  const told: string[] = [];
+  const rewrap = ({ from, to }: { from: Uint8Array; to: Uint8Array }) => void told.push(`${from[0]} to ${to[0]}`);
+  rotateKey({ ...world.rotated, rewrap }, { from: FROM, to: TO });
+  rotateKey({ ...world.rotated, rewrap }, { from: FROM, to: TO });
+  expect(told).toEqual(["1 to 2", "1 to 2"]);
+});
+
+test("a key file that is gone is not made anew beside a vault: it would open nothing", () => {
+  using world = openFiles("environment");
+  expect(() => openMasterKey(world.options())).toThrow(KeyError);
+  expect(existsSync(world.files.key)).toBe(false);
+  expect(tokenWith(world.files, FROM)).toBe("canary");
+});
+
+test("a wrong key changes no file", () => {
+  using world = openFiles("file");
+  const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
+  const before = contents();
+  expect(() => openMasterKey(world.options(TO))).toThrow(VaultKeyMismatch);
+  expect(() => rotateKey({ ...world.rotated }, { from: TO, to: FROM })).toThrow(VaultKeyMismatch);
+  expect(contents()).toEqual(before);
+});
