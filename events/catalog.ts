@@ -3,7 +3,7 @@ import { Type, type TObject } from "@sinclair/typebox";
 import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
 import * as access from "./access.ts";
 import * as account from "./account.ts";
-import { createBoxes } from "./ciphertexts.ts";
+import { createCiphertexts } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
 import type { EventMeta, EventOf, EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
@@ -11,9 +11,9 @@ import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
-import { boxOf, type Opened } from "./encrypted-data.ts";
-import { SEALED } from "./encryption-order.ts";
-import type { HiddenOf, PersonalSpec, Sealer } from "./encryption.ts";
+import { ciphertextOf, type Opened } from "./encrypted-data.ts";
+import { ENCRYPTED } from "./encryption-order.ts";
+import type { HiddenOf, PersonalSpec, Encryptor } from "./encryption.ts";
 import * as tracking from "./tracking.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
@@ -43,14 +43,14 @@ export const eventSpecs = [
   delivery.NotificationRequested,
   delivery.MessageRequested,
   delivery.ChannelTestRequested,
-  delivery.ChannelDispatchRetryRequested,
-  delivery.ChannelDispatched,
-  delivery.ChannelDispatchFailed,
-  delivery.ChannelDispatchSkipped,
-  delivery.ChannelDispatchInDoubt,
-  delivery.ChannelDispatchAbandoned,
-  delivery.ChannelDispatchDiscarded,
-  delivery.ChannelStopped,
+  delivery.DispatchRetryRequested,
+  delivery.DispatchSucceeded,
+  delivery.DispatchFailed,
+  delivery.DispatchSkipped,
+  delivery.DispatchInDoubt,
+  delivery.DispatchAbandoned,
+  delivery.DispatchDiscarded,
+  delivery.ChannelSuspended,
   delivery.ChannelResumed,
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
@@ -108,7 +108,7 @@ interface Checked extends EventSpec, PersonalSpec {
 }
 
 /** What a codec can do beside: show stored events opened, as they were written. */
-export interface SealingCodec<E extends NewEvent> extends Codec<E> {
+export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
   open(stored: Stored<NewEvent>): Opened;
 }
 
@@ -118,9 +118,9 @@ export interface SealingCodec<E extends NewEvent> extends Codec<E> {
  */
 export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
-  sealer: () => Sealer | undefined = () => undefined,
-): SealingCodec<E> {
-  const boxes = createBoxes(sealer);
+  sealer: () => Encryptor | undefined = () => undefined,
+): EncryptingCodec<E> {
+  const boxes = createCiphertexts(sealer);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
@@ -160,7 +160,7 @@ export function createCodec<E extends NewEvent>(
       const spec = specOf(type, position);
       const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
       boxes.heed(type);
-      if (spec.personal === undefined || boxOf(data) === undefined) return lift(spec, data, version, position);
+      if (spec.personal === undefined || ciphertextOf(data) === undefined) return lift(spec, data, version, position);
       if (spec.personal.inFolds || version !== spec.version) {
         const opened = boxes.open(spec.personal, { id: undefined, type, data });
         return lift(spec, opened.data, version, position);
@@ -187,25 +187,25 @@ export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): Reado
 }
 
 /** The schema of data whose personal members are in a box. */
-function closedOf({ data, personal: sealed }: EventSpec & PersonalSpec): TObject {
-  if (sealed === undefined) return data;
-  const shown = Object.entries(data.properties).filter(([member]) => !sealed.members.includes(member));
-  return Type.Object({ ...Object.fromEntries(shown), [SEALED]: Type.String() }, { additionalProperties: false });
+function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObject {
+  if (encrypted === undefined) return data;
+  const shown = Object.entries(data.properties).filter(([member]) => !encrypted.members.includes(member));
+  return Type.Object({ ...Object.fromEntries(shown), [ENCRYPTED]: Type.String() }, { additionalProperties: false });
 }
 
 const byType = compileSpecs(eventSpecs);
 
 /** Of the catalog's events, without keys: for tests and benches. */
-export const codec: SealingCodec<Event> = createCodec<Event>(byType);
+export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
 /** The catalog's codec with keys, which need not be there before the first event is read or written. */
-export function sealingCodec(sealer: () => Sealer | undefined): SealingCodec<Event> {
+export function encryptingCodec(sealer: () => Encryptor | undefined): EncryptingCodec<Event> {
   return createCodec<Event>(byType, sealer);
 }
 
 /** The types of which something is sealed. */
-export const SEALED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: sealed }) =>
-  sealed === undefined ? [] : [type as EventType],
+export const ENCRYPTED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: encrypted }) =>
+  encrypted === undefined ? [] : [type as EventType],
 );
 
 /** Of an event that was read; one that is about to be written has no position. */

@@ -1,9 +1,9 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
-import { boxOf, openData, ownerOf, sealData, type Opened } from "./encrypted-data.ts";
-import type { Owner, Personal, Sealer } from "./encryption.ts";
+import { ciphertextOf, openData, ownerOf, encryptData, type Opened } from "./encrypted-data.ts";
+import type { Owner, Personal, Encryptor } from "./encryption.ts";
 
 /** Closes and opens what is personal of events. */
-export interface Boxes {
+export interface Ciphertexts {
   /** Makes the keys that these events want. */
   prepare(events: readonly NewEvent[], personalOf: (event: NewEvent) => Personal | undefined): void;
   /** The event as the log holds it. */
@@ -29,7 +29,7 @@ const FRESH_MAX = 16_384;
 /** With these events keys are deleted. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
-export function createBoxes(sealer: () => Sealer | undefined): Boxes {
+export function createCiphertexts(sealer: () => Encryptor | undefined): Ciphertexts {
   /** Closed here, and not yet read by who follows the log. */
   const fresh = new Set<string>();
 
@@ -45,14 +45,14 @@ export function createBoxes(sealer: () => Sealer | undefined): Boxes {
     close(personal, event) {
       if (personal === undefined) return event;
       const keys = sealer();
-      const closed = keys && sealData(personal, event, keys);
+      const closed = keys && encryptData(personal, event, keys);
       if (fresh.size >= FRESH_MAX) fresh.clear();
       if (closed?.isErased === true) fresh.delete(event.id);
       else fresh.add(event.id);
       return closed === undefined ? event : closed.event;
     },
     open(personal, stored) {
-      const box = personal === undefined ? undefined : boxOf(stored.data);
+      const box = personal === undefined ? undefined : ciphertextOf(stored.data);
       if (personal === undefined || box === undefined) return { data: stored.data, erased: false };
       return openData(personal, stored, box, sealer());
     },

@@ -45,8 +45,8 @@ const doubtful_since = Type.Optional(Type.String());
  * A dead letter is owed again: `event_id` and `source` name the event whose dispatch is repeated. `may_double`: an
  * attempt may have arrived, and an operator had it sent again all the same.
  */
-export const ChannelDispatchRetryRequested = defineEvent(
-  "ChannelDispatchRetryRequested",
+export const DispatchRetryRequested = defineEvent(
+  "DispatchRetryRequested",
   Type.Object(
     {
       event_id: Type.String(),
@@ -60,8 +60,8 @@ export const ChannelDispatchRetryRequested = defineEvent(
 );
 
 /**
- * `owed` is the position of the event that owes the dispatch. `settled_below` is the dispatcher's own account of
- * its lane: everything owed below that position has a final outcome, or a `ChannelDispatchFailed` that tells of its
+ * `owed` is the position of the event that owes the dispatch. `low_watermark` is the dispatcher's own account of
+ * its lane: everything owed below that position has a final outcome, or a `DispatchFailed` that tells of its
  * next attempt. So a restart reads the log from there on, and a dispatch that waits long holds up nothing.
  */
 const dispatch = {
@@ -70,7 +70,7 @@ const dispatch = {
   channel: channelName,
   lane,
   attempt: Type.Integer(),
-  settled_below: Type.Integer(),
+  low_watermark: Type.Integer(),
 };
 const status = Type.Optional(Type.Integer());
 
@@ -80,8 +80,8 @@ const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
 /** Of clicks that one request told together: the digest's id, which all of them share. */
 const digest = Type.Optional(Type.String());
 
-export const ChannelDispatched = defineEvent(
-  "ChannelDispatched",
+export const DispatchSucceeded = defineEvent(
+  "DispatchSucceeded",
   Type.Object(
     { ...dispatch, status, latency_ms: Type.Integer(), network_id: Type.Optional(Type.String()), digest },
     closed,
@@ -92,8 +92,8 @@ export const ChannelDispatched = defineEvent(
  * Not final: the dispatch is tried again at `retry_at`. `may_have_arrived`: the network knows a repeat by its id, for
  * some time.
  */
-export const ChannelDispatchFailed = defineEvent(
-  "ChannelDispatchFailed",
+export const DispatchFailed = defineEvent(
+  "DispatchFailed",
   Type.Object(
     {
       ...dispatch,
@@ -107,8 +107,8 @@ export const ChannelDispatchFailed = defineEvent(
   ),
 );
 
-export const ChannelDispatchSkipped = defineEvent(
-  "ChannelDispatchSkipped",
+export const DispatchSkipped = defineEvent(
+  "DispatchSkipped",
   Type.Object(
     {
       ...dispatch,
@@ -119,14 +119,14 @@ export const ChannelDispatchSkipped = defineEvent(
 );
 
 /** It may have arrived, and a repeat could double it: never tried again by itself. */
-export const ChannelDispatchInDoubt = defineEvent(
-  "ChannelDispatchInDoubt",
+export const DispatchInDoubt = defineEvent(
+  "DispatchInDoubt",
   Type.Object({ ...dispatch, ...answer, detail: Type.String(), digest }, closed),
 );
 
 /** The dead letter: refused for good, or out of attempts. */
-export const ChannelDispatchAbandoned = defineEvent(
-  "ChannelDispatchAbandoned",
+export const DispatchAbandoned = defineEvent(
+  "DispatchAbandoned",
   Type.Object(
     { ...dispatch, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since, digest },
     closed,
@@ -134,8 +134,8 @@ export const ChannelDispatchAbandoned = defineEvent(
 );
 
 /** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */
-export const ChannelDispatchDiscarded = defineEvent(
-  "ChannelDispatchDiscarded",
+export const DispatchDiscarded = defineEvent(
+  "DispatchDiscarded",
   Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, why: Type.String() }, closed),
 );
 
@@ -143,8 +143,8 @@ export const ChannelDispatchDiscarded = defineEvent(
  * The network refuses the channel as a whole: what it is owed waits, and direct sends fail at once.
  * `credential`: a keyed hash of what it was refused with, so that another one is recognised.
  */
-export const ChannelStopped = defineEvent(
-  "ChannelStopped",
+export const ChannelSuspended = defineEvent(
+  "ChannelSuspended",
   Type.Object(
     { channel: channelName, network: Type.String(), status, detail: Type.String(), credential: Type.String() },
     closed,

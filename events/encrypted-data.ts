@@ -1,6 +1,6 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
-import { SEALED, writeOrder } from "./encryption-order.ts";
-import type { Owner, Personal, Sealer } from "./encryption.ts";
+import { ENCRYPTED, writeOrder } from "./encryption-order.ts";
+import type { Owner, Personal, Encryptor } from "./encryption.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,11 @@ export interface Closed {
 }
 
 /** Undefined: nothing in it is personal, and it is stored as it is. */
-export function sealData(personal: Personal, { id, type, data, meta }: NewEvent, sealer: Sealer): Closed | undefined {
+export function encryptData(
+  personal: Personal,
+  { id, type, data, meta }: NewEvent,
+  sealer: Encryptor,
+): Closed | undefined {
   const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
   let isEmpty = true;
@@ -34,7 +38,7 @@ export function sealData(personal: Personal, { id, type, data, meta }: NewEvent,
   if (isEmpty) return undefined;
   const { prefix, key } = sealer.keyFor(ownerOf(personal, data));
   if (key === undefined) {
-    shown[SEALED] = prefix;
+    shown[ENCRYPTED] = prefix;
     return { event: { id, type, data: shown, meta }, isErased: true };
   }
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
@@ -52,13 +56,13 @@ function shownOf({ members, shortened }: Personal, member: string, value: unknow
 /** Puts the members of a box back in their places. */
 export function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
-  for (const member in data as Data) if (member !== SEALED) whole[member] = (data as Data)[member];
+  for (const member in data as Data) if (member !== ENCRYPTED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
 }
 
 /** The box of stored data; undefined when it holds none: it is of before sealing, or nothing in it is personal. */
-export function boxOf(data: unknown): string | undefined {
-  const box = typeof data === "object" && data !== null ? (data as Data)[SEALED] : undefined;
+export function ciphertextOf(data: unknown): string | undefined {
+  const box = typeof data === "object" && data !== null ? (data as Data)[ENCRYPTED] : undefined;
   return typeof box === "string" ? box : undefined;
 }
 
@@ -72,20 +76,20 @@ export function openData(
   personal: Personal,
   stored: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
   box: string,
-  sealer: Sealer | undefined,
+  sealer: Encryptor | undefined,
 ): Opened {
   const text = sealer?.open(box, contextOf(personal, stored.type, stored.id ?? ""));
   if (text === undefined) {
     return { data: unite(stored.data, personal.erased(sealer?.markOf(box) ?? "")), erased: true };
   }
   const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
-  if (personal.inFolds && stored.id !== undefined && of !== stored.id) throw new MovedBox(stored.type);
+  if (personal.inFolds && stored.id !== undefined && of !== stored.id) throw new MovedCiphertext(stored.type);
   return { data: unite(stored.data, hidden), erased: false };
 }
 
 /** A box of another event was put into this one. */
-export class MovedBox extends Error {
-  override readonly name = "MovedBox";
+export class MovedCiphertext extends Error {
+  override readonly name = "MovedCiphertext";
   constructor(type: string) {
     super(`${type}: its sealed data belongs to another event`);
   }

@@ -1,11 +1,11 @@
 /** Holds everything of an event that is personal; no event has a member of this name. */
-export const SEALED = "sealed";
+export const ENCRYPTED = "sealed";
 
 /** What the writer thread is asked to seal: the request thread only chooses the key. */
-export interface SealingOrder {
+export interface EncryptionOrder {
   /** How the box begins. */
   readonly prefix: string;
-  /** As of {@link SealingKey}. */
+  /** As of {@link EncryptionKey}. */
   readonly key: string;
   /** What the box is bound to. */
   readonly context: string;
@@ -15,11 +15,11 @@ export interface SealingOrder {
 /** Keys, names and JSON hold none. */
 const SEPARATOR = "\t";
 
-export function writeOrder({ prefix, key, context, text }: SealingOrder): string {
+export function writeOrder({ prefix, key, context, text }: EncryptionOrder): string {
   return prefix + SEPARATOR + key + SEPARATOR + context + SEPARATOR + text;
 }
 
-export function readOrder(order: string): SealingOrder {
+export function readOrder(order: string): EncryptionOrder {
   const parts = order.split(SEPARATOR);
   if (parts.length !== 4) throw new Error("an order to seal has four parts");
   const [prefix, key, context, text] = parts as [string, string, string, string];
@@ -27,7 +27,7 @@ export function readOrder(order: string): SealingOrder {
 }
 
 /** The JSON of an event's data with a box in it, which holds nothing that JSON escapes. */
-export function withBox(data: string, box: string): string {
+export function withCiphertext(data: string, box: string): string {
   const members = data.slice(0, -1);
-  return `${members}${members === "{" ? "" : ","}"${SEALED}":"${box}"}`;
+  return `${members}${members === "{" ? "" : ","}"${ENCRYPTED}":"${box}"}`;
 }

@@ -37,7 +37,7 @@ export function withPersonal<
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
 /** A key, and how the boxes begin that are sealed with it. */
-export interface SealingKey {
+export interface EncryptionKey {
   readonly prefix: string;
   /**
    * 32 bytes in hex; digits behind them lead from that key to the one to seal with. Undefined: the owner was erased.
@@ -47,11 +47,11 @@ export interface SealingKey {
 }
 
 /** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */
-export interface Sealer {
+export interface Encryptor {
   /** Called before the events of an append are sealed: makes the keys that they want, durably, at once for all. */
   prepare(owners: readonly Owner[]): void;
   /** What to seal an owner's data with. */
-  keyFor(owner: Owner): SealingKey;
+  keyFor(owner: Owner): EncryptionKey;
   /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
   open(box: string, context: string): string | undefined;
   /** Stands for whoever the box was about. */

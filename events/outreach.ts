@@ -72,7 +72,7 @@ export const RecipientSuppressed = withPersonal(
       {
         recipient,
         reason: Type.Union([Type.Literal("by_hand"), Type.Literal("opt_out")]),
-        marks: Type.Optional(Type.Array(Type.String())),
+        hashes: Type.Optional(Type.Array(Type.String())),
         message_id: Type.Optional(Type.String()),
       },
       closed,

@@ -12,7 +12,7 @@ export const PersonForgotten = defineEvent(
   "PersonForgotten",
   Type.Object(
     {
-      marks: Type.Array(Type.String()),
+      hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
       spared: Type.Optional(Type.Array(Type.String())),
     },

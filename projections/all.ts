@@ -9,7 +9,7 @@ import { restores } from "./restores.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
-import { suspects } from "./suspected.ts";
+import { suspected } from "./suspected.ts";
 import { variants } from "./variants.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */
@@ -25,7 +25,7 @@ export const projections = {
   variants,
   deliveries,
   clicks,
-  suspects,
+  suspected,
 };
 
 export type ProjectionName = keyof typeof projections;

@@ -45,7 +45,7 @@ export interface Contacts {
   /** Name of a template field -> how many imported people have it. */
   fields: Map<string, number>;
   /** Keyed hashes of all who were ever suppressed -> 1. They stay when the rest of a person is erased. */
-  marks: Map<string, 1>;
+  hashes: Map<string, 1>;
   /** Messages that the network took. */
   taken: number;
   /** Ids of those whom it refused since it took the last one, each once. */
@@ -74,7 +74,7 @@ export const contacts: Projection<Contacts> = {
     handles: new Map(),
     former: new Map(),
     fields: new Map(),
-    marks: new Map(),
+    hashes: new Map(),
     taken: 0,
     refused: [],
   }),
@@ -109,7 +109,7 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "RecipientSuppressed":
       return suppress(state, event.data);
     case "PersonForgotten":
-      return mark(state, event.data.marks);
+      return mark(state, event.data.hashes);
     case "RecipientRetryAllowed":
       return allowRetry(meant(state, event.data.recipient));
     case "DirectMessageReceived":
@@ -133,13 +133,13 @@ function evolveContact(state: Contacts, event: Folded): void {
   }
 }
 
-function suppress(state: Contacts, { recipient, marks = [] }: DataOf<"RecipientSuppressed">): void {
-  mark(state, marks);
+function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): void {
+  mark(state, hashes);
   meant(state, recipient).suppressed = true;
 }
 
-function mark(state: Contacts, marks: readonly string[]): void {
-  for (const one of marks) state.marks.set(one, 1);
+function mark(state: Contacts, hashes: readonly string[]): void {
+  for (const one of hashes) state.hashes.set(one, 1);
 }
 
 /** What a new row may mend, or gives a reason to ask the network about once more. */

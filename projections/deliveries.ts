@@ -12,8 +12,8 @@ export interface LaneState {
   owed: number;
   settled: number;
   /** Everything owed below this position has its final outcome, or is in `retries`. */
-  settled_below: number;
-  /** Positions at or above `settled_below` that are settled already, in the order they were. */
+  low_watermark: number;
+  /** Positions at or above `low_watermark` that are settled already, in the order they were. */
   above: Map<number, true>;
   /** Owed positions that failed and wait for their next attempt. */
   retries: Map<number, Retry>;
@@ -63,9 +63,7 @@ export interface Stopped {
 
 export type Deliveries = Record<ChannelName, ChannelState>;
 
-type Outcome = DataOf<
-  "ChannelDispatched" | "ChannelDispatchSkipped" | "ChannelDispatchInDoubt" | "ChannelDispatchAbandoned"
->;
+type Outcome = DataOf<"DispatchSucceeded" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned">;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
@@ -75,14 +73,14 @@ export const deliveries: Projection<Deliveries> = {
     "NotificationRequested",
     "MessageRequested",
     "ChannelTestRequested",
-    "ChannelDispatchRetryRequested",
-    "ChannelDispatched",
-    "ChannelDispatchFailed",
-    "ChannelDispatchSkipped",
-    "ChannelDispatchInDoubt",
-    "ChannelDispatchAbandoned",
-    "ChannelDispatchDiscarded",
-    "ChannelStopped",
+    "DispatchRetryRequested",
+    "DispatchSucceeded",
+    "DispatchFailed",
+    "DispatchSkipped",
+    "DispatchInDoubt",
+    "DispatchAbandoned",
+    "DispatchDiscarded",
+    "ChannelSuspended",
     "ChannelResumed",
     ...RESTORES,
   ],
@@ -95,37 +93,37 @@ export const deliveries: Projection<Deliveries> = {
       case "ChannelTestRequested":
         owe(state, event);
         break;
-      case "ChannelDispatchRetryRequested":
+      case "DispatchRetryRequested":
         owe(state, event);
         state[event.data.channel].dead--;
         break;
-      case "ChannelDispatchFailed": {
-        const { channel, lane, owed, attempt, retry_at, settled_below, may_have_arrived } = event.data;
+      case "DispatchFailed": {
+        const { channel, lane, owed, attempt, retry_at, low_watermark, may_have_arrived } = event.data;
         const failing = state[channel].lanes[lane];
         if (isSettled(failing, owed)) break;
         // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
         const over = event.time < retry_at ? event.time : retry_at;
         const since = failing.retries.get(owed)?.doubtful_since ?? (may_have_arrived && over);
         failing.retries.set(owed, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
-        advance(failing, settled_below);
+        advance(failing, low_watermark);
         break;
       }
-      case "ChannelDispatched":
+      case "DispatchSucceeded":
         if (settle(state, event.data, event.position)) state[event.data.channel].dispatched++;
         break;
-      case "ChannelDispatchSkipped":
+      case "DispatchSkipped":
         if (settle(state, event.data, event.position)) state[event.data.channel].skipped++;
         break;
-      case "ChannelDispatchInDoubt":
+      case "DispatchInDoubt":
         if (settle(state, event.data, event.position)) state[event.data.channel].in_doubt++;
         break;
-      case "ChannelDispatchAbandoned":
+      case "DispatchAbandoned":
         if (settle(state, event.data, event.position)) state[event.data.channel].dead++;
         break;
-      case "ChannelDispatchDiscarded":
+      case "DispatchDiscarded":
         state[event.data.channel].dead--;
         break;
-      case "ChannelStopped": {
+      case "ChannelSuspended": {
         const { channel, network, detail, credential } = event.data;
         state[channel].stopped ??= { since: event.time, network, detail, credential };
         break;
@@ -144,7 +142,7 @@ export const deliveries: Projection<Deliveries> = {
 };
 
 /** The channels to which this event owes a dispatch; empty for most. */
-export function owedChannels(event: Folded): readonly ChannelName[] {
+export function requestedChannels(event: Folded): readonly ChannelName[] {
   switch (event.type) {
     case "LinkClicked":
     case "ChannelTestRequested":
@@ -153,7 +151,7 @@ export function owedChannels(event: Folded): readonly ChannelName[] {
       return ["chat"];
     case "MessageRequested":
       return ["messaging"];
-    case "ChannelDispatchRetryRequested":
+    case "DispatchRetryRequested":
       return [event.data.channel];
     default:
       return [];
@@ -161,8 +159,10 @@ export function owedChannels(event: Folded): readonly ChannelName[] {
 }
 
 /** Whether an event owes that channel a dispatch. Asked for every event by every dispatcher. */
-export function owes(event: Folded, channel: ChannelName): boolean {
-  return event.type === "LinkClicked" ? event.data.channels.includes(channel) : owedChannels(event).includes(channel);
+export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
+  return event.type === "LinkClicked"
+    ? event.data.channels.includes(channel)
+    : requestedChannels(event).includes(channel);
 }
 
 /** The lane in which what an event owes is dispatched. */
@@ -172,7 +172,7 @@ export function laneOf(event: Folded): Lane {
 
 function owe(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);
-  for (const channel of owedChannels(event)) state[channel].lanes[lane].owed++;
+  for (const channel of requestedChannels(event)) state[channel].lanes[lane].owed++;
 }
 
 function restore(lane: LaneState, below: number): void {
@@ -193,15 +193,15 @@ function settle(state: Deliveries, outcome: Outcome, position: number): boolean 
   if (lane.restored !== null && outcome.owed < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
   if (lane.retries.size > 0) lane.retries.delete(outcome.owed);
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
-  advance(lane, lane.settled === lane.owed ? position + 1 : outcome.settled_below);
-  if (outcome.owed >= lane.settled_below) lane.above.set(outcome.owed, true);
+  advance(lane, lane.settled === lane.owed ? position + 1 : outcome.low_watermark);
+  if (outcome.owed >= lane.low_watermark) lane.above.set(outcome.owed, true);
   return true;
 }
 
 function advance(lane: LaneState, below: number): void {
-  const from = lane.settled_below;
+  const from = lane.low_watermark;
   if (below <= from) return;
-  lane.settled_below = below;
+  lane.low_watermark = below;
   // Whichever is less to look at: this runs for every dispatch.
   if (lane.above.size < below - from) {
     if (lane.above.size > 0) for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
@@ -212,7 +212,7 @@ function advance(lane: LaneState, below: number): void {
 
 /** Whether what is owed at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
-  return position < lane.settled_below ? !lane.retries.has(position) : lane.above.has(position);
+  return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
 /**
@@ -239,7 +239,7 @@ function emptyChannel(): ChannelState {
 }
 
 function emptyLane(): LaneState {
-  return { owed: 0, settled: 0, settled_below: 0, above: new Map(), retries: new Map(), restored: null };
+  return { owed: 0, settled: 0, low_watermark: 0, above: new Map(), retries: new Map(), restored: null };
 }
 
 /** All channels in their fixed order, with their states. */

@@ -5,7 +5,7 @@ import { linkKey, linksIn } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
 /** `clicks`: not of bots; `suspected` are among them. */
-export interface SuspectCounts {
+export interface SuspectedCounts {
   clicks: number;
   bots: number;
   suspected: number;
@@ -29,12 +29,12 @@ interface Burst {
   waiting: string | null;
 }
 
-export interface Suspects {
-  all: SuspectCounts;
+export interface Suspected {
+  all: SuspectedCounts;
   /** `domain/short_code` -> its clicks. */
-  links: Map<string, SuspectCounts & Recent>;
+  links: Map<string, SuspectedCounts & Recent>;
   /** Clicks of links that fell out of `links`. */
-  others: SuspectCounts;
+  others: SuspectedCounts;
   /** Attempt -> its message, while clicks may be due to it. */
   sends: Map<string, Send>;
   /** Link -> in how many of `sends` it is: most clicks are on a link that is in none. */
@@ -69,8 +69,8 @@ export const SENDS_MAX = 100;
  * Both moments of 2 count, since X is asked between the two, and a message may wait long for its turn. A message found
  * by a look-up was sent at a moment that nobody knows. Who changes the rule changes the version: history is judged anew.
  */
-export const suspects: Projection<Suspects> = {
-  name: "suspects",
+export const suspected: Projection<Suspected> = {
+  name: "suspected",
   version: 3,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
@@ -82,12 +82,12 @@ export const suspects: Projection<Suspects> = {
     bursts: new Map(),
   }),
   evolve(state, event) {
-    evolveSuspects(state, event);
+    evolveSuspected(state, event);
     return state;
   },
 };
 
-function evolveSuspects(state: Suspects, event: Folded): void {
+function evolveSuspected(state: Suspected, event: Folded): void {
   switch (event.type) {
     case "LinkClicked":
       return click(state, event.data, event);
@@ -106,7 +106,7 @@ function evolveSuspects(state: Suspects, event: Folded): void {
   }
 }
 
-function attempt(state: Suspects, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
+function attempt(state: Suspected, { attempt_id, text, ...data }: DataOf<"DirectMessageAttempted">, now: number): void {
   forget(state, now);
   const { links = linksIn(text) } = data;
   if (links.length === 0) return;
@@ -120,7 +120,7 @@ function attempt(state: Suspects, { attempt_id, text, ...data }: DataOf<"DirectM
   }
 }
 
-function drop({ sends, sent }: Suspects, id: string): void {
+function drop({ sends, sent }: Suspected, id: string): void {
   for (const link of sends.get(id)?.left.keys() ?? []) {
     const others = (sent.get(link) ?? 0) - 1;
     if (others > 0) sent.set(link, others);
@@ -135,7 +135,7 @@ function close(send: Send | undefined): void {
 }
 
 function click(
-  state: Suspects,
+  state: Suspected,
   { bot, domain, short_code }: DataOf<"LinkClicked">,
   { position, time }: Pick<Folded, "position" | "time">,
 ): void {
@@ -158,7 +158,7 @@ interface Request {
   readonly bot: boolean;
 }
 
-function judge(state: Suspects, { link, name, bot }: Request, time: string): void {
+function judge(state: Suspected, { link, name, bot }: Request, time: string): void {
   if (!state.sent.has(link)) return;
   const now = msOf(time);
   forget(state, now);
@@ -172,7 +172,7 @@ function judge(state: Suspects, { link, name, bot }: Request, time: string): voi
   state.bursts.set(link, { at: now, waiting: isBurst || bot ? null : name });
 }
 
-function suspect(state: Suspects, { link, name }: Omit<Request, "bot">, at: number): void {
+function suspect(state: Suspected, { link, name }: Omit<Request, "bot">, at: number): void {
   const counts = state.links.get(name);
   const send = sendsBefore(state, link, at).find(({ left }) => (left.get(link) ?? 0) > 0);
   if (counts === undefined || send === undefined) return;
@@ -182,14 +182,14 @@ function suspect(state: Suspects, { link, name }: Omit<Request, "bot">, at: numb
 }
 
 /** The messages whose fetchers may have come at that time, the oldest first. */
-function sendsBefore({ sends }: Suspects, link: string, at: number): readonly Send[] {
+function sendsBefore({ sends }: Suspected, link: string, at: number): readonly Send[] {
   return [...sends.values()].filter(
     (send) => send.left.has(link) && send.at.some((sent) => sent <= at && at - sent <= FETCH_MS),
   );
 }
 
 /** Forgets what cannot be asked for any more: the last click that waits is as old as a gap. */
-function forget(state: Suspects, now: number): void {
+function forget(state: Suspected, now: number): void {
   const { sends, bursts } = state;
   for (const [id, { at, open }] of sends) {
     if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(state, id);
@@ -200,7 +200,7 @@ function forget(state: Suspects, now: number): void {
   }
 }
 
-function dropOldLinks({ links, others, bursts }: Suspects): void {
+function dropOldLinks({ links, others, bursts }: Suspected): void {
   dropOldest(links, (counts) => {
     others.clicks += counts.clicks;
     others.bots += counts.bots;
@@ -209,6 +209,6 @@ function dropOldLinks({ links, others, bursts }: Suspects): void {
   for (const [link, { waiting }] of bursts) if (waiting !== null && !links.has(waiting)) bursts.delete(link);
 }
 
-function none(): SuspectCounts {
+function none(): SuspectedCounts {
   return { clicks: 0, bots: 0, suspected: 0 };
 }

@@ -12,7 +12,7 @@ import { KeyError } from "./vault/key.ts";
 import { VaultDamaged, VaultKeyMismatch } from "./vault/vault-error.ts";
 import { LogContradicted } from "./log/signed-heads.ts";
 import { InvalidEvent } from "../events/catalog.ts";
-import { MovedBox } from "../events/encrypted-data.ts";
+import { MovedCiphertext } from "../events/encrypted-data.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
 import { FileFault } from "./commands/audit/file-fault.ts";
@@ -38,9 +38,9 @@ import { token } from "./commands/token.ts";
 import { printable } from "./commands/table.ts";
 import { writeAll, writeText } from "./commands/write.ts";
 import { ConfigError } from "./config/error.ts";
-import { catchTheRest } from "./platform/uncaught-errors.ts";
+import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
 import { SocialError } from "./networks/network.ts";
-import { DamagedBox } from "./privacy/ciphertext.ts";
+import { DamagedCiphertext } from "./privacy/ciphertext.ts";
 import { KeysFileMismatch, KeysUnavailable, NoKeysFile } from "./privacy/keys-file.ts";
 import { KeysLost } from "./privacy/encrypted-log.ts";
 import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
@@ -128,7 +128,7 @@ function codeOf(fault: unknown): number | undefined {
     return EXIT.config;
   if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
   if (fault instanceof KeysFileMismatch || fault instanceof KeysLost || fault instanceof NoKeysFile) return EXIT.config;
-  if (fault instanceof DamagedBox || fault instanceof MovedBox) return EXIT.config;
+  if (fault instanceof DamagedCiphertext || fault instanceof MovedCiphertext) return EXIT.config;
   if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
     return EXIT.config;
   if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
@@ -153,7 +153,7 @@ const interruption = watchSignals({
   now: () => performance.now(),
 });
 
-const tellFault = catchTheRest((line) => writeAll(STDERR, line));
+const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
 
 const code = await main(process.argv.slice(2), {
   env: process.env,
@@ -165,7 +165,7 @@ const code = await main(process.argv.slice(2), {
     return interruption.signal;
   },
 }).catch((fault: unknown) => {
-  tellFault(fault);
+  reportError(fault);
   return EXIT.fault;
 });
 process.exit(code);

@@ -1,5 +1,5 @@
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type Cause, type Journal } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
@@ -9,7 +9,7 @@ export interface LinkDeps {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   /** The handle that alone may authorize; undefined: whoever comes first. */
   readonly pinnedHandle: string | undefined;
@@ -32,7 +32,7 @@ export async function linkAccount(
   deps: LinkDeps,
   redirect: URLSearchParams,
   authorization: Authorization,
-  cause: Cause,
+  metadata: EventMetadata,
 ): Promise<Linked> {
   const pair = await deps.oauth.exchange(redirect, authorization);
   return deps.tokens.exclusively(async () => {
@@ -41,21 +41,21 @@ export async function linkAccount(
       throw fault;
     });
     // A command beside the service may just have unlinked the former account.
-    await deps.projector.until((await deps.journal.store.head()).position);
+    await deps.projector.until((await deps.eventLog.store.head()).position);
     if (!mayLink(deps, user)) {
       await discard(deps.oauth, pair);
       return { kind: "wrong_account" };
     }
     const data = { user, scopes: [...pair.scopes], expires_at: isoTime(pair.expiresAt) };
-    await deps.tokens.store(pair, [{ type: "AccountAuthorized", data }], cause);
+    await deps.tokens.store(pair, [{ type: "AccountAuthorized", data }], metadata);
     return { kind: "linked", user, scopes: pair.scopes };
   });
 }
 
 /** Revokes the grant and forgets it; true when the network confirmed. Throws a SocialError when another came meanwhile. */
 export async function unlinkAccount(
-  deps: Pick<LinkDeps, "oauth" | "tokens" | "journal" | "projector">,
-  cause: Cause,
+  deps: Pick<LinkDeps, "oauth" | "tokens" | "eventLog" | "projector">,
+  metadata: EventMetadata,
 ): Promise<{ readonly revoked: boolean } | undefined> {
   return deps.tokens.exclusively(async () => {
     const { user } = deps.projector.state("account");
@@ -67,7 +67,7 @@ export async function unlinkAccount(
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     deps.tokens.drop();
     const data = { user_id: user?.id ?? "", revoked };
-    const appended = await deps.journal.append(STREAMS.account, [{ type: "AccountUnlinked", data }], cause);
+    const appended = await deps.eventLog.append(STREAMS.account, [{ type: "AccountUnlinked", data }], metadata);
     await deps.projector.until(appended.last);
     return { revoked };
   });

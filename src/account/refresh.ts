@@ -1,15 +1,15 @@
 import type { Fence } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
-import type { KeptPair, Pairs } from "./stored-tokens.ts";
+import type { StoredTokenPair, StoredTokens } from "./stored-tokens.ts";
 
 export interface RefreshDeps {
-  readonly pairs: Pairs;
+  readonly pairs: StoredTokens;
   readonly oauth: OAuth;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: Clock;
   /** Tells the operator; once for each key. */
@@ -31,7 +31,7 @@ export async function refreshPair(
   // Another process was first: its pair is the one that counts.
   if (pair?.accessToken !== stale) return pair?.accessToken;
   // Or it found the grant dead, or unlinked the account.
-  await deps.projector.until((await deps.journal.store.head()).position);
+  await deps.projector.until((await deps.eventLog.store.head()).position);
   if (!deps.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", fence);
   if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", fence);
@@ -50,7 +50,7 @@ export async function refreshPair(
 }
 
 /** Stores the new pair before anybody uses it: the old refresh token is used up. */
-async function keep(deps: RefreshDeps, old: KeptPair, renewed: TokenPair): Promise<string | undefined> {
+async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   // Another account, or none, while this process stood still.
   if (!deps.pairs.replace(old.accessToken, next)) return deps.pairs.read()?.accessToken;
@@ -62,7 +62,7 @@ async function keep(deps: RefreshDeps, old: KeptPair, renewed: TokenPair): Promi
  * The network could not be asked: the old token is used while it lives, and the next caller asks again. The mark of a
  * refresh that was begun stays where the network may have made it, since the refresh token is used up then.
  */
-async function goOnWith(deps: RefreshDeps, pair: KeptPair, fault: OAuthError): Promise<string> {
+async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthError): Promise<string> {
   if (!fault.isUnsettled) deps.pairs.replace(pair.accessToken, pair);
   const data = { user_id: userId(deps), reason: fault.message, dead: false };
   await tell(deps, { type: "TokenRefreshFailed", data });
@@ -75,20 +75,25 @@ async function goOnWith(deps: RefreshDeps, pair: KeptPair, fault: OAuthError): P
  * told twice. Fenced, so that it never counts against an authorization that came meanwhile.
  */
 async function declareDead(deps: RefreshDeps, reason: string, fence: Fence): Promise<undefined> {
-  const key = `grant/${await authorizedAt(deps.journal)}`;
+  const key = `grant/${await authorizedAt(deps.eventLog)}`;
   await deps.announce("the X account is no longer authorized: open /social/auth again", key);
   await tell(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, fence);
 }
 
 /** The position at which the account was last authorized: the name of the grant. */
-async function authorizedAt({ store }: Journal): Promise<number> {
+async function authorizedAt({ store }: EventLog): Promise<number> {
   const query = { stream: STREAMS.account, types: ["AccountAuthorized"], backwards: true, limit: 1 };
   for await (const { position } of store.read(query)) return position;
   return 0;
 }
 
-async function tell({ journal, projector }: RefreshDeps, fact: Fact, fence?: Fence): Promise<void> {
-  const appended = await journal.append(STREAMS.account, [fact], OWN_CAUSE, fence === undefined ? {} : { fence });
+async function tell({ eventLog, projector }: RefreshDeps, newEvent: NewEvent, fence?: Fence): Promise<void> {
+  const appended = await eventLog.append(
+    STREAMS.account,
+    [newEvent],
+    SERVICE_METADATA,
+    fence === undefined ? {} : { fence },
+  );
   await projector.until(appended.last);
 }
 
@@ -96,6 +101,6 @@ function userId({ projector }: RefreshDeps): string {
   return projector.state("account").user?.id ?? "";
 }
 
-function reasonOf({ message }: OAuthError, { begun }: KeptPair): string {
+function reasonOf({ message }: OAuthError, { begun }: StoredTokenPair): string {
   return begun ? `${message}; the answer to an earlier refresh was lost before it could be stored` : message;
 }

@@ -3,7 +3,7 @@ import type { Secrets } from "../vault/vault.ts";
 
 const SECRET = "x-tokens";
 
-export interface KeptPair extends TokenPair {
+export interface StoredTokenPair extends TokenPair {
   /** A refresh with it was begun and its answer is not stored: unless it still comes, the refresh token may be used up. */
   readonly begun: boolean;
   /** Grows with each change. */
@@ -11,19 +11,19 @@ export interface KeptPair extends TokenPair {
 }
 
 /** The account's tokens in the vault. What is stored is durable, and everybody sees it. */
-export interface Pairs {
-  read(): KeptPair | undefined;
+export interface StoredTokens {
+  read(): StoredTokenPair | undefined;
   /** Stores a pair in place of whatever there is. */
   put(pair: TokenPair): void;
   /** Marks the pair before its refresh token is used. False: it changed since it was read. */
-  begin(pair: KeptPair): boolean;
+  begin(pair: StoredTokenPair): boolean;
   /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
   replace(stale: string, pair: TokenPair & { readonly begun: boolean }): boolean;
   drop(): void;
 }
 
-export function createPairs(vault: Secrets): Pairs {
-  const read = (): KeptPair | undefined => {
+export function createStoredTokens(vault: Secrets): StoredTokens {
+  const read = (): StoredTokenPair | undefined => {
     const kept = vault.get(SECRET);
     if (kept === undefined) return undefined;
     const pair = JSON.parse(kept.value) as TokenPair & { readonly begun?: boolean };

@@ -1,20 +1,20 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
 import type { Clock } from "../platform/clock.ts";
-import type { Journal } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { SocialError } from "../networks/network.ts";
 
-export interface ExclusiveDeps {
-  readonly journal: Journal;
+export interface TokenLeaseDeps {
+  readonly eventLog: EventLog;
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Names this process in the lease. */
   readonly holder: string;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** One piece of work at a time, over all processes. Disposing it waits for what is under way. */
-export interface Exclusive extends AsyncDisposable {
+export interface TokenLease extends AsyncDisposable {
   /**
    * Throws a SocialError `unavailable` when the others take too long, or when this process stood still for so long that
    * another went ahead.
@@ -35,7 +35,7 @@ const LEASE_POLL_MS = 200;
 /** Longer than a token request of another process takes, and than the lease of a dead one lasts. */
 const WAIT_MS_MAX = 60_000;
 
-export function createExclusive(deps: ExclusiveDeps): Exclusive {
+export function createTokenLease(deps: TokenLeaseDeps): TokenLease {
   const stopping = new AbortController();
   let queue: Promise<unknown> = Promise.resolve();
   return {
@@ -53,7 +53,7 @@ export function createExclusive(deps: ExclusiveDeps): Exclusive {
 }
 
 async function underLease<T>(
-  deps: ExclusiveDeps,
+  deps: TokenLeaseDeps,
   work: (fence: Fence) => Promise<T>,
   stopping: AbortSignal,
 ): Promise<T> {
@@ -71,10 +71,10 @@ async function underLease<T>(
   }
 }
 
-async function take({ journal, clock, sleep, holder }: ExclusiveDeps, stopping: AbortSignal): Promise<Lease> {
+async function take({ eventLog, clock, sleep, holder }: TokenLeaseDeps, stopping: AbortSignal): Promise<Lease> {
   const giveUpAt = clock() + WAIT_MS_MAX;
   for (;;) {
-    const lease = await journal.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS });
+    const lease = await eventLog.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS });
     if (lease !== undefined) return lease;
     if (stopping.aborted || clock() > giveUpAt)
       throw new SocialError("unavailable", "another process holds the tokens");
@@ -87,25 +87,25 @@ async function take({ journal, clock, sleep, holder }: ExclusiveDeps, stopping: 
  * anew, so that nobody uses the refresh token beside a request under way; what was fenced by the old one is refused all
  * the same.
  */
-async function keepRenewed({ journal, sleep, holder, log }: ExclusiveDeps, lease: Lease, done: AbortSignal) {
+async function keepRenewed({ eventLog, sleep, holder, logger }: TokenLeaseDeps, lease: Lease, done: AbortSignal) {
   let held = lease;
   for (;;) {
     await sleep(LEASE_RENEW_MS, done);
     if (done.aborted) return held;
     try {
-      held = (await journal.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS })) ?? held;
+      held = (await eventLog.store.leases.acquire(LEASE, { holder, ttlMs: LEASE_TTL_MS })) ?? held;
     } catch (fault) {
       // One that fails is not the last: the next one still comes in time.
-      log.error("the tokens' lease could not be renewed", faultFields(fault));
+      logger.error("the tokens' lease could not be renewed", errorFields(fault));
     }
   }
 }
 
 /** A lease that cannot be given back runs out; what was done under it stands. */
-async function release({ journal, log }: ExclusiveDeps, lease: Lease): Promise<void> {
+async function release({ eventLog, logger }: TokenLeaseDeps, lease: Lease): Promise<void> {
   try {
-    await journal.store.leases.release(lease);
+    await eventLog.store.leases.release(lease);
   } catch (fault) {
-    log.error("the tokens' lease could not be released", faultFields(fault));
+    logger.error("the tokens' lease could not be released", errorFields(fault));
   }
 }

@@ -1,9 +1,9 @@
-import type { Cause, Fact } from "../log/event-log.ts";
+import type { EventMetadata, NewEvent } from "../log/event-log.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
-import { createExclusive, type ExclusiveDeps } from "./token-lease.ts";
+import { createTokenLease, type TokenLeaseDeps } from "./token-lease.ts";
 import type { TokenPair } from "./oauth.ts";
-import { createPairs, type KeptPair } from "./stored-tokens.ts";
+import { createStoredTokens, type StoredTokenPair } from "./stored-tokens.ts";
 import { refreshPair, type RefreshDeps } from "./refresh.ts";
 import type { Secrets } from "../vault/vault.ts";
 
@@ -17,7 +17,7 @@ export interface Credentials {
 
 export interface Tokens extends Credentials {
   /** Stores a new pair durably, then appends `facts`. */
-  store(pair: TokenPair, facts: readonly Fact[], cause: Cause): Promise<void>;
+  store(pair: TokenPair, newEvents: readonly NewEvent[], metadata: EventMetadata): Promise<void>;
   /** Runs `work` while no other process touches the tokens. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** The stored pair, to revoke it. */
@@ -26,7 +26,7 @@ export interface Tokens extends Credentials {
   drop(): void;
 }
 
-export interface TokensDeps extends Omit<RefreshDeps, "pairs">, ExclusiveDeps {
+export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
   readonly vault: Secrets;
 }
 
@@ -35,14 +35,14 @@ const REFRESH_BELOW_MS = 5 * 60_000;
 
 /** Disposing it waits for a refresh under way: its answer, not stored, would be lost with the grant. */
 export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
-  const { projector, journal } = deps;
-  const pairs = createPairs(deps.vault);
-  const exclusive = createExclusive(deps);
+  const { projector, eventLog } = deps;
+  const pairs = createStoredTokens(deps.vault);
+  const tokenLease = createTokenLease(deps);
   let refreshing: Promise<string | undefined> | undefined;
 
   /** Single flight: everybody who finds the token stale waits for one refresh. The caller's leaving does not stop it. */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
-    refreshing ??= exclusive
+    refreshing ??= tokenLease
       .run((fence) => refreshPair({ ...deps, pairs }, stale, fence))
       .finally(() => {
         refreshing = undefined;
@@ -65,12 +65,12 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
   };
 
   return {
-    async store(pair, facts, cause) {
+    async store(pair, newEvents, metadata) {
       pairs.put(pair);
-      const appended = await journal.append(STREAMS.account, facts, cause);
+      const appended = await eventLog.append(STREAMS.account, newEvents, metadata);
       await projector.until(appended.last);
     },
-    exclusively: (work) => exclusive.run(work),
+    exclusively: (work) => tokenLease.run(work),
     peek: pairs.read,
     drop: pairs.drop,
     async use(call) {
@@ -95,12 +95,12 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
       if (token === undefined) return result;
       return typeof token === "string" ? await call(token) : token;
     },
-    [Symbol.asyncDispose]: () => exclusive[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => tokenLease[Symbol.asyncDispose](),
   };
 }
 
 /** Refreshed early where that is likely to work; with a refresh token that may be used up, only when nothing else is left. */
-function isFresh({ expiresAt, refreshToken, begun }: KeptPair, now: number): boolean {
+function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: number): boolean {
   const belowMs = refreshToken === undefined || begun ? 0 : REFRESH_BELOW_MS;
   return expiresAt - now >= Math.max(1, belowMs);
 }

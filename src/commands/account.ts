@@ -6,7 +6,7 @@ import { logFiles } from "../log/log-files.ts";
 import { createLogger } from "../platform/logger.ts";
 import { openKey, openSocial, outbound } from "../service/open.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
-import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
 export const account: Command = {
@@ -42,9 +42,9 @@ async function show(terminal: Terminal, json: boolean): Promise<number> {
 
 async function unlink(terminal: Terminal): Promise<number> {
   const config = configOf(terminal);
-  const log = createLogger(config.logLevel, terminal.err, systemClock);
+  const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using stack = new AsyncDisposableStack();
-  const { journal, projector } = await openSession(stack, await openExistingLog(config));
+  const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
   const social = openSocial(config, config.http.publicUrl, outbound(config), systemClock);
   if (social === undefined) throw new UsageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
   const vault = stack.use(openVault(logFiles(config.log.file).vault, openKey(config)));
@@ -53,15 +53,15 @@ async function unlink(terminal: Terminal): Promise<number> {
   const tokens = createTokens({
     vault,
     oauth,
-    journal,
+    eventLog,
     projector,
     clock: systemClock,
     sleep,
     holder: makeId(),
-    log,
+    logger,
     announce,
   });
-  const unlinked = await unlinkAccount({ oauth, tokens, journal, projector }, COMMAND_CAUSE);
+  const unlinked = await unlinkAccount({ oauth, tokens, eventLog, projector }, COMMAND_METADATA);
   if (unlinked === undefined) {
     terminal.out("no account is linked\n");
     return EXIT.ok;

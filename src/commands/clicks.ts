@@ -4,7 +4,7 @@ import type { States } from "../../projections/all.ts";
 import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
-import { suspects, type SuspectCounts } from "../../projections/suspected.ts";
+import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
 import { configOf, EXIT, parse, type Command } from "./command.ts";
 import { linkOf, streamOfLink } from "./link.ts";
 import { openExistingLog } from "./log-session.ts";
@@ -58,7 +58,7 @@ ${AS_OF_HELP}  --json      one JSON object
   },
 };
 
-const NAMES = ["clicks", "suspects"] as const;
+const NAMES = ["clicks", "suspected"] as const;
 
 const HEAD = ["link", "people", "suspected", "bots", "first", "last"];
 
@@ -71,7 +71,7 @@ interface LinkCounts extends Omit<LinkClicks, "last_position"> {
 }
 
 /** What else than its clicks says which of them are suspected. */
-const MESSAGES: readonly EventType[] = suspects.types.filter((type) => type !== "LinkClicked");
+const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /** Counts one link from its own stream, however many others there are, and the messages that may explain clicks. */
 async function countLink(store: EventStore<Event>, link: string, { position }: Place): Promise<Counted> {
@@ -105,20 +105,20 @@ async function* inLogOrder(
 
 function allAsJson(counted: Counted, place: Place): string {
   const { total, bots } = counted.clicks;
-  const { all, others } = counted.suspects;
+  const { all, others } = counted.suspected;
   const links = listed(counted);
   return `${JSON.stringify({ clicks: total, bots, suspected: all.suspected, links, others, as_of: asOfJson(place) })}\n`;
 }
 
 function allAsText(counted: Counted, place: Place): string {
   const rows = listed(counted).map(row);
-  const { all, others } = counted.suspects;
+  const { all, others } = counted.suspected;
   if (others.clicks + others.bots > 0) rows.push(sums("(links no longer told apart)", others));
   return `${table(HEAD, [...rows, sums("total", all)])}(${asOf(place)})\n`;
 }
 
 /** Most clicks of people first; of equals the one clicked last. */
-function listed({ clicks: { links }, suspects: suspected }: Counted): LinkCounts[] {
+function listed({ clicks: { links }, suspected }: Counted): LinkCounts[] {
   return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {
       return { link, clicks: people, bots, suspected: suspected.links.get(link)?.suspected ?? 0, first, last };
@@ -130,6 +130,6 @@ function row({ link, clicks: people, suspected, bots, first, last }: LinkCounts)
   return [link, people, suspected, bots, first, last];
 }
 
-function sums(what: string, { clicks: people, suspected, bots }: SuspectCounts): (string | number)[] {
+function sums(what: string, { clicks: people, suspected, bots }: SuspectedCounts): (string | number)[] {
   return [what, people, suspected, bots, "", ""];
 }

@@ -117,11 +117,11 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(config));
   if (session.projector.state("account").user === null) return "no account is authorized yet";
-  const log = createLogger("warn", terminal.err, systemClock);
+  const logger = createLogger("warn", terminal.err, systemClock);
   const safeFetch = outbound(config);
   const configured = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce({ ...session, configured, log });
-  const opened = openOutreach({ config, key: openKey(config), ...session, log, safeFetch, announce }, stack);
+  const announce = createAnnounce({ ...session, configured, logger });
+  const opened = openOutreach({ config, key: openKey(config), ...session, logger, safeFetch, announce }, stack);
   if (opened === undefined) throw new Error("X is not configured");
   const { username } = await opened.tokens.use((token) => opened.network.me(token));
   return `the grant of @${username} works`;

@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 import type { DataOf } from "../../events/catalog.ts";
-import { createMarks } from "../outreach/suppression-hashes.ts";
-import { STREAMS, type Fact, type Journal } from "../log/event-log.ts";
-import { openLastingKey } from "../service/open.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { openStableKey } from "../service/open.ts";
 import { findAnswers } from "../privacy/find-answers.ts";
 import { findClicks } from "../privacy/find-clicks.ts";
-import { findSealed, type Found, type Person } from "../privacy/find-person.ts";
+import { findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
 import { destroyKeys } from "../privacy/apply-erasures.ts";
-import type { SealedLog } from "../privacy/encrypted-log.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import { historyOfPerson } from "./audit/show/person.ts";
 import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
-import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { findPerson, recipientOf } from "./person.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
@@ -33,7 +33,7 @@ With a person go all kept answers to requests of the days on which one told of
 them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.
 
-Works beside a running service, which gives up what it knows of them. Interrupted,
+BackgroundTasks beside a running service, which gives up what it knows of them. Interrupted,
 it is finished by the next command or start. What the log has from before personal
 data was sealed cannot be erased: it is counted, and the exit code is 1.
 
@@ -48,22 +48,22 @@ Not reached: what networks, chats and backups of the key file hold. See the READ
     if (!isAddress) recipientOf(subject);
     await using stack = new AsyncDisposableStack();
     const log = await openExistingLog(config);
-    const { journal, projector } = await openSession(stack, log);
+    const { eventLog, projector } = await openSession(stack, log);
     const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
     const found = isAddress ? await ofAddress(terminal, log, subject) : person;
     if (found === undefined) {
       terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
       return EXIT.fault;
     }
-    const marksOf = createMarks(openLastingKey(config, "suppression"));
-    const marks = (person?.own ?? []).flatMap((name) => marksOf(name));
-    const position = await erase(journal, log, { marks, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
+    const hashesOf = createSuppressionHashes(openStableKey(config, "suppression"));
+    const hashes = (person?.own ?? []).flatMap((name) => hashesOf(name));
+    const position = await erase(eventLog, log, { hashes, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
     await projector.until(position);
     return report(terminal, subject, found, values.json);
   },
 };
 
-async function ofAddress(terminal: Terminal, log: SealedLog, address: string): Promise<Found | undefined> {
+async function ofAddress(terminal: Terminal, log: EncryptedLog, address: string): Promise<Found | undefined> {
   const progress = startProgress(terminal, "opening clicks", (await log.head()).position);
   const found = await findClicks(log, address, progress.update);
   progress.end();
@@ -72,7 +72,7 @@ async function ofAddress(terminal: Terminal, log: SealedLog, address: string): P
 
 async function ofPerson(
   terminal: Terminal,
-  log: SealedLog,
+  log: EncryptedLog,
   subject: string,
   projector: Projector,
 ): Promise<Person | undefined> {
@@ -83,7 +83,7 @@ async function ofPerson(
   if (history === undefined) return undefined;
   const contacts = projector.state("contacts");
   const { positions } = history;
-  const person = await findSealed(log, { contacts, contact: findPerson(contacts, subject), positions });
+  const person = await findEncrypted(log, { contacts, contact: findPerson(contacts, subject), positions });
   return { ...person, keys: new Set([...person.keys, ...(await findAnswers(log, person.names))]) };
 }
 
@@ -92,17 +92,17 @@ const KEYS_PER_EVENT = 4_000;
 
 /** The event comes first: whoever opens the log later finishes what it tells of. Answers its position. */
 async function erase(
-  journal: Journal,
-  log: SealedLog,
-  { marks, keys, spared }: Required<DataOf<"PersonForgotten">>,
+  eventLog: EventLog,
+  log: EncryptedLog,
+  { hashes, keys, spared }: Required<DataOf<"PersonForgotten">>,
 ): Promise<number> {
-  const facts: Fact[] = [];
+  const newEvents: NewEvent[] = [];
   const others = spared.length === 0 ? {} : { spared };
   for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT) {
-    const data = { marks: at === 0 ? marks : [], keys: keys.slice(at, at + KEYS_PER_EVENT), ...others };
-    facts.push({ type: "PersonForgotten", data });
+    const data = { hashes: at === 0 ? hashes : [], keys: keys.slice(at, at + KEYS_PER_EVENT), ...others };
+    newEvents.push({ type: "PersonForgotten", data });
   }
-  const { last } = await journal.append(STREAMS.outreach, facts, COMMAND_CAUSE);
+  const { last } = await eventLog.append(STREAMS.outreach, newEvents, COMMAND_METADATA);
   destroyKeys(log.keyring, { keys, spared });
   log.keyring.replaceStateKey();
   return last;

@@ -3,15 +3,15 @@ import { openSqliteStore, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import { createJournal, type Cause, type Journal } from "../log/event-log.ts";
+import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { openLog } from "../service/open.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
-import type { SealedLog } from "../privacy/encrypted-log.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
 
 /** What a command causes is told from what callers and the service cause. */
-export const COMMAND_CAUSE: Cause = { caller: "command-line" };
+export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** There is no log yet, and this command would have to make one just to say so. */
 export class NoLog extends Error {
@@ -22,7 +22,7 @@ export class NoLog extends Error {
 }
 
 /** Opens the existing log beside a running service. */
-export async function openExistingLog(config: Config): Promise<SealedLog> {
+export async function openExistingLog(config: Config): Promise<EncryptedLog> {
   refuseNoLog(config);
   return openLog(config);
 }
@@ -41,9 +41,9 @@ export function refuseNoLog({ log }: Config): void {
 /** A log with its journal and projections, for commands that decide something. */
 export async function openSession(
   stack: AsyncDisposableStack,
-  store: SealedLog,
-): Promise<{ readonly journal: Journal; readonly keyring: Keyring; readonly projector: Projector }> {
+  store: EncryptedLog,
+): Promise<{ readonly eventLog: EventLog; readonly keyring: Keyring; readonly projector: Projector }> {
   stack.use(store);
   const projector = stack.use(await startProjector(store, undefined, erasing(store.keyring)));
-  return { journal: createJournal(store, makeId), keyring: store.keyring, projector };
+  return { eventLog: createEventLog(store, makeId), keyring: store.keyring, projector };
 }

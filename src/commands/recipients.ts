@@ -1,11 +1,11 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
-import { STREAMS, type Fact } from "../log/event-log.ts";
-import { createMarks } from "../outreach/suppression-hashes.ts";
-import { openLastingKey } from "../service/open.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { openStableKey } from "../service/open.ts";
 import { configOf, EXIT, parse, refuseMore, UsageError, type Command, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
-import { COMMAND_CAUSE, openExistingLog, openSession } from "./log-session.ts";
+import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { recipientOf } from "./person.ts";
 import { importFile } from "./recipients/import.ts";
 import { printable } from "./table.ts";
@@ -45,7 +45,7 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
   const who = recipientOf(subject);
   const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();
-  const { journal, projector } = await openSession(stack, await openExistingLog(config));
+  const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
   const contact = findContact(projector.state("contacts"), who);
   if (action === "retry" && contact?.suppressed === true) {
     terminal.err(`${printable(subject)} is suppressed, and is never written to\n`);
@@ -55,11 +55,11 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
     terminal.err(`${printable(subject)} has no failed message to retry\n`);
     return EXIT.fault;
   }
-  const fact: Fact =
+  const newEvent: NewEvent =
     action === "suppress"
-      ? suppression(contact, who, createMarks(openLastingKey(config, "suppression")))
+      ? suppression(contact, who, createSuppressionHashes(openStableKey(config, "suppression")))
       : { type: "RecipientRetryAllowed", data: { recipient: who } };
-  await journal.append(STREAMS.outreach, [fact], COMMAND_CAUSE);
+  await eventLog.append(STREAMS.outreach, [newEvent], COMMAND_METADATA);
   const stranger = contact === undefined ? "; nobody of that name is known yet" : "";
   terminal.out(
     action === "suppress"
@@ -70,9 +70,13 @@ async function mark(terminal: Terminal, action: "suppress" | "retry", subject: s
 }
 
 /** Marks all that is known of the person, so that none of their names leads to them once the rest is erased. */
-function suppression(contact: Contact | undefined, who: Recipient, marksOf: ReturnType<typeof createMarks>): Fact {
+function suppression(
+  contact: Contact | undefined,
+  who: Recipient,
+  hashesOf: ReturnType<typeof createSuppressionHashes>,
+): NewEvent {
   const { id, username } = contact ?? {};
   const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  const marks = [...new Set([...marksOf(who), ...marksOf(known)])];
-  return { type: "RecipientSuppressed", data: { recipient: who, reason: "by_hand", marks } };
+  const hashes = [...new Set([...hashesOf(who), ...hashesOf(known)])];
+  return { type: "RecipientSuppressed", data: { recipient: who, reason: "by_hand", hashes } };
 }

@@ -33,9 +33,9 @@ Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
       "accept-lost-keys": { type: "boolean", default: false },
     });
     const config = configOf(terminal);
-    const log = createLogger(config.logLevel, terminal.err, Date.now);
-    for (const warning of config.warnings) log.warn(warning);
-    const service = await startService(config, log, {
+    const logger = createLogger(config.logLevel, terminal.err, Date.now);
+    for (const warning of config.warnings) logger.warn(warning);
+    const service = await startService(config, logger, {
       acceptLoss: values["accept-loss"],
       acceptLostKeys: values["accept-lost-keys"],
     });
@@ -45,14 +45,14 @@ Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
 
 /** Serves until a signal comes or the log fails, then stops within the configured time. Answers the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
-  const log = createLogger(config.logLevel, terminal.err, Date.now);
+  const logger = createLogger(config.logLevel, terminal.err, Date.now);
   const stopped = new Promise<"stopped">((resolve) => {
     terminal.signal.addEventListener("abort", () => resolve("stopped"), { once: true });
     if (terminal.signal.aborted) resolve("stopped");
   });
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
-    log.error("the log failed; start again", { error: String(why) });
+    logger.error("the log failed; start again", { error: String(why) });
     // Nothing more can be recorded, but whoever waits is told so: a 503 is an answer, a broken connection is none.
     await endsWithin(
       stop(service).catch(() => {}),
@@ -60,9 +60,9 @@ export async function untilStopped(service: Service, config: Config, terminal: T
     );
     return EXIT.software;
   }
-  log.info("stopping");
+  logger.info("stopping");
   if (!(await endsWithin(stop(service), config.http.shutdownSeconds * 1000))) {
-    log.warn("stopped before everything in flight had ended");
+    logger.warn("stopped before everything in flight had ended");
   }
   return EXIT.ok;
 }

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { unsteered } from "../platform/escape-controls.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
@@ -9,7 +9,7 @@ const FULL_PIPE_WAIT_MS = 5;
 
 /** Writes text of which parts may be others' words: nothing in it can steer a terminal. */
 export function writeText(descriptor: number, text: string): void {
-  writeAll(descriptor, unsteered(text));
+  writeAll(descriptor, escapeControls(text));
 }
 
 /**

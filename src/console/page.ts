@@ -5,8 +5,8 @@ import type { Clicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
-import type { Suspects } from "../../projections/suspected.ts";
-import { unsteered } from "../platform/escape-controls.ts";
+import type { Suspected } from "../../projections/suspected.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
 
 /** What the console shows: projections, and the newest events. */
 export interface ConsoleView {
@@ -16,7 +16,7 @@ export interface ConsoleView {
   readonly quota: { readonly limit: number; readonly used: number };
   readonly inDoubt: number;
   readonly clicks: Clicks;
-  readonly suspects: Suspects;
+  readonly suspected: Suspected;
   readonly deliveries: Deliveries;
   readonly position: number;
   /** Newest first. */
@@ -40,8 +40,8 @@ ${table(["sent", "skipped", "failed", "in doubt"], [[view.stats.sent, view.stats
 <h2>Deliveries</h2>
 ${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters", "stopped"], deliveryRows(view.deliveries))}
 <h2>Clicks</h2>
-<p>${view.clicks.total} by people (of these ${view.suspects.all.suspected} likely by X itself), ${view.clicks.bots} by bots</p>
-${table(["link", "people", "likely X", "bots", "last"], linkRows(view.clicks, view.suspects))}
+<p>${view.clicks.total} by people (of these ${view.suspected.all.suspected} likely by X itself), ${view.clicks.bots} by bots</p>
+${table(["link", "people", "likely X", "bots", "last"], linkRows(view.clicks, view.suspected))}
 <h2>Newest events</h2>
 ${table(["position", "time", "type", "stream", "caller"], view.events.map(eventRow))}`,
   );
@@ -61,10 +61,10 @@ export function signInPage(failed: boolean): string {
 /** Links shown: those clicked last. */
 const LINKS_SHOWN = 20;
 
-function linkRows({ links }: Clicks, suspects: Suspects): Cell[][] {
+function linkRows({ links }: Clicks, suspected: Suspected): Cell[][] {
   return byLastClick(links)
     .slice(0, LINKS_SHOWN)
-    .map(([link, { clicks, bots, last }]) => [link, clicks, suspects.links.get(link)?.suspected ?? 0, bots, last]);
+    .map(([link, { clicks, bots, last }]) => [link, clicks, suspected.links.get(link)?.suspected ?? 0, bots, last]);
 }
 
 function deliveryRows(deliveries: Deliveries): Cell[][] {
@@ -112,5 +112,5 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** As it was written: nothing of it is markup, or turns the direction of what stands beside it. */
 function escape(text: string): string {
-  return unsteered(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return escapeControls(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,5 +1,5 @@
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
@@ -7,24 +7,24 @@ import type { Projector } from "../projector/projector.ts";
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
 interface AnnounceDeps {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly configured: readonly ChannelName[];
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** `key` names the occasion; each occasion is announced once, over restarts too. */
-export function createAnnounce({ journal, projector, configured, log }: AnnounceDeps): Announce {
-  const works = (name: ChannelName): boolean =>
+export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
+  const backgroundTasks = (name: ChannelName): boolean =>
     configured.includes(name) && projector.state("deliveries")[name].stopped === null;
 
   return async (text, key, failed) => {
-    const channel = CHANNELS.find((name) => name !== "ads" && name !== failed && works(name));
-    if (channel === undefined) return log.warn(text);
-    const fact: Fact =
+    const channel = CHANNELS.find((name) => name !== "ads" && name !== failed && backgroundTasks(name));
+    if (channel === undefined) return logger.warn(text);
+    const newEvent: NewEvent =
       channel === "chat"
         ? { type: "NotificationRequested", data: { message: text, service: "reachlog", level: "critical" } }
         : { type: "MessageRequested", data: { text: `reachlog: ${text}` } };
-    await journal.append(STREAMS.requests, [fact], OWN_CAUSE, { key: `announce/${key}` });
+    await eventLog.append(STREAMS.requests, [newEvent], SERVICE_METADATA, { key: `announce/${key}` });
   };
 }

@@ -1,27 +1,22 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import type { Lane } from "../../events/channel.ts";
 import { isoTime } from "../platform/clock.ts";
-import type { Fact } from "../log/event-log.ts";
+import type { NewEvent } from "../log/event-log.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import { subjectOf } from "./request-of.ts";
 import { ATTEMPTS_MAX, retryDelayMs } from "./retry.ts";
 
 /** The events that tell what became of a dispatch. */
-export type OutcomeFact = Extract<
-  Fact,
+export type OutcomeEvent = Extract<
+  NewEvent,
   {
-    type:
-      | "ChannelDispatched"
-      | "ChannelDispatchFailed"
-      | "ChannelDispatchSkipped"
-      | "ChannelDispatchInDoubt"
-      | "ChannelDispatchAbandoned";
+    type: "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned";
   }
 >;
 
 /** What became of one attempt; the lane's account is told when it is recorded. `final`: the dispatch is settled with it. */
 export interface Outcome {
-  readonly fact: OutcomeFact;
+  readonly newEvent: OutcomeEvent;
   readonly final: boolean;
 }
 
@@ -51,10 +46,10 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
     channel: attempt.channel,
     lane: attempt.lane,
     attempt: attempt.number,
-    settled_below: 0,
+    low_watermark: 0,
   };
   if (result.outcome === "skipped") {
-    return { fact: { type: "ChannelDispatchSkipped", data: { ...about, reason: result.reason } }, final: true };
+    return { newEvent: { type: "DispatchSkipped", data: { ...about, reason: result.reason } }, final: true };
   }
   const answer = result.status === undefined ? {} : { status: result.status, latency_ms: attempt.latencyMs };
   const digest = attempt.digest === undefined ? {} : { digest: attempt.digest };
@@ -63,18 +58,18 @@ export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome
     case "delivered": {
       const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };
       const data = { ...base, ...networkId, latency_ms: attempt.latencyMs };
-      return { fact: { type: "ChannelDispatched", data }, final: true };
+      return { newEvent: { type: "DispatchSucceeded", data }, final: true };
     }
     case "in_doubt":
-      return { fact: { type: "ChannelDispatchInDoubt", data: { ...base, detail: result.detail } }, final: true };
+      return { newEvent: { type: "DispatchInDoubt", data: { ...base, detail: result.detail } }, final: true };
     case "refused": {
       // It is not this click's fault: it waits until the channel works again.
       if (result.channel && attempt.lane === "clicks") {
         const data = { ...base, detail: result.detail, retry_at: isoTime(attempt.now) };
-        return { fact: { type: "ChannelDispatchFailed", data }, final: false };
+        return { newEvent: { type: "DispatchFailed", data }, final: false };
       }
       const data = { ...base, detail: result.detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
-      return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+      return { newEvent: { type: "DispatchAbandoned", data }, final: true };
     }
     case "retryable":
       return decideRetry(attempt, { ...base, detail: result.detail }, result);
@@ -88,20 +83,20 @@ export function doubtOf(since: number | undefined): { readonly doubtful_since?: 
 
 function decideRetry(
   { event, number, now, random, doubtfulSince }: Attempt,
-  base: Omit<DataOf<"ChannelDispatchFailed">, "retry_at" | "may_have_arrived">,
+  base: Omit<DataOf<"DispatchFailed">, "retry_at" | "may_have_arrived">,
   result: Extract<DispatchResult, { outcome: "retryable" }>,
 ): Outcome {
   // A test is one attempt: its result is the answer somebody waits for. Nobody repeats it, so nobody finds out.
   const isTest = event.type === "ChannelTestRequested";
   if (isTest && result.mayHaveArrived === true) {
-    return { fact: { type: "ChannelDispatchInDoubt", data: base }, final: true };
+    return { newEvent: { type: "DispatchInDoubt", data: base }, final: true };
   }
   if (isTest || number >= ATTEMPTS_MAX) {
     const since = doubtfulSince ?? (result.mayHaveArrived === true ? now : undefined);
     const data = { ...base, refused: false, ...doubtOf(since) };
-    return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+    return { newEvent: { type: "DispatchAbandoned", data }, final: true };
   }
   const retryAt = isoTime(now + retryDelayMs(number, random, result.retryAfterMs));
   const mayHave = result.mayHaveArrived === true ? { may_have_arrived: true as const } : {};
-  return { fact: { type: "ChannelDispatchFailed", data: { ...base, retry_at: retryAt, ...mayHave } }, final: false };
+  return { newEvent: { type: "DispatchFailed", data: { ...base, retry_at: retryAt, ...mayHave } }, final: false };
 }

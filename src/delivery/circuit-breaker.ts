@@ -2,7 +2,7 @@
  * Circuit breaker of one channel: after several transient failures in a row nothing is sent for a while, then a single
  * probe decides. Pure: times are ms since the epoch.
  */
-export interface Breaker {
+export interface CircuitBreaker {
   /** Transient failures since the last success. */
   readonly failures: number;
   /** Until when the circuit is open; 0 while it is closed. */
@@ -18,9 +18,9 @@ const TRIP_AFTER = 5;
 const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 
-export const CLOSED: Breaker = { failures: 0, openUntil: 0 };
+export const CLOSED: CircuitBreaker = { failures: 0, openUntil: 0 };
 
-export function afterFailure(breaker: Breaker, now: number): Breaker {
+export function afterFailure(breaker: CircuitBreaker, now: number): CircuitBreaker {
   // Those in flight together when it opens fail together: one lesson.
   if (circuitOf(breaker, now) === "open") return breaker;
   const next = breaker.failures + 1;
@@ -29,7 +29,7 @@ export function afterFailure(breaker: Breaker, now: number): Breaker {
   return { failures: next, openUntil: now + openMs };
 }
 
-export function circuitOf({ openUntil }: Breaker, now: number): Circuit {
+export function circuitOf({ openUntil }: CircuitBreaker, now: number): Circuit {
   if (openUntil === 0) return "closed";
   return now < openUntil ? "open" : "half_open";
 }

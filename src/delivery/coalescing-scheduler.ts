@@ -4,7 +4,7 @@ import { nextRound } from "./next-round.ts";
  * Work that is done soon after it was asked for: one turn at a time, for all who asked by then. A turn for each landing
  * flight took 12 to 16 % of the request thread while a backlog drained.
  */
-export interface Turns {
+export interface CoalescingScheduler {
   ask(): void;
   readonly stopped: boolean;
   /** No further turn begins; resolves when the one under way has ended. */
@@ -12,7 +12,7 @@ export interface Turns {
 }
 
 /** `turn` never rejects. */
-export function createTurns(turn: () => Promise<void>): Turns {
+export function createCoalescingScheduler(turn: () => Promise<void>): CoalescingScheduler {
   let running: Promise<void> | undefined;
   let asked = false;
   let stopped = false;

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { STREAMS, type Cause, type Fact, type Journal } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent, type EventLog } from "../log/event-log.ts";
 
 /** A dispatch that was given up, and neither taken up again nor discarded since. */
 export interface DeadLetter {
@@ -28,27 +28,23 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   /** Given up before: the same told once more, as by a second process, makes no letter of what was decided since. */
   const known = new Set<string>();
   for await (const event of store.read({ types: MAKE_AND_UNMAKE })) {
-    if (event.type === "ChannelDispatchAbandoned") {
+    if (event.type === "DispatchAbandoned") {
       const letter = letterOf(event, sources.get(event.data.owed) ?? event.data.owed);
       const dispatch = `${letter.channel} ${event.data.owed}`;
       if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
       known.add(dispatch);
-    } else if (event.type === "ChannelDispatchRetryRequested" || event.type === "ChannelDispatchDiscarded") {
+    } else if (event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded") {
       const { channel, source } = event.data;
       letters.delete(`${channel} ${source}`);
-      if (event.type === "ChannelDispatchRetryRequested") sources.set(event.position, source);
+      if (event.type === "DispatchRetryRequested") sources.set(event.position, source);
     }
   }
   return [...letters.values()];
 }
 
-const MAKE_AND_UNMAKE: readonly EventType[] = [
-  "ChannelDispatchAbandoned",
-  "ChannelDispatchRetryRequested",
-  "ChannelDispatchDiscarded",
-];
+const MAKE_AND_UNMAKE: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
 
-function letterOf({ data, time, position }: Recorded<"ChannelDispatchAbandoned">, source: number): DeadLetter {
+function letterOf({ data, time, position }: Recorded<"DispatchAbandoned">, source: number): DeadLetter {
   const { channel, event_id, attempt, refused, detail, doubtful_since } = data;
   const doubt = doubtful_since === undefined ? {} : { doubtful_since };
   return { channel, event_id, source, attempts: attempt, refused, detail, ...doubt, abandoned_at: time, position };
@@ -59,11 +55,13 @@ function letterOf({ data, time, position }: Recorded<"ChannelDispatchAbandoned">
  * by whomever, the first stands; answers whether it is this one.
  */
 export async function decideLetter(
-  journal: Journal,
+  eventLog: EventLog,
   { channel, position }: DeadLetter,
-  fact: Fact<"ChannelDispatchRetryRequested" | "ChannelDispatchDiscarded">,
-  cause: Cause,
+  newEvent: NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">,
+  metadata: EventMetadata,
 ): Promise<boolean> {
-  const { repeated } = await journal.append(STREAMS.requests, [fact], cause, { key: `letter/${channel}/${position}` });
+  const { repeated } = await eventLog.append(STREAMS.requests, [newEvent], metadata, {
+    key: `letter/${channel}/${position}`,
+  });
   return !repeated;
 }

@@ -2,23 +2,23 @@ import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Carriage } from "./dispatch.ts";
-import { WINDOW_ITEMS, type Item, type LaneWindow } from "./outbox-window.ts";
+import type { DispatchMode } from "./dispatch.ts";
+import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import { subjectOf } from "./request-of.ts";
 
 /** What may have arrived already, at a network that takes a repeat for what it is. */
-export interface Doubts {
+export interface DeduplicationWindow {
   /** What of a load may travel together: a digest has an id of its own, by which the network knows no click again. */
-  apart(lane: LaneWindow, items: readonly Item[], carriage: Carriage): Load;
+  apart(lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): LoadShedding;
   /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
-  end(lane: LaneWindow, items: readonly Item[]): void;
+  end(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
   /** Those of the window that a restore has put in doubt, whether their time has come or not; for {@link end}. */
-  restored(lane: LaneWindow): readonly Item[];
+  restored(lane: OutboxWindow): readonly PendingDispatch[];
 }
 
-interface Load {
-  readonly items: readonly Item[];
-  readonly carriage: Carriage;
+interface LoadShedding {
+  readonly items: readonly PendingDispatch[];
+  readonly mode: DispatchMode;
 }
 
 interface DoubtsDeps {
@@ -33,27 +33,27 @@ interface DoubtsDeps {
  */
 export function doubtSince(
   { channel, projector }: Pick<DoubtsDeps, "channel" | "projector">,
-  lane: LaneWindow,
-  { event }: Item,
+  lane: OutboxWindow,
+  { event }: PendingDispatch,
 ): number | undefined {
-  const before = event.type === "ChannelDispatchRetryRequested" ? event.data.doubtful_since : undefined;
+  const before = event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
   if (before !== undefined) return Date.parse(before);
   return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
 }
 
-export function createDoubts(deps: DoubtsDeps): Doubts {
+export function createDeduplicationWindow(deps: DoubtsDeps): DeduplicationWindow {
   const { channel, projector, clock } = deps;
-  const stateOf = (lane: LaneWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
-  const sinceOf = (lane: LaneWindow, item: Item): number | undefined => doubtSince(deps, lane, item);
+  const stateOf = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
+  const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => doubtSince(deps, lane, item);
   // Another network may have been configured since, which knows nothing of the attempt.
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
 
   return {
-    apart(lane, items, carriage) {
-      if (carriage !== "digest") return { items, carriage };
+    apart(lane, items, mode) {
+      if (mode !== "digest") return { items, mode };
       const certain = items.filter((item) => sinceOf(lane, item) === undefined);
-      if (certain.length > 1) return { items: certain, carriage };
-      return { items: items.slice(0, 1), carriage: "single" };
+      if (certain.length > 1) return { items: certain, mode };
+      return { items: items.slice(0, 1), mode: "single" };
     },
     end(lane, items) {
       const now = clock();
@@ -67,17 +67,17 @@ export function createDoubts(deps: DoubtsDeps): Doubts {
           channel: channel.name,
           lane: lane.name,
           attempt: item.attempts,
-          settled_below: 0,
+          low_watermark: 0,
           detail: isOfBefore(restored, item.event.position) ? LOST : TOO_LATE,
         };
-        item.unrecorded = { fact: { type: "ChannelDispatchInDoubt", data }, final: true };
+        item.unrecorded = { newEvent: { type: "DispatchInDoubt", data }, final: true };
       }
     },
     restored(lane) {
       const { restored } = stateOf(lane);
       if (restored === null) return [];
       const now = clock();
-      return lane.ready(Infinity, WINDOW_ITEMS, (item) => {
+      return lane.ready(Infinity, WINDOW_DISPATCHES_MAX, (item) => {
         // One whose outcome the log refused is tried again when its time has come.
         if (!isOfBefore(restored, item.event.position) || (item.unrecorded !== undefined && item.notBefore > now)) {
           return false;

@@ -1,7 +1,7 @@
 import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName } from "../../events/channel.ts";
 import { isSettled } from "../../projections/deliveries.ts";
-import { STREAMS, type Journal } from "../log/event-log.ts";
+import { STREAMS, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Circuit } from "./circuit-breaker.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -23,7 +23,7 @@ export interface Delivery {
   settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined>;
 }
 
-export function createDelivery(journal: Journal, projector: Projector, dispatchers: readonly Dispatcher[]): Delivery {
+export function createDelivery(eventLog: EventLog, projector: Projector, dispatchers: readonly Dispatcher[]): Delivery {
   const byChannel = new Map(dispatchers.map((dispatcher) => [dispatcher.channel, dispatcher]));
   const waiters = new Map<string, Set<(settlement: Settlement) => void>>();
 
@@ -47,7 +47,7 @@ export function createDelivery(journal: Journal, projector: Projector, dispatche
         const lanes = projector.state("deliveries")[channel].lanes;
         // Settled before anybody waited, as after a repeated request: the log tells how.
         if (LANES.some((lane) => isSettled(lanes[lane], position))) {
-          const told = await find(journal, channel, position);
+          const told = await find(eventLog, channel, position);
           if (told !== undefined) return told;
         }
         return await live.promise;
@@ -64,26 +64,26 @@ function keyOf(channel: ChannelName, position: number): string {
   return `${channel} ${position}`;
 }
 
-async function find(journal: Journal, channel: ChannelName, owed: number): Promise<Settlement | undefined> {
-  for await (const event of journal.store.read({ stream: STREAMS.delivery(channel), from: owed })) {
+async function find(eventLog: EventLog, channel: ChannelName, owed: number): Promise<Settlement | undefined> {
+  for await (const event of eventLog.store.read({ stream: STREAMS.delivery(channel), from: owed })) {
     const settled = settlementOf(event);
     if (settled?.owed === owed) return settled.settlement;
   }
   return undefined;
 }
 
-type Told = Pick<DataOf<"ChannelDispatched">, "channel" | "owed"> & { readonly settlement: Settlement };
+type Told = Pick<DataOf<"DispatchSucceeded">, "channel" | "owed"> & { readonly settlement: Settlement };
 
 /** What an event says of the end of a dispatch; undefined for all others. */
 function settlementOf(event: Recorded): Told | undefined {
   switch (event.type) {
-    case "ChannelDispatched":
+    case "DispatchSucceeded":
       return { ...event.data, settlement: { status: "delivered", latencyMs: event.data.latency_ms } };
-    case "ChannelDispatchSkipped":
+    case "DispatchSkipped":
       return { ...event.data, settlement: { status: "skipped", detail: event.data.reason } };
-    case "ChannelDispatchInDoubt":
+    case "DispatchInDoubt":
       return { ...event.data, settlement: { status: "in_doubt", ...undelivered(event.data) } };
-    case "ChannelDispatchAbandoned":
+    case "DispatchAbandoned":
       return { ...event.data, settlement: { status: "failed", ...undelivered(event.data) } };
     default:
       return undefined;

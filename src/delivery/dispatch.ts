@@ -1,13 +1,13 @@
 import type { Recorded } from "../../events/catalog.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
-import type { Fact, Journal } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import type { NewEvent, EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
 import { digestOf } from "./digest.ts";
 import { doubtSince } from "./deduplication-window.ts";
-import type { Item, LaneWindow } from "./outbox-window.ts";
+import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
 import { dispatchOf, subjectOf } from "./request-of.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
@@ -16,15 +16,15 @@ const ATTEMPT_TIMEOUT_MS = 5_000;
 /** A test found this old after a restart: whoever waited for it has gone. */
 const TEST_EXPIRES_MS = 60_000;
 
-export interface FlightDeps {
+export interface DispatchDeps {
   readonly channel: Channel;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
   readonly makeId: MakeId;
-  readonly log: Logger;
+  readonly logger: Logger;
   /** Aborts when a batch is to make no further request. */
   readonly stopping: AbortSignal;
 }
@@ -33,10 +33,10 @@ export interface FlightDeps {
  * How the items of a flight travel: one alone, several in one request of which the network answers each, or all in one
  * message.
  */
-export type Carriage = "single" | "batch" | "digest";
+export type DispatchMode = "single" | "batch" | "digest";
 
 /** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
-export type Learn = (results: readonly DispatchResult[], items: readonly Item[]) => readonly Fact[];
+export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];
 
 /** Items of which a batch did not come to ask are tried again after that time. */
 const UNASKED_WAIT_MS = 1_000;
@@ -46,27 +46,27 @@ const UNASKED_WAIT_MS = 1_000;
  * recorder. Answers what is to be recorded beside it. Rejects when it could not even be asked.
  */
 export async function ask(
-  deps: FlightDeps,
-  lane: LaneWindow,
-  items: readonly Item[],
-  how: { readonly carriage: Carriage; readonly learn: Learn },
-): Promise<readonly Fact[]> {
+  deps: DispatchDeps,
+  lane: OutboxWindow,
+  items: readonly PendingDispatch[],
+  how: { readonly mode: DispatchMode; readonly learn: Learn },
+): Promise<readonly NewEvent[]> {
   // Those whose outcome the log refused are not asked for again: that would double what has arrived.
   const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
   return unsent.length === 0 ? [] : attempt(deps, lane, unsent, how);
 }
 
 async function attempt(
-  deps: FlightDeps,
-  lane: LaneWindow,
-  owed: readonly Item[],
-  { carriage, learn }: { readonly carriage: Carriage; readonly learn: Learn },
-): Promise<readonly Fact[]> {
+  deps: DispatchDeps,
+  lane: OutboxWindow,
+  owed: readonly PendingDispatch[],
+  { mode, learn }: { readonly mode: DispatchMode; readonly learn: Learn },
+): Promise<readonly NewEvent[]> {
   const startedAt = deps.clock();
   const { items, dispatches } = await load(deps, lane, owed, startedAt);
   if (items.length === 0) return [];
-  const digest = carriage === "digest" ? deps.makeId() : undefined;
-  const results = await send(deps, dispatches, { startedAt, carriage, digest });
+  const digest = mode === "digest" ? deps.makeId() : undefined;
+  const results = await send(deps, dispatches, { startedAt, mode, digest });
   const now = deps.clock();
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
@@ -85,15 +85,15 @@ async function attempt(
 
 /** Those that can be sent, and what is sent of each; the others have expired, and are told so. */
 async function load(
-  deps: FlightDeps,
-  lane: LaneWindow,
-  owed: readonly Item[],
+  deps: DispatchDeps,
+  lane: OutboxWindow,
+  owed: readonly PendingDispatch[],
   now: number,
-): Promise<{ readonly items: readonly Item[]; readonly dispatches: readonly Dispatch[] }> {
-  const items: Item[] = [];
+): Promise<{ readonly items: readonly PendingDispatch[]; readonly dispatches: readonly Dispatch[] }> {
+  const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
   for (const item of owed) {
-    const found = isExpired(item.event, now) ? undefined : dispatchOf(deps.journal.store, item.event);
+    const found = isExpired(item.event, now) ? undefined : dispatchOf(deps.eventLog.store, item.event);
     // Hardly ever a promise, and a batch has a thousand of them.
     const dispatch = found instanceof Promise ? await found : found;
     if (dispatch === undefined) {
@@ -120,26 +120,25 @@ export function tellingResult(results: readonly DispatchResult[]): DispatchResul
 
 interface Sending {
   readonly startedAt: number;
-  readonly carriage: Carriage;
+  readonly mode: DispatchMode;
   readonly digest: string | undefined;
 }
 
 async function send(
-  { channel, log, stopping }: FlightDeps,
+  { channel, logger, stopping }: DispatchDeps,
   dispatches: readonly Dispatch[],
-  { startedAt, carriage, digest }: Sending,
+  { startedAt, mode, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
   try {
-    if (carriage === "batch" && channel.batch !== undefined)
-      return await channel.batch.send(clicksOf(dispatches), options);
+    if (mode === "batch" && channel.batch !== undefined) return await channel.batch.send(clicksOf(dispatches), options);
     const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));
     if (single === undefined) return [];
     const result = await channel.send(single, options);
     return dispatches.map(() => result);
   } catch (fault) {
     // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
-    log.error("a channel failed by a fault of its own", { channel: channel.name, ...faultFields(fault) });
+    logger.error("a channel failed by a fault of its own", { channel: channel.name, ...errorFields(fault) });
     return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
   }
 }
@@ -152,29 +151,29 @@ function isExpired(event: Recorded, now: number): boolean {
   return event.type === "ChannelTestRequested" && now - Date.parse(event.time) > TEST_EXPIRES_MS;
 }
 
-function expired({ channel }: FlightDeps, lane: LaneWindow, item: Item): Outcome {
+function expired({ channel }: DispatchDeps, lane: OutboxWindow, item: PendingDispatch): Outcome {
   const data = { ...namedBy(channel, lane, item), attempt: item.attempts + 1, reason: "expired" } as const;
-  return { fact: { type: "ChannelDispatchSkipped", data }, final: true };
+  return { newEvent: { type: "DispatchSkipped", data }, final: true };
 }
 
 /** To a channel that is stopped nothing is sent directly: whoever asked is told so at once. */
 export function turnedAway(
-  deps: Pick<FlightDeps, "channel" | "projector">,
-  lane: LaneWindow,
-  item: Item,
+  deps: Pick<DispatchDeps, "channel" | "projector">,
+  lane: OutboxWindow,
+  item: PendingDispatch,
   detail: string,
 ): Outcome {
   const told = { attempt: item.attempts, detail: `the channel is stopped: ${detail}`, refused: true };
   const data = { ...namedBy(deps.channel, lane, item), ...told, ...doubtOf(doubtSince(deps, lane, item)) };
-  return { fact: { type: "ChannelDispatchAbandoned", data }, final: true };
+  return { newEvent: { type: "DispatchAbandoned", data }, final: true };
 }
 
-function namedBy(channel: Channel, lane: LaneWindow, { event }: Item) {
+function namedBy(channel: Channel, lane: OutboxWindow, { event }: PendingDispatch) {
   return {
     event_id: subjectOf(event),
     owed: event.position,
     channel: channel.name,
     lane: lane.name,
-    settled_below: 0,
+    low_watermark: 0,
   };
 }

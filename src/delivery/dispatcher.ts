@@ -1,17 +1,17 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { LANES, type ChannelName } from "../../events/channel.ts";
-import { laneOf, owes } from "../../projections/deliveries.ts";
-import { faultFields } from "../platform/logger.ts";
-import type { Backlog } from "./outbox-reader.ts";
+import { laneOf, requestsDispatch } from "../../projections/deliveries.ts";
+import { errorFields } from "../platform/logger.ts";
+import type { OutboxReader } from "./outbox-reader.ts";
 import type { Circuit } from "./circuit-breaker.ts";
-import { createCourtesy, type Courtesy } from "./intake-priority.ts";
-import { turnedAway, type Carriage, type FlightDeps } from "./dispatch.ts";
-import { createFlights, type Flights } from "./in-flight.ts";
-import { openLane, WINDOW_ITEMS, type Item, type LaneWindow } from "./outbox-window.ts";
-import { createStoppage, type Stoppage, type StoppageDeps } from "./suspension.ts";
-import { createThrottle } from "./rate-limiter.ts";
+import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
+import { turnedAway, type DispatchMode, type DispatchDeps } from "./dispatch.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
+import { openOutboxWindow, WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
+import { createSuspension, type Suspension, type SuspensionDeps } from "./suspension.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
 import { systemTimer, type Timer } from "./timer.ts";
-import { createTurns } from "./coalescing-scheduler.ts";
+import { createCoalescingScheduler } from "./coalescing-scheduler.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */
 const TIMER_MAX_MS = 30_000;
@@ -27,9 +27,9 @@ export interface Dispatcher extends AsyncDisposable {
   holdClicks(): void;
 }
 
-export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDeps {
+export interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps {
   /** Shared by all dispatchers of a log. */
-  readonly backlog: Backlog;
+  readonly backlog: OutboxReader;
   /** Lag after which clicks are told in digests; undefined: each by itself, whatever the lag. */
   readonly digestAfterMs?: number | undefined;
   /** How many requests came so far: delivery gives way to them; default: none. */
@@ -42,10 +42,10 @@ export interface DispatcherDeps extends Omit<FlightDeps, "stopping">, StoppageDe
 export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
-  const throttle = createThrottle();
-  const stoppage = createStoppage(deps);
-  const courtesy = createCourtesy(deps.requests ?? (() => 0));
-  const flights = createFlights({ ...deps, throttle, stoppage, onLanding: () => turns.ask() });
+  const rateLimiter = createRateLimiter();
+  const suspension = createSuspension(deps);
+  const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
+  const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => turns.ask() });
   let cancelWake = (): void => {};
   let holdsClicks = false;
 
@@ -63,33 +63,33 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const wakeLater = (): void => {
     cancelWake();
     const now = clock();
-    const dues = sendable(lanes, holdsClicks || stoppage.isStopped()).flatMap((lane) => lane.nextDue(now) ?? []);
+    const dues = sendable(lanes, holdsClicks || suspension.isSuspended()).flatMap((lane) => lane.nextDue(now) ?? []);
     if (dues.length === 0) return;
-    const due = Math.max(Math.min(...dues), throttle.blockedUntil());
-    if (!flights.hasRoom(due)) return;
-    if (courtesy.share(now) < 1) return askLater();
+    const due = Math.max(Math.min(...dues), rateLimiter.blockedUntil());
+    if (!inFlight.hasRoom(due)) return;
+    if (intakePriority.share(now) < 1) return askLater();
     cancelWake = timer(turns.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
   /** Fills the windows and starts what may start. */
-  const turns = createTurns(async () => {
+  const turns = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
       if (turns.stopped) return;
-      launch({ ...deps, courtesy }, sendable(lanes, holdsClicks), flights, stoppage);
+      launch({ ...deps, intakePriority }, sendable(lanes, holdsClicks), inFlight, suspension);
       wakeLater();
     } catch (fault) {
-      deps.log.error("a channel could not read what it owes", { channel: channel.name, ...faultFields(fault) });
+      deps.logger.error("a channel could not read what it owes", { channel: channel.name, ...errorFields(fault) });
       cancelWake();
       cancelWake = timer(turns.ask, TIMER_MAX_MS);
     }
   });
 
   const unlisten = projector.listen((event) => {
-    if (owes(event, channel.name)) {
+    if (requestsDispatch(event, channel.name)) {
       const lane = laneOf(event);
       for (const { name, notice } of lanes) if (name === lane) notice();
-      if (lane === "direct" || !courtesy.isBusy(clock())) turns.ask();
+      if (lane === "direct" || !intakePriority.isBusy(clock())) turns.ask();
       else askLater();
     } else if (isErasure(event) || isOfDeliveries(event)) {
       deps.backlog.forget();
@@ -99,19 +99,19 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       turns.ask();
     }
   });
-  void stoppage.resumeIfChanged().finally(turns.ask);
+  void suspension.resumeIfChanged().finally(turns.ask);
 
   return {
     channel: channel.name,
-    circuit: () => throttle.circuit(clock()),
+    circuit: () => rateLimiter.circuit(clock()),
     holdClicks() {
       holdsClicks = true;
-      flights.endBatches();
+      inFlight.endBatches();
     },
     async [Symbol.asyncDispose]() {
       unlisten();
       // At once, so that a batch makes no further request while the turn under way ends.
-      const landed = flights[Symbol.asyncDispose]();
+      const landed = inFlight[Symbol.asyncDispose]();
       await turns.stop();
       cancelWake();
       cancelAsking?.();
@@ -120,10 +120,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
-function openLanes({ channel, projector, journal, backlog }: DispatcherDeps): readonly LaneWindow[] {
-  const log = { store: journal.store, backlog };
+function openLanes({ channel, projector, eventLog, backlog }: DispatcherDeps): readonly OutboxWindow[] {
+  const log = { store: eventLog.store, backlog };
   const lanesOf = () => projector.state("deliveries")[channel.name].lanes;
-  return LANES.map((lane) => openLane(log, channel.name, lane, () => lanesOf()[lane]));
+  return LANES.map((lane) => openOutboxWindow(log, channel.name, lane, () => lanesOf()[lane]));
 }
 
 /** What the lanes hold was read while it was there. */
@@ -136,64 +136,64 @@ function isOfDeliveries(event: Recorded): boolean {
 }
 
 /** The lanes from which something may be sent: while clicks are held, as for a channel that is stopped, not from theirs. */
-function sendable(lanes: readonly LaneWindow[], holdsClicks: boolean): readonly LaneWindow[] {
+function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
 interface Launching extends DispatcherDeps {
-  readonly courtesy: Courtesy;
+  readonly intakePriority: IntakePriority;
 }
 
 /** Starts what is due, the direct lane first, as long as there is room. */
-function launch(deps: Launching, lanes: readonly LaneWindow[], flights: Flights, stoppage: Stoppage): void {
+function launch(deps: Launching, lanes: readonly OutboxWindow[], inFlight: InFlight, suspension: Suspension): void {
   const { clock } = deps;
-  for (const lane of lanes) flights.endRestored(lane);
+  for (const lane of lanes) inFlight.endRestored(lane);
   for (const lane of lanes) {
     if (lane.name === "clicks") continue;
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.
-    for (const item of lane.ready(clock(), Infinity, isTest)) flights.start(lane, [item], "single");
+    for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, [item], "single");
   }
-  const stopped = stoppage.isStopped();
+  const stopped = suspension.isSuspended();
   for (const lane of lanes) {
     if (stopped) {
       if (lane.name === "clicks") continue;
       for (const item of lane.ready(clock(), Infinity)) {
-        item.unrecorded ??= turnedAway(deps, lane, item, stoppage.detail());
-        flights.start(lane, [item], "single");
+        item.unrecorded ??= turnedAway(deps, lane, item, suspension.detail());
+        inFlight.start(lane, [item], "single");
       }
       continue;
     }
-    while (flights.hasRoom(clock())) {
-      const { items, carriage } = nextLoad(deps, lane);
+    while (inFlight.hasRoom(clock())) {
+      const { items, mode } = nextLoad(deps, lane);
       if (items.length === 0) break;
-      if (lane.name === "clicks") deps.courtesy.took(items.length);
-      flights.start(lane, items, carriage);
+      if (lane.name === "clicks") deps.intakePriority.took(items.length);
+      inFlight.start(lane, items, mode);
     }
   }
 }
 
 /** What goes next from a lane: clicks together where the network takes them so, or where it cannot keep up with each. */
 function nextLoad(
-  { channel, clock, digestAfterMs, courtesy }: Launching,
-  lane: LaneWindow,
-): { readonly items: readonly Item[]; readonly carriage: Carriage } {
+  { channel, clock, digestAfterMs, intakePriority }: Launching,
+  lane: OutboxWindow,
+): { readonly items: readonly PendingDispatch[]; readonly mode: DispatchMode } {
   const now = clock();
-  const single = (): readonly Item[] => lane.ready(now, 1);
-  if (lane.name === "direct") return { items: single(), carriage: "single" };
-  const share = courtesy.share(now);
-  if (share < 1) return { items: [], carriage: "single" };
+  const single = (): readonly PendingDispatch[] => lane.ready(now, 1);
+  if (lane.name === "direct") return { items: single(), mode: "single" };
+  const share = intakePriority.share(now);
+  if (share < 1) return { items: [], mode: "single" };
   if (channel.batch !== undefined) {
-    return { items: lane.ready(now, Math.min(channel.batch.max, share)), carriage: "batch" };
+    return { items: lane.ready(now, Math.min(channel.batch.max, share)), mode: "batch" };
   }
   const [oldest] = single();
   const lagMs = oldest === undefined ? 0 : now - Date.parse(oldest.event.time);
   if (oldest === undefined || digestAfterMs === undefined || lagMs < digestAfterMs) {
-    return { items: oldest === undefined ? [] : [oldest], carriage: "single" };
+    return { items: oldest === undefined ? [] : [oldest], mode: "single" };
   }
-  const items = lane.ready(now, Math.min(WINDOW_ITEMS, share));
-  return { items, carriage: items.length > 1 ? "digest" : "single" };
+  const items = lane.ready(now, Math.min(WINDOW_DISPATCHES_MAX, share));
+  return { items, mode: items.length > 1 ? "digest" : "single" };
 }
 
-function isTest({ event }: Item): boolean {
+function isTest({ event }: PendingDispatch): boolean {
   return event.type === "ChannelTestRequested";
 }

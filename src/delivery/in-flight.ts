@@ -1,42 +1,42 @@
-import { faultFields } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
-import { createDoubts } from "./deduplication-window.ts";
-import { ask, tellingResult, type Carriage, type FlightDeps, type Learn } from "./dispatch.ts";
-import type { Item, LaneWindow } from "./outbox-window.ts";
+import { createDeduplicationWindow } from "./deduplication-window.ts";
+import { ask, tellingResult, type DispatchMode, type DispatchDeps, type Learn } from "./dispatch.ts";
+import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
-import type { Stoppage } from "./suspension.ts";
-import type { Throttle } from "./rate-limiter.ts";
+import type { Suspension } from "./suspension.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
 
 /** After a fault of ours, or of the log, an item is left alone for that long. */
 const AFTER_FAULT_MS = 30_000;
 
 /** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
-export interface Flights extends AsyncDisposable {
-  start(lane: LaneWindow, items: readonly Item[], carriage: Carriage): void;
+export interface InFlight extends AsyncDisposable {
+  start(lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): void;
   /** Ends what a restore has put in doubt: nothing is asked of the network, so its pace does not matter. */
-  endRestored(lane: LaneWindow): void;
+  endRestored(lane: OutboxWindow): void;
   /** Whether one more may start at `at`, ms since the epoch. */
   hasRoom(at: number): boolean;
   /** A batch under way makes no further request. */
   endBatches(): void;
 }
 
-interface FlightsDeps extends Omit<FlightDeps, "stopping"> {
-  readonly throttle: Throttle;
-  readonly stoppage: Stoppage;
+interface FlightsDeps extends Omit<DispatchDeps, "stopping"> {
+  readonly rateLimiter: RateLimiter;
+  readonly suspension: Suspension;
   /** Something ended, so that something else may start. */
-  readonly onLanding: () => void;
+  readonly onCompleted: () => void;
 }
 
-export function createFlights(deps: FlightsDeps): Flights {
-  const { channel, clock, log, throttle, stoppage, onLanding } = deps;
+export function createInFlight(deps: FlightsDeps): InFlight {
+  const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const recorder = createRecorder(deps);
-  const doubts = createDoubts(deps);
+  const deduplicationWindow = createDeduplicationWindow(deps);
   const stopping = new AbortController();
   const asker = { ...deps, stopping: stopping.signal };
   /** Those that ask the network, and all until they are recorded. */
   const asking = new Set<object>();
-  const works = new Set<Promise<void>>();
+  const backgroundTasks = new Set<Promise<void>>();
   let unrecorded = 0;
 
   const learn: Learn = (results, items) => {
@@ -44,62 +44,62 @@ export function createFlights(deps: FlightsDeps): Flights {
     const asked = results.filter(wasAsked);
     if (asked.length === 0) return [];
     const telling = tellingResult(asked);
-    throttle.learn(telling, now);
+    rateLimiter.learn(telling, now);
     const pauseMs = Math.max(0, ...results.map(pauseOf));
-    if (pauseMs > 0) throttle.pause(now + pauseMs);
-    return stoppage.learn(telling, items);
+    if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
+    return suspension.learn(telling, items);
   };
 
-  const fly = async (lane: LaneWindow, items: readonly Item[], carriage: Carriage): Promise<void> => {
+  const fly = async (lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): Promise<void> => {
     const flight = { lane, items };
     asking.add(flight);
     try {
-      const learnt = await ask(asker, lane, items, { carriage, learn }).finally(() => {
+      const learnt = await ask(asker, lane, items, { mode, learn }).finally(() => {
         // The network is free again; what it answered is recorded while it is asked for the next.
         asking.delete(flight);
         unrecorded += items.length;
-        onLanding();
+        onCompleted();
       });
-      await recorder.record(lane, items, learnt).finally(() => stoppage.recorded(learnt));
+      await recorder.record(lane, items, learnt).finally(() => suspension.recorded(learnt));
     } catch (fault) {
-      log.error("a dispatch could not be recorded", { channel: channel.name, ...faultFields(fault) });
+      logger.error("a dispatch could not be recorded", { channel: channel.name, ...errorFields(fault) });
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
     }
-    await stoppage.tell();
+    await suspension.tell();
     for (const item of items) item.inFlight = false;
     unrecorded -= items.length;
   };
 
-  const launch = (lane: LaneWindow, items: readonly Item[], carriage: Carriage): void => {
-    doubts.end(lane, items);
+  const launch = (lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): void => {
+    deduplicationWindow.end(lane, items);
     for (const item of items) item.inFlight = true;
-    const work = fly(lane, items, carriage).finally(() => {
-      works.delete(work);
-      onLanding();
+    const work = fly(lane, items, mode).finally(() => {
+      backgroundTasks.delete(work);
+      onCompleted();
     });
-    works.add(work);
+    backgroundTasks.add(work);
   };
 
   return {
     start(lane, wanted, wantedCarriage) {
-      const { items, carriage } = throttle.isFailing()
-        ? { items: wanted.slice(0, 1), carriage: "single" as const }
-        : doubts.apart(lane, wanted, wantedCarriage);
-      throttle.started(clock());
-      launch(lane, items, carriage);
+      const { items, mode } = rateLimiter.isFailing()
+        ? { items: wanted.slice(0, 1), mode: "single" as const }
+        : deduplicationWindow.apart(lane, wanted, wantedCarriage);
+      rateLimiter.started(clock());
+      launch(lane, items, mode);
     },
     endRestored(lane) {
-      const items = doubts.restored(lane);
+      const items = deduplicationWindow.restored(lane);
       if (items.length > 0) launch(lane, items, "single");
     },
     hasRoom(at) {
-      throttle.notice(clock());
-      return unrecorded < UNRECORDED_MAX && asking.size < throttle.allowance(at);
+      rateLimiter.notice(clock());
+      return unrecorded < UNRECORDED_MAX && asking.size < rateLimiter.allowance(at);
     },
     endBatches: () => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await Promise.all(works);
+      await Promise.all(backgroundTasks);
     },
   };
 }

@@ -11,7 +11,7 @@ const SHARE_PER_SECOND = 500;
 const SAVED_MAX = 250;
 
 /** Delivery gives way to requests: whoever makes one waits for it, and what is owed waits for a network. */
-export interface Courtesy {
+export interface IntakePriority {
   /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
   isBusy(now: number): boolean;
   /** How many clicks may go at `now`; without bound unless it is busy. */
@@ -21,7 +21,7 @@ export interface Courtesy {
 }
 
 /** `requests`: how many came so far. */
-export function createCourtesy(requests: () => number): Courtesy {
+export function createIntakePriority(requests: () => number): IntakePriority {
   let counted = requests();
   let countedAt = 0;
   let busy = false;

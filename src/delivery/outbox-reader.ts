@@ -10,7 +10,7 @@ const STRETCH_EVENTS = 500;
 const KEPT_STRETCHES = 4;
 
 /** A part of the log: what it holds of one lane, of whatever channel. */
-export interface Stretch {
+export interface Chunk {
   readonly events: readonly Recorded[];
   /** Where to read on. */
   readonly next: number;
@@ -19,24 +19,24 @@ export interface Stretch {
 }
 
 /** What the log owes, for the lanes of all channels: they read the same events, one soon after the other. */
-export interface Backlog {
+export interface OutboxReader {
   /** The owing events from position `from` on. */
-  read(lane: Lane, from: number): Promise<Stretch>;
+  read(lane: Lane, from: number): Promise<Chunk>;
   /** What was read is not to be used any more: some of it was erased. */
   forget(): void;
 }
 
 interface Kept {
   readonly from: number;
-  readonly reading: Promise<Stretch>;
+  readonly reading: Promise<Chunk>;
   /** Infinity until it is read. */
   next: number;
 }
 
-export function createBacklog(store: EventStore<Event>): Backlog {
+export function createOutboxReader(store: EventStore<Event>): OutboxReader {
   const kept: Record<Lane, Kept[]> = { clicks: [], direct: [] };
 
-  const readOn = (lane: Lane, from: number): Promise<Stretch> => {
+  const readOn = (lane: Lane, from: number): Promise<Chunk> => {
     const reading = readStretch(store, lane, from);
     const stretch: Kept = { from, reading, next: Infinity };
     kept[lane].unshift(stretch);
@@ -66,7 +66,7 @@ function holds({ from, next }: Kept, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
 }
 
-async function readStretch(store: EventStore<Event>, lane: Lane, from: number): Promise<Stretch> {
+async function readStretch(store: EventStore<Event>, lane: Lane, from: number): Promise<Chunk> {
   const events: Recorded[] = [];
   for await (const event of store.read({ types: OWING[lane], from, limit: STRETCH_EVENTS })) events.push(event);
   const last = events.at(-1);

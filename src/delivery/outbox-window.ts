@@ -1,23 +1,23 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { isSettled, owes, type LaneState } from "../../projections/deliveries.ts";
+import { isSettled, requestsDispatch, type LaneState } from "../../projections/deliveries.ts";
 import type { Outcome } from "./attempt.ts";
-import type { Backlog } from "./outbox-reader.ts";
+import type { OutboxReader } from "./outbox-reader.ts";
 
 /** Dispatches that a lane holds to be sent: what one request or digest can take, however long the backlog. */
-export const WINDOW_ITEMS = 1_000;
+export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /** The same and those that wait for their retry, which must not keep others from being sent: the lane's memory. */
-const HELD_ITEMS_MAX = 4 * WINDOW_ITEMS;
+const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
 /** One owed dispatch that is not settled. */
-export interface Item {
+export interface PendingDispatch {
   /** As it was read last: what was erased since is not in it. */
   event: Recorded;
   /** Attempts made so far. */
   attempts: number;
-  /** Not to be tried before, ms since the epoch; set by {@link LaneWindow.wait}. */
+  /** Not to be tried before, ms since the epoch; set by {@link OutboxWindow.wait}. */
   notBefore: number;
   inFlight: boolean;
   /** What became of the last attempt, while the log has not taken it. */
@@ -25,7 +25,7 @@ export interface Item {
 }
 
 /** A bounded window over what the log owes one channel in one lane. */
-export interface LaneWindow {
+export interface OutboxWindow {
   readonly name: Lane;
   /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
   fill(now: number): Promise<void>;
@@ -34,25 +34,25 @@ export interface LaneWindow {
   /** What the log says is settled was corrected: the window is filled anew. */
   reopen(): void;
   /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
-  ready(now: number, max: number, wanted?: (item: Item) => boolean): readonly Item[];
+  ready(now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[];
   /** When the next waiting item becomes due; undefined while none waits. */
   nextDue(now: number): number | undefined;
   /** The item is not to be tried before `until`, ms since the epoch. */
-  wait(item: Item, until: number): void;
+  wait(item: PendingDispatch, until: number): void;
   /** The item is settled, durably. */
-  remove(item: Item): void;
+  remove(item: PendingDispatch): void;
   /** Everything owed below this position is settled or waits for its retry, once `items` are or do. */
-  settledBelow(items: ReadonlySet<Item>): number;
+  lowWatermark(items: ReadonlySet<PendingDispatch>): number;
 }
 
 /** Restores the window of a lane from what the log says is settled. */
-export function openLane(
-  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
+export function openOutboxWindow(
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: OutboxReader },
   channel: ChannelName,
   name: Lane,
   state: () => LaneState,
-): LaneWindow {
-  const items = createItems(state);
+): OutboxWindow {
+  const items = createPending(state);
   const unread = createUnread({ store, backlog }, channel, name, state);
   let isOutdated = false;
 
@@ -66,7 +66,7 @@ export function openLane(
       isOutdated = false;
       await unread.resume(items.admit);
       // Refilled by halves: a read for each settled item would cost as much as the dispatch.
-      if (items.room(now) >= WINDOW_ITEMS / 2) await unread.readOn(items.admit, () => items.room(now));
+      if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
     notice: unread.notice,
     reopen() {
@@ -77,13 +77,13 @@ export function openLane(
     wait: items.wait,
     nextDue: items.nextDue,
     remove: items.remove,
-    settledBelow: (some) => items.firstUnsettledBeside(some) ?? unread.readFrom(),
+    lowWatermark: (some) => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
 }
 
 /** The part of the log that is not in the window yet. */
 function createUnread(
-  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: Backlog },
+  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: OutboxReader },
   channel: ChannelName,
   name: Lane,
   state: () => LaneState,
@@ -95,7 +95,7 @@ function createUnread(
   let waiting: number[];
 
   const rewind = (): void => {
-    readFrom = Math.max(1, state().settled_below);
+    readFrom = Math.max(1, state().low_watermark);
     more = true;
     waiting = [...state().retries.keys()].filter((position) => position < readFrom).sort((a, b) => a - b);
   };
@@ -122,7 +122,8 @@ function createUnread(
         const taken = events.slice(0, room());
         const isWhole = taken.length === events.length;
         readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;
-        for (const event of taken) if (owes(event, channel) && !isSettled(state(), event.position)) admit(event);
+        for (const event of taken)
+          if (requestsDispatch(event, channel) && !isSettled(state(), event.position)) admit(event);
         more ||= !isLast || !isWhole;
       }
     },
@@ -130,21 +131,21 @@ function createUnread(
 }
 
 /** What is in the window, in the order of the log. */
-function createItems(state: () => LaneState) {
-  const items = new Map<number, Item>();
+function createPending(state: () => LaneState) {
+  const items = new Map<number, PendingDispatch>();
   /**
    * What the log does not tell of the items from before the window was cleared: they are in flight, or it refused their
    * outcome. Each is back in the window once the log is read that far.
    */
-  const untold = new Map<number, Item>();
+  const untold = new Map<number, PendingDispatch>();
   /** Of them, those that wait for their time. */
-  const waiting = new Set<Item>();
+  const waiting = new Set<PendingDispatch>();
 
   return {
     /** How many more may be held: those that wait count only for the memory that they take. */
     room(now: number): number {
       for (const item of waiting) if (item.notBefore <= now) waiting.delete(item);
-      return Math.min(WINDOW_ITEMS - (items.size - waiting.size), HELD_ITEMS_MAX - items.size);
+      return Math.min(WINDOW_DISPATCHES_MAX - (items.size - waiting.size), HELD_DISPATCHES_MAX - items.size);
     },
     clear(): void {
       for (const [position, item] of items) {
@@ -153,7 +154,7 @@ function createItems(state: () => LaneState) {
       items.clear();
       waiting.clear();
     },
-    wait(item: Item, until: number): void {
+    wait(item: PendingDispatch, until: number): void {
       item.notBefore = until;
       waiting.add(item);
     },
@@ -168,8 +169,12 @@ function createItems(state: () => LaneState) {
       items.set(position, item);
       if (item.notBefore > 0) waiting.add(item);
     },
-    ready(now: number, max: number, wanted: (item: Item) => boolean = () => true): readonly Item[] {
-      const found: Item[] = [];
+    ready(
+      now: number,
+      max: number,
+      wanted: (item: PendingDispatch) => boolean = () => true,
+    ): readonly PendingDispatch[] {
+      const found: PendingDispatch[] = [];
       for (const item of items.values()) {
         if (found.length >= max) break;
         if (!item.inFlight && item.notBefore <= now && wanted(item)) found.push(item);
@@ -186,14 +191,14 @@ function createItems(state: () => LaneState) {
       }
       return due;
     },
-    remove(item: Item): void {
+    remove(item: PendingDispatch): void {
       const { position } = item.event;
       items.delete(position);
       waiting.delete(item);
       untold.delete(position);
     },
     /** The oldest but these that the log does not tell of: they are held in the order of the log. */
-    firstUnsettledBeside(some: ReadonlySet<Item>): number | undefined {
+    firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
       for (const [position, item] of items) if (!some.has(item) && !retries.has(position)) return position;
       return undefined;

@@ -1,12 +1,12 @@
 import type { DispatchResult } from "../networks/network.ts";
-import { afterFailure, circuitOf, CLOSED, type Breaker, type Circuit } from "./circuit-breaker.ts";
+import { afterFailure, circuitOf, CLOSED, type CircuitBreaker, type Circuit } from "./circuit-breaker.ts";
 import { afterStart, afterSuccess, afterThrottle, INITIAL_PACE, nextStartAt, shifted, type Pace } from "./pacing.ts";
 
 /** HTTP status of a network that asks for less. */
 const TOO_MANY_REQUESTS = 429;
 
 /** How much of a channel may be used, as its answers teach: its pace and its circuit breaker. Times are ms since the epoch. */
-export interface Throttle {
+export interface RateLimiter {
   /** The time is `now`: when the clock was set back, what waits does not wait for longer. */
   notice(now: number): void;
   learn(result: DispatchResult, now: number): void;
@@ -23,9 +23,9 @@ export interface Throttle {
   isFailing(): boolean;
 }
 
-export function createThrottle(): Throttle {
+export function createRateLimiter(): RateLimiter {
   let pace: Pace = INITIAL_PACE;
-  let breaker: Breaker = CLOSED;
+  let breaker: CircuitBreaker = CLOSED;
   let noticed = 0;
 
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);

@@ -1,7 +1,7 @@
-import { OWN_CAUSE, STREAMS, type Fact } from "../log/event-log.ts";
-import type { OutcomeFact } from "./attempt.ts";
-import type { FlightDeps } from "./dispatch.ts";
-import type { Item, LaneWindow } from "./outbox-window.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
+import type { OutcomeEvent } from "./attempt.ts";
+import type { DispatchDeps } from "./dispatch.ts";
+import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
 import { nextRound } from "./next-round.ts";
 
 /**
@@ -19,27 +19,27 @@ export interface Recorder {
    * Resolves once the outcomes of the items are durable; those that are settled have left their lane then. Rejects when
    * the log did not take them: the items keep their outcomes.
    */
-  record(lane: LaneWindow, items: readonly Item[], more: readonly Fact[]): Promise<void>;
+  record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void>;
 }
 
-type RecorderDeps = Pick<FlightDeps, "channel" | "journal" | "projector">;
+type RecorderDeps = Pick<DispatchDeps, "channel" | "eventLog" | "projector">;
 
 interface Entry {
-  readonly lane: LaneWindow;
-  readonly items: readonly Item[];
-  readonly more: readonly Fact[];
+  readonly lane: OutboxWindow;
+  readonly items: readonly PendingDispatch[];
+  readonly more: readonly NewEvent[];
   readonly resolve: () => void;
   readonly reject: (fault: unknown) => void;
 }
 
-export function createRecorder({ channel, journal, projector }: RecorderDeps): Recorder {
+export function createRecorder({ channel, eventLog, projector }: RecorderDeps): Recorder {
   let waiting: Entry[] = [];
   let isWriting = false;
 
   const write = async (entries: readonly Entry[]): Promise<void> => {
-    const facts = [...accounted(entries), ...entries.flatMap(({ more }) => more)];
-    if (facts.length > 0) {
-      const appended = await journal.append(STREAMS.delivery(channel.name), facts, OWN_CAUSE);
+    const newEvents = [...accounted(entries), ...entries.flatMap(({ more }) => more)];
+    if (newEvents.length > 0) {
+      const appended = await eventLog.append(STREAMS.delivery(channel.name), newEvents, SERVICE_METADATA);
       try {
         // Folded first: a lane that is filled anew meanwhile still finds them here.
         await projector.until(appended.last);
@@ -87,28 +87,28 @@ function countNext(entries: readonly Entry[]): number {
  * The outcomes with their lane's account as it is now. All but a lane's last tell that of before: the events are read
  * one by one, and until the last of them the others are not settled.
  */
-function accounted(entries: readonly Entry[]): OutcomeFact[] {
+function accounted(entries: readonly Entry[]): OutcomeEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
     const told = ofLane.flatMap(({ items }) => items.filter(({ unrecorded }) => unrecorded !== undefined));
-    const before = lane.settledBelow(NONE);
-    const after = lane.settledBelow(new Set(told));
+    const before = lane.lowWatermark(NONE);
+    const after = lane.lowWatermark(new Set(told));
     return told.flatMap(({ unrecorded }, at) =>
-      unrecorded === undefined ? [] : [withAccount(unrecorded.fact, at === told.length - 1 ? after : before)],
+      unrecorded === undefined ? [] : [withAccount(unrecorded.newEvent, at === told.length - 1 ? after : before)],
     );
   });
 }
 
-const NONE: ReadonlySet<Item> = new Set();
+const NONE: ReadonlySet<PendingDispatch> = new Set();
 
-function withAccount(fact: OutcomeFact, settled_below: number): OutcomeFact {
-  return { ...fact, data: { ...fact.data, settled_below } } as OutcomeFact;
+function withAccount(newEvent: OutcomeEvent, low_watermark: number): OutcomeEvent {
+  return { ...newEvent, data: { ...newEvent.data, low_watermark } } as OutcomeEvent;
 }
 
-function settle(lane: LaneWindow, item: Item): void {
+function settle(lane: OutboxWindow, item: PendingDispatch): void {
   const { unrecorded } = item;
   if (unrecorded === undefined) return;
   if (unrecorded.final) lane.remove(item);
-  if (unrecorded.fact.type === "ChannelDispatchFailed") lane.wait(item, Date.parse(unrecorded.fact.data.retry_at));
+  if (unrecorded.newEvent.type === "DispatchFailed") lane.wait(item, Date.parse(unrecorded.newEvent.data.retry_at));
   delete item.unrecorded;
   item.attempts++;
 }

@@ -6,7 +6,7 @@ import type { Click, Dispatch } from "../networks/network.ts";
 /** The events that owe dispatches, by lane. */
 export const OWING: Record<Lane, readonly EventType[]> = {
   clicks: ["LinkClicked"],
-  direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "ChannelDispatchRetryRequested"],
+  direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "DispatchRetryRequested"],
 };
 
 /** What clicks are to the networks: made once for all channels. */
@@ -31,7 +31,7 @@ export function dispatchOf(
       return { kind: "message", id, time, text: event.data.text };
     case "ChannelTestRequested":
       return { kind: "test", id, time };
-    case "ChannelDispatchRetryRequested":
+    case "DispatchRetryRequested":
       return eventAt(store, event.data.source).then((source) => dispatchOf(store, source));
     default:
       throw new Error(`${event.type} owes no dispatch`);
@@ -61,7 +61,7 @@ function clickOf(event: Recorded<"LinkClicked">): Click {
 
 /** The id by which outcomes name what was owed: of a retry, that of the original event. */
 export function subjectOf(event: Recorded): string {
-  return event.type === "ChannelDispatchRetryRequested" ? event.data.event_id : event.id;
+  return event.type === "DispatchRetryRequested" ? event.data.event_id : event.id;
 }
 
 async function eventAt(store: EventStore<Event>, position: number): Promise<Recorded> {

@@ -1,30 +1,30 @@
 import type { Secret } from "../platform/secret.ts";
-import { OWN_CAUSE, STREAMS, type Fact, type Journal } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Announce } from "./announce.ts";
-import type { Item } from "./outbox-window.ts";
+import type { PendingDispatch } from "./outbox-window.ts";
 
-export interface StoppageDeps {
+export interface SuspensionDeps {
   readonly channel: Channel;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly announce: Announce;
-  readonly log: Logger;
+  readonly logger: Logger;
   /** A keyed hash, so that the log can tell another credential from the one that was refused. */
   readonly mark: (credential: Secret) => string;
 }
 
 /** Whether a channel is refused as a whole: by the log, so that it outlasts a restart. */
-export interface Stoppage {
-  isStopped(): boolean;
+export interface Suspension {
+  isSuspended(): boolean;
   /** Why, while it is. */
   detail(): string;
   /** What an answer says of the channel, to be recorded with the outcome of `items`. */
-  learn(result: DispatchResult, items: readonly Item[]): readonly Fact[];
+  learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[];
   /** Whether the log took it or not, what was learnt is no longer on its way there. */
-  recorded(learnt: readonly Fact[]): void;
+  recorded(learnt: readonly NewEvent[]): void;
   /** Tells the operator, once for each stop. */
   tell(): Promise<void>;
   /**
@@ -34,7 +34,7 @@ export interface Stoppage {
   resumeIfChanged(): Promise<void>;
 }
 
-export function createStoppage({ channel, journal, projector, announce, log, mark }: StoppageDeps): Stoppage {
+export function createSuspension({ channel, eventLog, projector, announce, logger, mark }: SuspensionDeps): Suspension {
   const { name, network } = channel;
   const stopped = () => projector.state("deliveries")[name].stopped;
   /** Why the channel is being stopped, until the log has it. */
@@ -47,12 +47,12 @@ export function createStoppage({ channel, journal, projector, announce, log, mar
     told = now.since;
     const text = `${network} refuses the ${name} channel, which is stopped: ${now.detail}. Once it is mended: reachlog deliveries resume ${name}`;
     await announce(text, `stopped/${name}/${now.since}`, name).catch((fault: unknown) =>
-      log.error("an announcement failed", faultFields(fault)),
+      logger.error("an announcement failed", errorFields(fault)),
     );
   };
 
   return {
-    isStopped: () => stopping !== undefined || stopped() !== null,
+    isSuspended: () => stopping !== undefined || stopped() !== null,
     detail: () => stopped()?.detail ?? stopping ?? "",
     learn(result, items) {
       if (result.outcome === "delivered" && stopped() !== null && items.every(isTest)) {
@@ -63,27 +63,27 @@ export function createStoppage({ channel, journal, projector, announce, log, mar
       stopping = result.detail;
       const status = result.status === undefined ? {} : { status: result.status };
       const data = { channel: name, network, ...status, detail: result.detail, credential: mark(channel.credential) };
-      return [{ type: "ChannelStopped", data }];
+      return [{ type: "ChannelSuspended", data }];
     },
     recorded(learnt) {
-      if (learnt.some(({ type }) => type === "ChannelStopped")) stopping = undefined;
+      if (learnt.some(({ type }) => type === "ChannelSuspended")) stopping = undefined;
     },
     tell,
     async resumeIfChanged() {
       const now = stopped();
       if (now === null) return;
       if (now.credential === mark(channel.credential)) return tell();
-      const fact: Fact = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
+      const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
-        const appended = await journal.append(STREAMS.delivery(name), [fact], OWN_CAUSE);
+        const appended = await eventLog.append(STREAMS.delivery(name), [newEvent], SERVICE_METADATA);
         await projector.until(appended.last);
       } catch (fault) {
-        log.error("a stopped channel could not be resumed", { channel: name, ...faultFields(fault) });
+        logger.error("a stopped channel could not be resumed", { channel: name, ...errorFields(fault) });
       }
     },
   };
 }
 
-function isTest({ event }: Item): boolean {
+function isTest({ event }: PendingDispatch): boolean {
   return event.type === "ChannelTestRequested";
 }

@@ -2,13 +2,13 @@ import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
 import type { MakeId } from "../platform/clock.ts";
 import { isLoopback } from "../config/urls.ts";
-import type { Cause } from "../log/event-log.ts";
+import type { EventMetadata } from "../log/event-log.ts";
 import { ANONYMOUS, canonicalBearer, type Authentication } from "./auth.ts";
 import type { ClientAddress } from "./client-address.ts";
 import { isOfForeignSite } from "./foreign-site.ts";
 import { readForm, readJson } from "./body.ts";
-import { tellAllowance } from "./limit-headers.ts";
-import type { Load } from "./load-shedding.ts";
+import { setRateLimitHeaders } from "./limit-headers.ts";
+import type { LoadShedding } from "./load-shedding.ts";
 import { Problem, problems } from "./problem.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { ROUTES, type Route } from "./routes.ts";
@@ -26,7 +26,7 @@ export interface AdmissionDeps {
   readonly anonymousLimit: RateLimit;
   /** Failed authentications, for each address. */
   readonly failureLimit: RateLimit;
-  readonly load: Load;
+  readonly load: LoadShedding;
   readonly makeId: MakeId;
 }
 
@@ -52,7 +52,7 @@ export function admission(deps: AdmissionDeps) {
     })
     .onParse({ as: "global" }, ({ request }) => deps.load.whileComing(() => readBody(request)))
     .use(bearer({ extract: { header: "Bearer", query: "", body: "" } }))
-    .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { cause: Cause } => {
+    .derive({ as: "global" }, ({ bearer: token, request, server, set, body }): { metadata: EventMetadata } => {
       const addressOf = (): string => deps.clientAddress(request, server);
       const header = request.headers.get("authorization");
       // The header alone counts: where it holds no token, the plugin goes on to look for one in the query.
@@ -62,7 +62,7 @@ export function admission(deps: AdmissionDeps) {
           : authenticated(deps, header === NO_TOKEN ? undefined : token, addressOf);
       if (body instanceof Problem) throw body;
       return {
-        cause: {
+        metadata: {
           caller,
           request_id: String(set.headers["x-request-id"]),
           traceparent: String(set.headers["traceparent"]),
@@ -118,7 +118,7 @@ function anonymous(
   { authentication, hosts, isLocal, anonymousLimit }: AdmissionDeps,
   request: Request,
   addressOf: () => string,
-  headers: Parameters<typeof tellAllowance>[0],
+  headers: Parameters<typeof setRateLimitHeaders>[0],
 ): string {
   const path = pathOf(request.url);
   if (authentication.guards(path)) throw problems.unauthorized();
@@ -128,7 +128,7 @@ function anonymous(
   const address = addressOf();
   if (isLoopback(address)) return ANONYMOUS;
   const wait = anonymousLimit.take(address);
-  tellAllowance(headers, "anonymous", anonymousLimit.allowance(address));
+  setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
   if (wait !== undefined) throw problems.tooMany(wait);
   return ANONYMOUS;
 }

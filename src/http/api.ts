@@ -6,10 +6,10 @@ import type { Level } from "../../events/delivery.ts";
 import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import { isBot } from "../delivery/bots.ts";
 import type { Delivery, Settlement } from "../delivery/delivery.ts";
-import { STREAMS, type Cause, type Fact, type Journal } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json, type Answer } from "./answer.ts";
-import { createIntake } from "./writability-check.ts";
+import { createWritabilityCheck } from "./writability-check.ts";
 import { normalizedUrl } from "./link-url.ts";
 import { appendedOrNothing, problems } from "./problem.ts";
 import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
@@ -18,7 +18,7 @@ import type { messagingBody, notifyBody, trackingBody } from "./schemas.ts";
 const DELIVERY_WAIT_MS = 5_000;
 
 export interface ApiDeps {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly version: string;
@@ -39,18 +39,23 @@ interface Recorded {
 
 /** The general API. Each function is one endpoint; its answer is spec'd in the README. */
 export function createApi(deps: ApiDeps) {
-  const { journal, projector, delivery } = deps;
-  const intake = createIntake(journal.store);
+  const { eventLog, projector, delivery } = deps;
+  const intake = createWritabilityCheck(eventLog.store);
 
   /** Appends one fact; a repeated key gives the first event's id and position. */
-  const append = (fact: Fact, cause: Cause, key: Key, stream: string = STREAMS.requests): Promise<Recorded> => {
-    const appended = appendedOrNothing(intake.watch(journal.append(stream, [fact], cause, key)));
-    return key === undefined ? appended : appended.then((one) => firstOf(journal, one));
+  const append = (
+    newEvent: NewEvent,
+    metadata: EventMetadata,
+    key: Key,
+    stream: string = STREAMS.requests,
+  ): Promise<Recorded> => {
+    const appended = appendedOrNothing(intake.watch(eventLog.append(stream, [newEvent], metadata, key)));
+    return key === undefined ? appended : appended.then((one) => firstOf(eventLog, one));
   };
 
-  const owe = async (fact: Fact, channel: ChannelName, cause: Cause, key: Key): Promise<Answer> => {
+  const owe = async (newEvent: NewEvent, channel: ChannelName, metadata: EventMetadata, key: Key): Promise<Answer> => {
     if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
-    const { first, ids } = await append(fact, cause, key);
+    const { first, ids } = await append(newEvent, metadata, key);
     return answerOf(ids, await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS)));
   };
 
@@ -78,30 +83,29 @@ export function createApi(deps: ApiDeps) {
       return json(ok ? 200 : 503, body);
     },
 
-    notify(body: Static<typeof notifyBody>, cause: Cause, key: Key): Promise<Answer> {
+    notify(body: Static<typeof notifyBody>, metadata: EventMetadata, key: Key): Promise<Answer> {
       const data = { message: body.message, service: body.service ?? "unknown", level: levelOf(body.level ?? "info") };
-      return owe({ type: "NotificationRequested", data }, "chat", cause, key);
+      return owe({ type: "NotificationRequested", data }, "chat", metadata, key);
     },
 
-    message(body: Static<typeof messagingBody>, cause: Cause, key: Key): Promise<Answer> {
-      return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", cause, key);
+    message(body: Static<typeof messagingBody>, metadata: EventMetadata, key: Key): Promise<Answer> {
+      return owe({ type: "MessageRequested", data: { text: body.text } }, "messaging", metadata, key);
     },
 
-    track(body: Static<typeof trackingBody>, cause: Cause, key: Key): Promise<Answer> {
+    track(body: Static<typeof trackingBody>, metadata: EventMetadata, key: Key): Promise<Answer> {
       const bot = isBot(body.user_agent);
       const channels = bot && !deps.dispatchBots ? [] : delivery.configured;
       const normalized_url = normalizedUrl(body.original_url);
       const differs = normalized_url !== undefined && normalized_url !== body.original_url;
       const data = { ...body, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
-      const fact: Fact = { type: "LinkClicked", data };
+      const newEvent: NewEvent = { type: "LinkClicked", data };
       const stream = STREAMS.link(body.domain, body.short_code);
-      return append(fact, cause, key, stream).then(({ ids }) => json(202, { id: ids[0] }));
+      return append(newEvent, metadata, key, stream).then(({ ids }) => json(202, { id: ids[0] }));
     },
 
-    async test(cause: Cause, key: Key): Promise<Answer> {
+    async test(metadata: EventMetadata, key: Key): Promise<Answer> {
       const channels = [...delivery.configured];
-      const fact: Fact = { type: "ChannelTestRequested", data: { channels } };
-      const { first } = await append(fact, cause, key);
+      const { first } = await append({ type: "ChannelTestRequested", data: { channels } }, metadata, key);
       const results = await Promise.all(
         CHANNELS.map(async (name) => {
           if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
@@ -114,10 +118,10 @@ export function createApi(deps: ApiDeps) {
 }
 
 /** What was appended under a key, now or by an earlier request. */
-async function firstOf(journal: Journal, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
+async function firstOf(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
   const { first, repeated } = appended;
   if (!repeated) return appended;
-  for await (const event of journal.store.read({ from: first, to: first })) return { first, ids: [event.id] };
+  for await (const event of eventLog.store.read({ from: first, to: first })) return { first, ids: [event.id] };
   throw new Error(`the log has no event at position ${first}`);
 }
 

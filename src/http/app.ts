@@ -1,14 +1,14 @@
 import { Elysia, ValidationError } from "elysia";
 import type { IdempotencyKey } from "eventstore-lite";
-import type { Cause } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import type { EventMetadata } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
 import { createApi, type ApiDeps } from "./api.ts";
 import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
 import { createConsole, type ConsoleDeps } from "./console.ts";
 import type { Idempotency, IsOver } from "./idempotency.ts";
 import { json, send, type Answer, type AnswerTarget } from "./answer.ts";
-import { tellAround } from "./limit-headers.ts";
+import { withRateLimitHeaders } from "./limit-headers.ts";
 import { createDocument } from "./openapi/document.ts";
 import { problemAnswer, problemOf, problems, type Problem } from "./problem.ts";
 import { emptyBody, messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
@@ -21,14 +21,14 @@ export interface AppDeps {
   readonly api: ApiDeps;
   readonly console: ConsoleDeps;
   readonly idempotency: Idempotency;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** What of a request decides whether it was answered before. */
 interface Keyable {
   readonly request: Request;
   readonly body: unknown;
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
   readonly set: AnswerTarget;
 }
 
@@ -50,23 +50,24 @@ export function createApp(deps: AppDeps) {
   return (
     new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
       // First: hooks cover only what comes after them.
-      .onError(({ error, request, set }) => send(set, faultAnswer(deps.log, error, request, requestIdOf(set))))
+      .onError(({ error, request, set }) => send(set, faultAnswer(deps.logger, error, request, requestIdOf(set))))
       .use(admission(deps.admission))
 
       .get("/social/health", ({ set }) => send(set, social.health()))
       .get("/social/auth", async ({ set }) => send(set, await authorization.auth()))
-      .get("/social/callback", async ({ set, request, cause, server }) =>
-        send(set, await keeping(server, request, authorization.callback(request, cause))),
+      .get("/social/callback", async ({ set, request, metadata, server }) =>
+        send(set, await keeping(server, request, authorization.callback(request, metadata))),
       )
       .get("/social/me", async ({ set, request, server }) =>
         send(set, await keeping(server, request, authorization.me())),
       )
       .post(
         "/social/run",
-        ({ request, body, cause, set, server }) => {
-          const run = (key: IdempotencyKey | undefined) => social.run(body, request.headers.get("prefer"), cause, key);
-          const answer = () => once({ request, body, cause, set }, run, social.isOver);
-          return keeping(server, request, tellAround(set.headers, "dm-day", social.allowance, answer));
+        ({ request, body, metadata, set, server }) => {
+          const run = (key: IdempotencyKey | undefined) =>
+            social.run(body, request.headers.get("prefer"), metadata, key);
+          const answer = () => once({ request, body, metadata, set }, run, social.isOver);
+          return keeping(server, request, withRateLimitHeaders(set.headers, "dm-day", social.allowance, answer));
         },
         { body: runBody },
       )
@@ -75,22 +76,25 @@ export function createApp(deps: AppDeps) {
       .get("/api/health", async ({ set }) => send(set, await api.health()))
       .post(
         "/api/notify",
-        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.notify(body, cause, key)),
+        ({ request, body, metadata, set }) =>
+          once({ request, body, metadata, set }, (key) => api.notify(body, metadata, key)),
         { body: notifyBody },
       )
       .post(
         "/api/tracking/event",
-        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.track(body, cause, key)),
+        ({ request, body, metadata, set }) =>
+          once({ request, body, metadata, set }, (key) => api.track(body, metadata, key)),
         { body: trackingBody },
       )
       .post(
         "/api/tracking/test",
-        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.test(cause, key)),
+        ({ request, body, metadata, set }) => once({ request, body, metadata, set }, (key) => api.test(metadata, key)),
         { body: emptyBody },
       )
       .post(
         "/api/messaging",
-        ({ request, body, cause, set }) => once({ request, body, cause, set }, (key) => api.message(body, cause, key)),
+        ({ request, body, metadata, set }) =>
+          once({ request, body, metadata, set }, (key) => api.message(body, metadata, key)),
         { body: messagingBody },
       )
 
@@ -117,7 +121,7 @@ function documentOf({ api, admission: { authentication }, console: { sessions } 
 /** Answers a POST, whose repeats with its `Idempotency-Key` get the same answer. */
 function createOnce(idempotency: Idempotency) {
   return (
-    { request, body, cause, set }: Keyable,
+    { request, body, metadata, set }: Keyable,
     perform: (key: IdempotencyKey | undefined) => Promise<Answer>,
     isOver?: IsOver,
   ): Promise<string> => {
@@ -126,7 +130,7 @@ function createOnce(idempotency: Idempotency) {
     const answer =
       header === null
         ? perform(undefined)
-        : idempotency.once({ header, route: pathOf(request.url), body, cause }, perform, isOver);
+        : idempotency.once({ header, route: pathOf(request.url), body, metadata }, perform, isOver);
     return answer.then((given) => send(set, given));
   };
 }
@@ -141,10 +145,10 @@ function requestIdOf({ headers }: AnswerTarget): string {
   return String(headers["x-request-id"]);
 }
 
-function faultAnswer(log: Logger, fault: unknown, request: Request, instance: string): Answer {
+function faultAnswer(logger: Logger, fault: unknown, request: Request, instance: string): Answer {
   const problem = fault instanceof ValidationError ? validationProblem(fault) : problemOf(fault);
   if (problem !== undefined) return problemAnswer(problem, instance);
-  log.error("a request failed", { request_id: instance, path: pathOf(request.url), ...faultFields(fault) });
+  logger.error("a request failed", { request_id: instance, path: pathOf(request.url), ...errorFields(fault) });
   return problemAnswer(problems.internal(), instance);
 }
 

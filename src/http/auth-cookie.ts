@@ -1,6 +1,6 @@
 import { deriveKey } from "../vault/key.ts";
 import type { Authorization } from "../account/oauth.ts";
-import { open, seal } from "../vault/encrypt.ts";
+import { open, encrypt } from "../vault/encrypt.ts";
 import { cookieName, setCookie } from "./cookie.ts";
 
 /** How long a person may take on the network's consent page. */
@@ -12,7 +12,7 @@ const PURPOSE = "reachlog_oauth";
 export interface AuthCookie {
   readonly name: string;
   /** The `Set-Cookie` value. */
-  seal(authorization: Authorization): string;
+  encrypt(authorization: Authorization): string;
   /** The `Set-Cookie` value that takes it away. */
   readonly cleared: string;
   /** Undefined: no cookie, another key, or too old. */
@@ -27,9 +27,9 @@ export function createAuthCookie(masterKey: Uint8Array, secure: boolean, clock: 
   return {
     name,
     cleared: setCookie(name, "", { ...options, maxAgeSeconds: 0 }),
-    seal(authorization) {
+    encrypt(authorization) {
       const text = JSON.stringify({ ...authorization, expires: clock() + LIFETIME_S * 1000 });
-      const value = Buffer.from(seal(key, text, PURPOSE)).toString("base64url");
+      const value = Buffer.from(encrypt(key, text, PURPOSE)).toString("base64url");
       return setCookie(name, value, { ...options, maxAgeSeconds: LIFETIME_S });
     },
     open(value) {

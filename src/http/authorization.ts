@@ -1,7 +1,7 @@
 import { linkAccount, type Linked, type LinkDeps } from "../account/link.ts";
 import { OAuthError, type Authorization } from "../account/oauth.ts";
 import type { UsedStates } from "../account/used-states.ts";
-import type { Cause } from "../log/event-log.ts";
+import type { EventMetadata } from "../log/event-log.ts";
 import { json, redirect, type Answer } from "./answer.ts";
 import type { AuthCookie } from "./auth-cookie.ts";
 import { readCookie } from "./cookie.ts";
@@ -29,9 +29,9 @@ export function createAuthorization(deps: AuthorizationDeps) {
   };
   /** What is being linked, by the redirect that brought it: a browser that asks again meanwhile waits for the same. */
   const underway = new Map<string, Promise<Linked | undefined>>();
-  const linkOnce = (x: XDeps, redirectGiven: URLSearchParams, begun: Authorization, cause: Cause) => {
+  const linkOnce = (x: XDeps, redirectGiven: URLSearchParams, begun: Authorization, metadata: EventMetadata) => {
     const key = redirectGiven.toString();
-    const linking = underway.get(key) ?? link(x, redirectGiven, begun, cause).finally(() => underway.delete(key));
+    const linking = underway.get(key) ?? link(x, redirectGiven, begun, metadata).finally(() => underway.delete(key));
     underway.set(key, linking);
     return linking;
   };
@@ -40,10 +40,10 @@ export function createAuthorization(deps: AuthorizationDeps) {
     async auth(): Promise<Answer> {
       const { oauth, cookie } = configured();
       const { url, ...authorization } = await oauth.begin();
-      return redirect(302, url, { "set-cookie": cookie.seal(authorization), ...CLOSED_PAGE });
+      return redirect(302, url, { "set-cookie": cookie.encrypt(authorization), ...CLOSED_PAGE });
     },
 
-    async callback(request: Request, cause: Cause): Promise<Answer> {
+    async callback(request: Request, metadata: EventMetadata): Promise<Answer> {
       const x = configured();
       const given = new URL(request.url).searchParams;
       const authorization = x.cookie.open(readCookie(request, x.cookie.name));
@@ -51,7 +51,7 @@ export function createAuthorization(deps: AuthorizationDeps) {
       // The cookie stays: whoever lured the browser here does not end what it has begun.
       if (given.get("state") !== authorization.state) throw refused("The state is not the one we gave.", CLOSED_PAGE);
       const headers = { ...CLOSED_PAGE, "set-cookie": x.cookie.cleared };
-      const linked = await linkOnce(x, given, authorization, cause).catch((fault: unknown) => {
+      const linked = await linkOnce(x, given, authorization, metadata).catch((fault: unknown) => {
         throw callbackFault(fault, headers);
       });
       if (linked === undefined) throw refused("This state was used before.", headers);
@@ -74,21 +74,21 @@ async function link(
   x: XDeps,
   given: URLSearchParams,
   authorization: Authorization,
-  cause: Cause,
+  metadata: EventMetadata,
 ): Promise<Linked | undefined> {
   if (!x.states.claim(authorization.state)) return linkedBefore(x, given);
-  const linked = await linkAccount(x, given, authorization, cause);
+  const linked = await linkAccount(x, given, authorization, metadata);
   if (linked.kind === "linked") x.states.finish(given, linked.user.id);
   return linked;
 }
 
 /** For a browser that did not hear of its success: its connection broke, or it sent the redirect twice. */
 async function linkedBefore(
-  { states, projector, journal }: XDeps,
+  { states, projector, eventLog }: XDeps,
   given: URLSearchParams,
 ): Promise<Linked | undefined> {
   // Another instance may have finished it.
-  await projector.until((await journal.store.head()).position);
+  await projector.until((await eventLog.store.head()).position);
   const { user, scopes, authorized } = projector.state("account");
   const isFinished = authorized && user !== null && states.isFinished(given, user.id);
   return isFinished ? { kind: "linked", user, scopes } : undefined;

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { consolePage, signInPage } from "../console/page.ts";
-import type { Journal } from "../log/event-log.ts";
+import type { EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { redirect, type Answer } from "./answer.ts";
@@ -8,7 +8,7 @@ import { problems } from "./problem.ts";
 import type { Sessions } from "./session.ts";
 
 export interface ConsoleDeps {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly sessions: Sessions;
   readonly limits: { readonly limit: number; readonly used: () => number };
@@ -24,7 +24,7 @@ export function createConsole(deps: ConsoleDeps) {
     async page(request: Request): Promise<Answer> {
       if (!sessions.admits(request)) return html(401, signInPage(false));
       const events: Recorded[] = [];
-      for await (const event of deps.journal.store.read({ backwards: true, limit: EVENTS_SHOWN })) events.push(event);
+      for await (const event of deps.eventLog.store.read({ backwards: true, limit: EVENTS_SHOWN })) events.push(event);
       const run = projector.state("run");
       const view = {
         stats: projector.state("stats"),
@@ -33,7 +33,7 @@ export function createConsole(deps: ConsoleDeps) {
         quota: { limit: deps.limits.limit, used: deps.limits.used() },
         inDoubt: [...run.open.values()].filter((attempt) => attempt.in_doubt).length,
         clicks: projector.state("clicks"),
-        suspects: projector.state("suspects"),
+        suspected: projector.state("suspected"),
         deliveries: projector.state("deliveries"),
         position: projector.position,
         events,

@@ -1,17 +1,17 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
-import { OWN_CAUSE, STREAMS, type Journal } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { createFailureTally } from "./failure-tally.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface FailureRecordDeps {
   /** Counts failed authentications. */
   readonly limit: RateLimit;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** So long after the first failure they are told, all of that time together. */
@@ -57,16 +57,16 @@ export function recordFailures(deps: FailureRecordDeps): RateLimit & AsyncDispos
 
 /** A log that cannot take them is no reason to fail: they are in the operator's log too, without addresses. */
 async function append(
-  { journal, log }: FailureRecordDeps,
+  { eventLog, logger }: FailureRecordDeps,
   summaries: readonly DataOf<"AuthenticationsFailed">[],
 ): Promise<void> {
-  const facts = summaries.map((data) => ({ type: "AuthenticationsFailed", data }) as const);
+  const newEvents = summaries.map((data) => ({ type: "AuthenticationsFailed", data }) as const);
   const failed = summaries.reduce((sum, summary) => sum + summary.failed, 0);
   const addresses = summaries.reduce((sum, summary) => sum + summary.addresses, 0);
-  log.warn("authentications failed", { failed, addresses });
+  logger.warn("authentications failed", { failed, addresses });
   try {
-    await journal.append(STREAMS.access, facts, OWN_CAUSE);
+    await eventLog.append(STREAMS.access, newEvents, SERVICE_METADATA);
   } catch (fault) {
-    log.error("failed authentications could not be recorded", faultFields(fault));
+    logger.error("failed authentications could not be recorded", errorFields(fault));
   }
 }

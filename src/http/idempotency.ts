@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IdempotencyKey } from "eventstore-lite";
-import { faultFields, type Logger } from "../platform/logger.ts";
-import { STREAMS, type Cause, type Journal } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { STREAMS, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import type { Answer } from "./answer.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
@@ -17,7 +17,7 @@ export interface Keyed {
   readonly header: string;
   readonly route: string;
   readonly body: unknown;
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
 }
 
 /** Makes POSTs with an `Idempotency-Key` safe to repeat: an answer is kept for two days, and the key for ever. */
@@ -45,10 +45,10 @@ interface Scoped {
   readonly scope: string;
   /** What is asked under it. */
   readonly digest: string;
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
 }
 
-export function createIdempotency(journal: Journal, log: Logger): Idempotency {
+export function createIdempotency(eventLog: EventLog, logger: Logger): Idempotency {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
@@ -60,7 +60,7 @@ export function createIdempotency(journal: Journal, log: Logger): Idempotency {
         if (running.digest !== digest) throw problems.keyReused();
         return await running.answer;
       }
-      const answer = answerOnce({ journal, log, isOver }, scoped, perform);
+      const answer = answerOnce({ eventLog, logger, isOver }, scoped, perform);
       inFlight.set(scope, { digest, answer });
       // Only the map's own copy is watched here; the caller below gets the failure.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
@@ -70,48 +70,50 @@ export function createIdempotency(journal: Journal, log: Logger): Idempotency {
 }
 
 async function answerOnce(
-  { journal, log, isOver }: { journal: Journal; log: Logger; isOver: IsOver },
-  { scope, digest, cause }: Scoped,
+  { eventLog, logger, isOver }: { eventLog: EventLog; logger: Logger; isOver: IsOver },
+  { scope, digest, metadata }: Scoped,
   perform: Perform,
 ): Promise<KeptAnswer> {
   const stream = STREAMS.answer(scope);
   let earlier = 0;
-  for await (const event of journal.store.read({ stream, backwards: true, limit: 1 })) {
+  for await (const event of eventLog.store.read({ stream, backwards: true, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
     if (event.data.digest !== digest) throw problems.keyReused();
     if (event.meta.erased === true) throw problems.keyExpired();
     if (!(await isOver(event.data))) return event.data;
     earlier = event.version;
   }
-  const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, cause);
+  const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, metadata);
   const answer = { digest, status, headers: keptHeaders(headers), body };
   try {
-    await journal.append(stream, [{ type: "RequestAnswered", data: answer }], cause, { key: `${stream}/${earlier}` });
+    await eventLog.append(stream, [{ type: "RequestAnswered", data: answer }], metadata, {
+      key: `${stream}/${earlier}`,
+    });
   } catch (fault) {
     // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
-    log.warn("an answer was not kept", { request_id: cause.request_id, ...faultFields(fault) });
+    logger.warn("an answer was not kept", { request_id: metadata.request_id, ...errorFields(fault) });
   }
   return answer;
 }
 
-async function performed(perform: Perform, appendKey: IdempotencyKey, cause: Cause): Promise<Answer> {
+async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: EventMetadata): Promise<Answer> {
   try {
     return await perform(appendKey);
   } catch (fault) {
     if (fault instanceof Problem && FINAL_PROBLEMS.has(fault.slug)) {
-      return problemAnswer(fault, cause.request_id ?? "");
+      return problemAnswer(fault, metadata.request_id ?? "");
     }
     throw fault;
   }
 }
 
-function scopedOf({ header, route, body, cause }: Keyed): Scoped {
+function scopedOf({ header, route, body, metadata }: Keyed): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed("The Idempotency-Key wants 1 to 255 printable ASCII characters.");
   // Without the key, which the log does not hold, nobody finds out by trying what the body was.
   const digest = sha256(JSON.stringify([key, body ?? null]));
-  return { scope: sha256(JSON.stringify([route, cause.caller, key])), digest, cause };
+  return { scope: sha256(JSON.stringify([route, metadata.caller, key])), digest, metadata };
 }
 
 /** Those headers that belong to the answer itself, not to the connection or this request. */

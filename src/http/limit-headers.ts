@@ -10,7 +10,7 @@ export interface Allowance {
 type Headers = Record<string, string | number | undefined>;
 
 /** Tells one more limit in `RateLimit-Policy` and `RateLimit` (IETF draft), or tells it anew. */
-export function tellAllowance(
+export function setRateLimitHeaders(
   headers: Headers,
   name: string,
   { limit, windowSeconds, left, seconds }: Allowance,
@@ -20,15 +20,15 @@ export function tellAllowance(
 }
 
 /** Tells a limit as it is before something is done that uses it up, for refusals, and as it is after. */
-export async function tellAround<T>(
+export async function withRateLimitHeaders<T>(
   headers: Headers,
   name: string,
   allowance: () => Allowance,
   act: () => Promise<T>,
 ): Promise<T> {
-  tellAllowance(headers, name, allowance());
+  setRateLimitHeaders(headers, name, allowance());
   const done = await act();
-  tellAllowance(headers, name, allowance());
+  setRateLimitHeaders(headers, name, allowance());
   return done;
 }
 

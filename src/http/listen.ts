@@ -1,7 +1,7 @@
 import { createServer, isIPv6, type AddressInfo } from "node:net";
 import type { HttpConfig } from "../config/http.ts";
 import type { App } from "./app.ts";
-import type { Load } from "./load-shedding.ts";
+import type { LoadShedding } from "./load-shedding.ts";
 
 /** Bodies are bounded by the routes, whose answer is a problem; the server's own refusal would be an empty one. */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
@@ -22,7 +22,7 @@ const LOOK_MS = 50;
 export function listen(
   app: App,
   { host, port }: Pick<HttpConfig, "host" | "port">,
-  load: Load,
+  load: LoadShedding,
   idleTimeout: number = IDLE_TIMEOUT_S,
 ): AsyncDisposable {
   app.listen({

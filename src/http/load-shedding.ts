@@ -7,7 +7,7 @@ import { problems } from "./problem.ts";
 export const IN_FLIGHT_MAX = 4_096;
 
 /** How busy the service is. */
-export interface Load {
+export interface LoadShedding {
   /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
   admit(pending: number): void;
   /** Counts a request as one that is still coming, while `read` reads its body. */
@@ -18,7 +18,7 @@ export interface Load {
   readonly came: number;
 }
 
-export function createLoad(inFlightMax: number = IN_FLIGHT_MAX): Load {
+export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShedding {
   let coming = 0;
   let came = 0;
   return {

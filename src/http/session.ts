@@ -1,5 +1,5 @@
 import { deriveKey } from "../vault/key.ts";
-import { open, seal } from "../vault/encrypt.ts";
+import { open, encrypt } from "../vault/encrypt.ts";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Authentication } from "./auth.ts";
 import { cookieName, readCookie, setCookie } from "./cookie.ts";
@@ -46,7 +46,7 @@ export function createSessions(
       const token = authentication.identify(given);
       if (token === undefined) return undefined;
       const session: Session = { expires: clock() + LIFETIME_S * 1000, token };
-      const value = Buffer.from(seal(key, JSON.stringify(session), PURPOSE)).toString("base64url");
+      const value = Buffer.from(encrypt(key, JSON.stringify(session), PURPOSE)).toString("base64url");
       return setCookie(name, value, { path: "/", maxAgeSeconds: LIFETIME_S, sameSite: "Strict", secure });
     },
   };

@@ -3,8 +3,8 @@ import type { EventStore, IdempotencyKey } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import type { RunState } from "../../projections/run.ts";
-import type { Cause } from "../log/event-log.ts";
-import { endedInPassing } from "../outreach/transient-end.ts";
+import type { EventMetadata } from "../log/event-log.ts";
+import { endedTransiently } from "../outreach/transient-end.ts";
 import type { RunReport } from "../outreach/execute-run.ts";
 import type { Runner, Triggered } from "../outreach/runner.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -61,13 +61,13 @@ export function createSocial(deps: SocialDeps) {
     async run(
       body: Static<typeof runBody>,
       prefer: string | null,
-      cause: Cause,
+      metadata: EventMetadata,
       key: IdempotencyKey | undefined,
     ): Promise<Answer> {
       const runner = authorized();
       if (!deps.hasTemplate) throw problems.noTemplate();
       const dryRun = body.dry_run ?? false;
-      const request = { dryRun, cause, ...(key === undefined ? {} : { key }) };
+      const request = { dryRun, metadata, ...(key === undefined ? {} : { key }) };
       const triggered = await startedOrNothing(runner.trigger(request));
       const started = startedOrThrow(triggered, () => problems.dailyLimit(deps.limits.limit, secondsToReset()));
       const waitMs = dryRun ? undefined : waitOf(prefer);
@@ -81,7 +81,7 @@ export function createSocial(deps: SocialDeps) {
     /** Whether the run that an answer tells of ended for a reason that passes: the same key may start another one. */
     async isOver({ body }: Answer): Promise<boolean> {
       const { run_id } = JSON.parse(body) as { run_id: string };
-      return endedInPassing(deps.store, run_id);
+      return endedTransiently(deps.store, run_id);
     },
 
     stats(): Answer {

@@ -13,7 +13,7 @@ export interface TokensFileDeps {
   readonly authentication: Authentication;
   readonly read: (path: string) => Promise<string>;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /**
@@ -55,16 +55,20 @@ async function follow(deps: TokensFileDeps, stopping: AbortSignal): Promise<void
 }
 
 /** Puts in force what the file says, if it says something; answers the tokens in force. */
-function judge({ fixed, authentication, log }: TokensFileDeps, text: string | undefined, inForce: readonly ApiToken[]) {
+function judge(
+  { fixed, authentication, logger }: TokensFileDeps,
+  text: string | undefined,
+  inForce: readonly ApiToken[],
+) {
   const report = createReport();
   const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];
   const fault = text === undefined ? "it cannot be read" : report.faults[0]?.problem;
   if (fault !== undefined) {
-    log.error("API_TOKENS_FILE is not taken over, and the former tokens stay valid", { error: fault });
+    logger.error("API_TOKENS_FILE is not taken over, and the former tokens stay valid", { error: fault });
     return inForce;
   }
   if (JSON.stringify(tokens) === JSON.stringify(inForce)) return inForce;
   authentication.replace(tokens);
-  log.info("API_TOKENS_FILE was taken over", { callers: tokens.map(({ name }) => name).join(" ") });
+  logger.info("API_TOKENS_FILE was taken over", { callers: tokens.map(({ name }) => name).join(" ") });
   return tokens;
 }

@@ -3,7 +3,7 @@ import { KeysUnavailable } from "../privacy/keys-file.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 
 /** Whether the log takes what callers bring. */
-export interface Intake {
+export interface WritabilityCheck {
   /** Hands the append back, and remembers when a full disk refused it. */
   watch<T>(append: Promise<T>): Promise<T>;
   /** False while the disk is full. After a refusal the log is asked anew, so that an idle service recovers too. */
@@ -16,7 +16,7 @@ const PROBE = {
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
 } as const;
 
-export function createIntake({ snapshots }: Pick<EventStore, "snapshots">): Intake {
+export function createWritabilityCheck({ snapshots }: Pick<EventStore, "snapshots">): WritabilityCheck {
   let refused = false;
   return {
     watch(append) {

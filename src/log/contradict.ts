@@ -5,7 +5,7 @@ import { originOf } from "./origin.ts";
 /** How the log denies a checkpoint, as a sentence and as the facts of it. */
 export interface Loss {
   readonly sentence: string;
-  readonly facts: Omit<DataOf<"LogLossAccepted">, "found_position" | "found_hash">;
+  readonly newEvents: Omit<DataOf<"LogLossAccepted">, "found_position" | "found_hash">;
 }
 
 /** Compares the log with a checkpoint whose signature was found good. `what` names the checkpoint in the sentence. */
@@ -22,16 +22,16 @@ export async function contradict(
     const { position: end } = await store.head();
     const orCut = checkpoint.position > end ? " (or an import of it that lacks its end)" : "";
     const sentence = `${what} is of another log, ${checkpoint.origin}, and this is ${originOf(store)}${orCut}`;
-    return { sentence, facts: { reason: "other_log", ...expected } };
+    return { sentence, newEvents: { reason: "other_log", ...expected } };
   }
   if (kind === "lost-tail") {
     return {
       sentence: `the log ends at position ${position}, but ${what} knew ${checkpoint.position} events: all from position ${position + 1} on are lost`,
-      facts: { reason: "lost_tail", ...expected },
+      newEvents: { reason: "lost_tail", ...expected },
     };
   }
   return {
     sentence: `the log holds another history than ${what} knew: it was altered at position ${position} or before`,
-    facts: { reason: "other_history", ...expected },
+    newEvents: { reason: "other_history", ...expected },
   };
 }

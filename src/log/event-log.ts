@@ -4,22 +4,22 @@ import type { EventMeta } from "../../events/event.ts";
 import type { MakeId } from "../platform/clock.ts";
 
 /** Who and what caused an event; becomes its `meta`. */
-export type Cause = Omit<EventMeta, "schema" | "erased">;
+export type EventMetadata = Omit<EventMeta, "schema" | "erased">;
 
 /** Everything the service does by itself. */
-export const OWN_CAUSE: Cause = { caller: "reachlog" };
+export const SERVICE_METADATA: EventMetadata = { caller: "reachlog" };
 
 /** What happened, before it has an id and a cause. */
-export type Fact<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
+export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
 
 /** The log as the service writes it: facts in, events of the catalog on disk. */
-export interface Journal {
+export interface EventLog {
   readonly store: EventStore<Event>;
   /** Appends facts to one stream. Resolves once they are durable; errors are those of the store. */
   append(
     stream: string,
-    facts: readonly Fact[],
-    cause: Cause,
+    newEvents: readonly NewEvent[],
+    metadata: EventMetadata,
     options?: AppendOptions,
   ): Promise<Appended & { readonly ids: readonly string[] }>;
 }
@@ -37,11 +37,11 @@ export const STREAMS = {
   answer: (scope: string) => `answer-${scope}`,
 } as const;
 
-export function createJournal(store: EventStore<Event>, makeId: MakeId): Journal {
+export function createEventLog(store: EventStore<Event>, makeId: MakeId): EventLog {
   return {
     store,
-    append(stream, facts, cause, options) {
-      const events = facts.map((fact): Event => makeEvent(fact.type, makeId(), fact.data, cause));
+    append(stream, newEvents, metadata, options) {
+      const events = newEvents.map((newEvent): Event => makeEvent(newEvent.type, makeId(), newEvent.data, metadata));
       const ids = events.map((event) => event.id);
       return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
         return { first, last, version, repeated, ids };

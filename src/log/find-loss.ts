@@ -27,7 +27,7 @@ export async function findLoss(
     checkpoint = openCheckpoint(note, publicKey);
   } catch (fault) {
     if (!(fault instanceof CheckpointRefused)) throw fault;
-    return { sentence: `${file}: ${fault.message}`, facts: { reason: "unknown" } };
+    return { sentence: `${file}: ${fault.message}`, newEvents: { reason: "unknown" } };
   }
   // That of an empty log knew nothing, and another may have been imported in its place.
   const denied = checkpoint.position === 0 ? undefined : await contradict(store, checkpoint, `the checkpoint ${file}`);
@@ -39,7 +39,7 @@ async function findBreak(store: EventStore<Event>, { position, hash }: Checkpoin
   if (fault === undefined) return undefined;
   return {
     sentence: `the chain is broken at position ${fault.position}: ${fault.reason}`,
-    facts: {
+    newEvents: {
       reason: "broken_chain",
       expected_position: position,
       expected_hash: hash,

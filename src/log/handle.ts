@@ -1,9 +1,9 @@
 import { VersionConflict, type Appended, type Fence } from "eventstore-lite";
-import type { Cause, Fact, Journal } from "./event-log.ts";
+import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
-export type Decision<Refusal> = { readonly events: readonly Fact[] } | { readonly refusal: Refusal };
+export type Decision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
 /** What became of it. `appended` is undefined where the decision made no events. */
 export type Handled<Refusal> =
@@ -11,7 +11,7 @@ export type Handled<Refusal> =
 
 export interface HandleOptions {
   /** Who and what causes the events. */
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
   /** Refuses the append once another holds the lease. */
   readonly fence?: Fence;
   /** Idempotency: a repeat gives the first result. */
@@ -21,7 +21,7 @@ export interface HandleOptions {
 }
 
 export interface HandleDeps {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   /** Waits `ms`, or less when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -51,19 +51,19 @@ export class StreamContended extends Error {
  * Throws {@link StreamContended}, and what the store's append throws.
  */
 export async function handle<Refusal = never>(
-  { journal, projector, sleep, random }: HandleDeps,
+  { eventLog, projector, sleep, random }: HandleDeps,
   stream: string,
   decide: () => Decision<Refusal>,
-  { cause, attempts = ATTEMPTS_MAX, ...conditions }: HandleOptions,
+  { metadata, attempts = ATTEMPTS_MAX, ...conditions }: HandleOptions,
 ): Promise<Handled<Refusal>> {
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const { version, position } = await journal.store.streamHead(stream);
+    const { version, position } = await eventLog.store.streamHead(stream);
     await projector.until(position);
     const decision = decide();
     if ("refusal" in decision) return decision;
     if (decision.events.length === 0) return { appended: undefined };
     try {
-      const appended = await journal.append(stream, decision.events, cause, { ...conditions, expected: version });
+      const appended = await eventLog.append(stream, decision.events, metadata, { ...conditions, expected: version });
       await projector.until(appended.last);
       return { appended };
     } catch (fault) {

@@ -1,4 +1,4 @@
-import { OWN_CAUSE, STREAMS, type Journal } from "./event-log.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
@@ -6,19 +6,19 @@ import type { Logger } from "../platform/logger.ts";
  * twice hangs on that event. Only a service says so, before it does anything. What a command appends to a backup, as a
  * drill does, is no use of it.
  */
-export async function recordRestore({ store, append }: Journal, log: Logger): Promise<void> {
+export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await isRecorded(store))) return;
   const { position, hash } = await store.head();
   const cause = store.begunAs === "import" ? "import" : "restore";
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
-  await append(STREAMS.log, [{ type: "LogRestored", data }], OWN_CAUSE);
-  log.warn("this log was restored or imported: what was done since its copy was made is not in it", {
+  await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA);
+  logger.warn("this log was restored or imported: what was done since its copy was made is not in it", {
     cause,
     position,
   });
 }
 
-async function isRecorded(store: Journal["store"]): Promise<boolean> {
+async function isRecorded(store: EventLog["store"]): Promise<boolean> {
   for await (const { type, data } of store.read({ types: ["LogRestored"], backwards: true, limit: 1 })) {
     return type === "LogRestored" && data.epoch === store.epoch;
   }

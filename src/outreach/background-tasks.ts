@@ -1,11 +1,11 @@
-import { faultFields } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { OutreachContext } from "./context.ts";
 import type { RunLease } from "./lease.ts";
 
-export type Works = ReturnType<typeof createWorks>;
+export type BackgroundTasks = ReturnType<typeof createBackgroundTasks>;
 
 /** What goes on in the background under a lease of its own, so that a stop can end it and wait for it. */
-export function createWorks({ log }: OutreachContext) {
+export function createBackgroundTasks({ logger }: OutreachContext) {
   const leases = new Set<RunLease>();
   const pending = new Set<Promise<unknown>>();
   const stopping = new AbortController();
@@ -32,7 +32,7 @@ export function createWorks({ log }: OutreachContext) {
         try {
           return await work();
         } catch (fault) {
-          log.error(`${what} failed`, faultFields(fault));
+          logger.error(`${what} failed`, errorFields(fault));
           return undefined;
         } finally {
           leases.delete(lease);

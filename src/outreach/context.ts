@@ -2,7 +2,7 @@ import type { Fence } from "eventstore-lite";
 import type { Credentials } from "../account/tokens.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
-import type { Cause, Journal } from "../log/event-log.ts";
+import type { EventMetadata, EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -16,7 +16,7 @@ export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** Everything outreach works with; effects and settings are values, so that tests bring their own. */
 export interface OutreachContext {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly network: SocialNetwork;
   readonly credentials: Credentials;
@@ -38,7 +38,7 @@ export interface OutreachContext {
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly makeId: MakeId;
-  readonly log: Logger;
+  readonly logger: Logger;
   /** Tells the operator what calls for action; once for each key. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
@@ -72,8 +72,8 @@ export function today(context: DayContext): string {
 }
 
 /** Waits until the projections have seen all that is in the log now, e.g. after a version conflict. */
-export async function catchUp({ journal, projector }: OutreachContext): Promise<void> {
-  await projector.until((await journal.store.head()).position);
+export async function catchUp({ eventLog, projector }: OutreachContext): Promise<void> {
+  await projector.until((await eventLog.store.head()).position);
 }
 
 /** One run as its parts see it. */
@@ -84,7 +84,7 @@ export interface RunContext extends OutreachContext {
   readonly fence: Fence;
   /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
   readonly signal: AbortSignal;
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
   /** Renews the right to run. The answer, asked later, is false when another process may make runs by then. */
   readonly keepLease: () => Promise<() => boolean>;
 }

@@ -1,7 +1,7 @@
 import type { FailureReason, KnownRecipient, Recipient, RunEnd } from "../../events/outreach.ts";
-import type { Fact } from "../log/event-log.ts";
+import type { NewEvent } from "../log/event-log.ts";
 import type { RateWindow, SendDmResult } from "../networks/network.ts";
-import type { OutcomeFact } from "./outcome.ts";
+import type { OutcomeEvent } from "./outcome.ts";
 
 /** Why a message whose intent was recorded is not sent after all. */
 export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account";
@@ -20,9 +20,9 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
 };
 
 interface Decided {
-  readonly fact: OutcomeFact;
+  readonly newEvent: OutcomeEvent;
   /** What follows from it, to be recorded with it. */
-  readonly more?: readonly Fact[];
+  readonly more?: readonly NewEvent[];
   /** Why the run ends with it. */
   readonly end?: RunEnd;
 }
@@ -36,40 +36,40 @@ export function decideOutcome(
   result: SendDecided,
   refusedBefore: readonly Recipient[] | undefined,
 ): Decided {
-  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeFact => ({
+  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeEvent => ({
     type: "DirectMessageFailed",
     data: { ...attempt, reason, detail, frees_quota: true, retry },
   });
   switch (result.outcome) {
     case "sent": {
       const data = { ...attempt, message_id: result.messageId, settled_by: "answer" } as const;
-      return { fact: { type: "DirectMessageSent", data } };
+      return { newEvent: { type: "DirectMessageSent", data } };
     }
     case "in_doubt":
-      return { fact: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
+      return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
     case "recipient_closed":
     case "not_permitted": {
-      if (refusedBefore === undefined) return { fact: failed(result.outcome, result.detail, false) };
+      if (refusedBefore === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
       const detail = `${result.detail}; ${refusedBefore.length} other people were refused before, one after the other`;
-      const more = refusedBefore.map((recipient): Fact => {
+      const more = refusedBefore.map((recipient): NewEvent => {
         return { type: "RecipientRetryAllowed", data: { recipient, run_id: attempt.run_id } };
       });
-      return { fact: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
+      return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
     }
     case "rejected":
-      return { fact: failed("rejected", result.detail, false) };
+      return { newEvent: failed("rejected", result.detail, false) };
     case "unreachable":
-      return { fact: failed("unreachable", result.detail, true), end: "network_unavailable" };
+      return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
     case "unauthorized":
       return {
-        fact: failed("unauthorized", "the network no longer accepts the grant", true),
+        newEvent: failed("unauthorized", "the network no longer accepts the grant", true),
         end: "not_authorized",
       };
     case "gave_up": {
       const isUnwanted = result.why === "suppressed";
-      return { fact: failed(isUnwanted ? "suppressed" : "withdrawn", GIVEN_UP[result.why], !isUnwanted) };
+      return { newEvent: failed(isUnwanted ? "suppressed" : "withdrawn", GIVEN_UP[result.why], !isUnwanted) };
     }
     case "stopped":
-      return { fact: failed(result.reason, result.detail, true), end: result.reason };
+      return { newEvent: failed(result.reason, result.detail, true), end: result.reason };
   }
 }

@@ -21,7 +21,7 @@ export interface OutreachRules {
   readonly requireConsent: boolean;
   readonly dailyLimit: number;
   /** Keyed hashes of what is known of a person, as suppressions keep them. */
-  readonly marks: (who: Recipient) => readonly string[];
+  readonly hashes: (who: Recipient) => readonly string[];
   /** Whether the keys of what is known of a person were deleted: so it is also where a restored log does not tell it. */
   readonly isForgotten: (who: Recipient) => boolean;
 }
@@ -127,20 +127,21 @@ export function isKnownClosed({ contacts }: OutreachState, who: Recipient): bool
 }
 
 /** A skip is told once per recipient and reason. */
-export function isTold(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
+export function isSkipRecorded(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
   return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;
 }
 
 /** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
 export function isSuppressed(
   { contacts }: OutreachState,
-  { marks, isForgotten }: OutreachRules,
+  { hashes, isForgotten }: OutreachRules,
   who: Recipient,
 ): boolean {
   const contact = findContact(contacts, who);
   const entries = contact === undefined ? [] : [contact, ...namesake(contacts, who, contact)];
   if (entries.some(({ suppressed }) => suppressed)) return true;
-  if (contacts.marks.size > 0 && [who, ...entries].flatMap(marks).some((mark) => contacts.marks.has(mark))) return true;
+  if (contacts.hashes.size > 0 && [who, ...entries].flatMap(hashes).some((mark) => contacts.hashes.has(mark)))
+    return true;
   return isForgotten(who);
 }
 

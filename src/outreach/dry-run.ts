@@ -4,7 +4,7 @@ import { outreachState, quotaNow, type RunContext } from "./context.ts";
 import { isHeldBack, judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
-import { impatient } from "./retry-after-rate-limit.ts";
+import { retryBriefly } from "./retry-after-rate-limit.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
 import { endOf } from "./send-loop.ts";
 import { LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
@@ -22,22 +22,22 @@ export interface DryRun {
   readonly variants: { variant: string; text: string }[];
 }
 
-export async function performDryRun(context: RunContext): Promise<DryRun> {
+export async function executeDryRun(context: RunContext): Promise<DryRun> {
   const preview: DryRun = { reason: "completed", would_send: [], would_skip: [], variants: [] };
   const left = (): number =>
     remaining(outreachState(context), context.rules, quotaNow(context)) - preview.would_send.length;
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, left()));
-  const patience = impatient(context);
+  const retry = retryBriefly(context);
   const rehearsal: Rehearsal = {
     ...context,
-    reader: { run: context, patience, wanted },
+    reader: { run: context, retry, wanted },
     preview,
     left,
     met: new Set(),
   };
   try {
     if (wasRestoredToday(context)) return { ...preview, reason: "log_restored" };
-    await readInbox(context, patience);
+    await readInbox(context, retry);
     for (const source of context.sources) {
       if (context.signal.aborted) break;
       const end = await rehearse(rehearsal, source);
@@ -88,8 +88,8 @@ function screen(context: Rehearsal, source: Source, candidates: readonly Candida
 }
 
 async function previewSome(context: Rehearsal, open: readonly Candidate[]): Promise<void> {
-  const { patience } = context.reader;
-  for (const { candidate, user } of await patience(() => resolve(context.network, context.credentials, open))) {
+  const { retry } = context.reader;
+  for (const { candidate, user } of await retry(() => resolve(context.network, context.credentials, open))) {
     if (user === undefined) {
       skip(context, candidate.who, { verdict: "skip", reason: "invalid_recipient" });
       continue;
@@ -102,7 +102,7 @@ async function previewSome(context: Rehearsal, open: readonly Candidate[]): Prom
       skip(context, recipient, verdict);
       continue;
     }
-    const ours = await findOurs(context, patience, user);
+    const ours = await findOurs(context, retry, user);
     if (ours !== "none") {
       if (ours !== "unknown") skip(context, recipient, { verdict: "skip", reason: "already_contacted" });
       continue;

@@ -1,15 +1,15 @@
 import { LeaseLost } from "eventstore-lite";
 import type { RunEnd, Usage } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type Fact } from "../log/event-log.ts";
-import { faultFields } from "../platform/logger.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { RunContext } from "./context.ts";
-import { performDryRun, type DryRun } from "./dry-run.ts";
+import { executeDryRun, type DryRun } from "./dry-run.ts";
 import type { RunLease } from "./lease.ts";
 import type { Meter } from "./meter.ts";
 import { pause } from "./pause.ts";
 import { settleOpen, type Waiting } from "./reconcile.ts";
-import { performRun } from "./send-loop.ts";
+import { runSendLoop } from "./send-loop.ts";
 
 /** A finished run, as it is answered. */
 export interface RunReport {
@@ -56,14 +56,14 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
   let reason: RunEnd;
   try {
     await settleOpen(run, waiting);
-    reason = await performRun(run);
+    reason = await runSendLoop(run);
     if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
     await settleOpen(run, waiting);
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
-    run.log.error("a run ended by a fault", {
+    run.logger.error("a run ended by a fault", {
       run_id: run.runId,
-      ...faultFields(fault),
+      ...errorFields(fault),
     });
     reason = "fault";
   }
@@ -80,7 +80,7 @@ function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
 
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const { started_at } = currentOf(run);
-  const preview = await performDryRun(run);
+  const preview = await executeDryRun(run);
   const { reason } = preview;
   const usage = meter.usage();
   const data = {
@@ -105,8 +105,8 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
 }
 
 /** Appends the run's end and answers when it was recorded. */
-async function appendEnd(run: RunContext, fact: Fact): Promise<string> {
-  const appended = await run.journal.append(STREAMS.outreach, [fact], run.cause, { fence: run.fence });
+async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
+  const appended = await run.eventLog.append(STREAMS.outreach, [newEvent], run.metadata, { fence: run.fence });
   await run.projector.until(appended.last);
   return run.projector.time ?? isoTime(run.clock());
 }

@@ -1,12 +1,12 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type Fact } from "../log/event-log.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
-import { watchCircles } from "./repeated-cursors.ts";
+import { guardCursors } from "./repeated-cursors.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
-import type { Patience } from "./retry-after-rate-limit.ts";
+import type { RetryPolicy } from "./retry-after-rate-limit.ts";
 import { appendFenced } from "./send.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
@@ -24,16 +24,16 @@ const CLOCK_SKEW_MS = 60 * 60_000;
  * rest unread. Throws the network's SocialError, also where its cursors lead back to where they came from: one of the
  * messages that it does not show may be a wish to be left alone.
  */
-export async function readInbox(run: RunContext, patience: Patience): Promise<void> {
+export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<void> {
   const { begun, newest_id, backlog } = run.projector.state("inbox");
   const isEnd = begun ? isReadBefore(newest_id) : await isTooOld(run);
   let newest: string | undefined;
   let lateFrom: number | undefined;
   let messages = 0;
   let cursor: string | undefined;
-  const circles = watchCircles(cursor);
+  const cursorGuard = guardCursors(cursor);
   for (let page = 0; !run.signal.aborted; page++) {
-    const read = await readPage(run, patience, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
+    const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
     await tell(run, read.messages);
     const latest = read.messages[0]?.createdAt;
@@ -41,8 +41,8 @@ export async function readInbox(run: RunContext, patience: Patience): Promise<vo
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
-    const next = circles.following({ entries: read.messages.length, next: read.next });
-    if (!isEnded && circles.isCircle())
+    const next = cursorGuard.following({ entries: read.messages.length, next: read.next });
+    if (!isEnded && cursorGuard.isCycle())
       throw new SocialError("unavailable", "the pages of messages go round in circles");
     if (isEnded || next === undefined) {
       // The first reading leaves what is older to those who want more people.
@@ -57,7 +57,7 @@ export async function readInbox(run: RunContext, patience: Patience): Promise<vo
 type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
 
 /** What is older than the first reading, as one run reads it. */
-export interface Backlog {
+export interface OutboxReader {
   /**
    * Reads one more page, of about as many messages as people are wanted. False when nothing is left.
    * Throws the network's SocialError.
@@ -65,22 +65,22 @@ export interface Backlog {
   readPage(wanted: number): Promise<boolean>;
 }
 
-export function openBacklog(run: RunContext, patience: Patience): Backlog {
+export function openBacklog(run: RunContext, retry: RetryPolicy): OutboxReader {
   let isAnew = false;
-  let circles = watchCircles(run.projector.state("inbox").backlog ?? undefined);
+  let cursorGuard = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
   /** Undefined: what is older is not to be had. */
   const read = async (size: number, cursor: string): Promise<InboxPage | undefined> => {
     try {
-      return await readPage(run, patience, size, cursor);
+      return await readPage(run, retry, size, cursor);
     } catch (fault) {
       if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
       // Not for its age: to begin anew each time would cost money for ever.
       if (isAnew) return undefined;
       isAnew = true;
-      circles = watchCircles(undefined);
+      cursorGuard = guardCursors(undefined);
       // An old cursor: whoever is known already is noted once all the same.
-      return readPage(run, patience, size, undefined);
+      return readPage(run, retry, size, undefined);
     }
   };
 
@@ -92,16 +92,16 @@ export function openBacklog(run: RunContext, patience: Patience): Backlog {
       const page = await read(size, backlog);
       const messages = page?.messages ?? [];
       await tell(run, messages);
-      const next = circles.following({ entries: messages.length, next: page?.next });
+      const next = cursorGuard.following({ entries: messages.length, next: page?.next });
       await tellRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
       return next !== undefined;
     },
   };
 }
 
-function readPage({ network, credentials }: RunContext, patience: Patience, limit: number, cursor: string | undefined) {
+function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limit: number, cursor: string | undefined) {
   const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
-  return patience(() => credentials.use((token) => network.inbox(token, page)));
+  return retry(() => credentials.use((token) => network.inbox(token, page)));
 }
 
 function isReadBefore(newestId: string | null): (message: InboxMessage) => boolean {
@@ -113,9 +113,9 @@ function isReadBefore(newestId: string | null): (message: InboxMessage) => boole
  * to people without reading, before the first of its messages. Of a restored log nobody knows what was sent, so it reads
  * all that the network shows.
  */
-async function isTooOld({ journal, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
+async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;
-  for await (const { time } of journal.store.read({ types: ["DirectMessageAttempted"], limit: 1 })) {
+  for await (const { time } of eventLog.store.read({ types: ["DirectMessageAttempted"], limit: 1 })) {
     const earliest = Date.parse(time) - CLOCK_SKEW_MS;
     return ({ createdAt }) => createdAt < earliest;
   }
@@ -126,37 +126,37 @@ async function isTooOld({ journal, projector }: RunContext): Promise<(message: I
 async function tell(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
   for (;;) {
     const state = outreachState(run);
-    const facts = factsOf(run, state, messages);
-    if (facts.length === 0 || (await appendFenced(run, facts, state.run.version))) return;
+    const newEvents = factsOf(run, state, messages);
+    if (newEvents.length === 0 || (await appendFenced(run, newEvents, state.run.version))) return;
   }
 }
 
 /** Oldest first, as they were written. */
-function factsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): Fact[] {
+function factsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): NewEvent[] {
   const own = state.account.user?.id;
   const told = new Set<string>();
   const once = (what: string): boolean => told.size < told.add(what).size;
-  return messages.toReversed().flatMap((message): Fact[] => {
+  return messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
     const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
-    const facts: Fact[] = [];
+    const newEvents: NewEvent[] = [];
     // What was said to a group was not written to us, so it is nobody's consent; a wish is one wherever it is said.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
     if (side !== undefined && once(`${side} ${senderId}`)) {
       const data = { recipient, message_id, received_at: isoTime(createdAt) };
-      facts.push({ type: "DirectMessageReceived", data });
+      newEvents.push({ type: "DirectMessageReceived", data });
     }
     if (run.isOptOut(text) && !isSuppressed(state, run.rules, recipient) && once(`stop ${senderId}`)) {
-      facts.push(suppression(run, recipient, message_id));
+      newEvents.push(suppression(run, recipient, message_id));
     }
-    return facts;
+    return newEvents;
   });
 }
 
-function suppression({ rules }: RunContext, recipient: Recipient, message_id: string): Fact {
-  const marks = [...rules.marks(recipient)];
-  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", marks, message_id } };
+function suppression({ rules }: RunContext, recipient: Recipient, message_id: string): NewEvent {
+  const hashes = [...rules.hashes(recipient)];
+  return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", hashes, message_id } };
 }
 
 /** What a message tells of its author: that they wrote at all, or that they answered us. */
@@ -181,6 +181,6 @@ async function tellRead(run: RunContext, { newest, messages, left }: Reading): P
     ...(left === null ? {} : { backlog: left }),
   };
   const { fence } = run;
-  const appended = await run.journal.append(STREAMS.outreach, [{ type: "InboxRead", data }], run.cause, { fence });
+  const appended = await run.eventLog.append(STREAMS.outreach, [{ type: "InboxRead", data }], run.metadata, { fence });
   await run.projector.until(appended.last);
 }

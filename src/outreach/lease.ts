@@ -1,6 +1,6 @@
 import type { Fence, Lease } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
-import { faultFields } from "../platform/logger.ts";
+import { errorFields } from "../platform/logger.ts";
 import type { OutreachContext } from "./context.ts";
 
 /** Under this lease runs are made: one at a time over all instances. */
@@ -31,7 +31,7 @@ export async function takeRunLease(
   runId: string,
   steal: boolean,
 ): Promise<RunLease | undefined> {
-  const { leases } = context.journal.store;
+  const { leases } = context.eventLog.store;
   // Each run is a holder of its own, so that two triggers in one process exclude each other too.
   const holder = `${context.holder}/${runId}`;
   const acquire = (): Promise<Lease | undefined> =>
@@ -43,7 +43,7 @@ export async function takeRunLease(
   const released = new AbortController();
   const renew = async (): Promise<boolean> => {
     const renewed = await acquire().catch((fault: unknown) => {
-      context.log.error("the run's lease could not be renewed", faultFields(fault));
+      context.logger.error("the run's lease could not be renewed", errorFields(fault));
       return undefined;
     });
     // Another token means that the lease ran out meanwhile: what it fenced may be out of date.

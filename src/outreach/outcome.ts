@@ -1,9 +1,12 @@
 import { VersionConflict } from "eventstore-lite";
-import { STREAMS, type Cause, type Fact } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 
 /** What became of an attempt. */
-export type OutcomeFact = Extract<Fact, { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }>;
+export type OutcomeEvent = Extract<
+  NewEvent,
+  { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
+>;
 
 /**
  * Records what became of an attempt, and what follows from it, unless it is settled already: an attempt has at most one
@@ -11,16 +14,18 @@ export type OutcomeFact = Extract<Fact, { type: "DirectMessageSent" | "DirectMes
  */
 export async function recordOutcome(
   context: OutreachContext,
-  fact: OutcomeFact,
-  cause: Cause,
-  more: readonly Fact[] = [],
+  newEvent: OutcomeEvent,
+  metadata: EventMetadata,
+  more: readonly NewEvent[] = [],
 ): Promise<void> {
   for (;;) {
     const { open, version } = context.projector.state("run");
-    const attempt = open.get(fact.data.attempt_id);
-    if (attempt === undefined || (fact.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;
+    const attempt = open.get(newEvent.data.attempt_id);
+    if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;
     try {
-      const appended = await context.journal.append(STREAMS.outreach, [fact, ...more], cause, { expected: version });
+      const appended = await context.eventLog.append(STREAMS.outreach, [newEvent, ...more], metadata, {
+        expected: version,
+      });
       await context.projector.until(appended.last);
       return;
     } catch (fault) {

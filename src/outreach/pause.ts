@@ -18,7 +18,7 @@ export async function pause(run: RunContext, reason: PauseReason, until: number)
 async function tell(run: RunContext, reason: PauseReason, until: number): Promise<void> {
   const data = { run_id: run.runId, reason, until: isoTime(until) };
   try {
-    const appended = await run.journal.append(STREAMS.outreach, [{ type: "RunPaused", data }], run.cause, {
+    const appended = await run.eventLog.append(STREAMS.outreach, [{ type: "RunPaused", data }], run.metadata, {
       fence: run.fence,
     });
     await run.projector.until(appended.last);

@@ -1,11 +1,11 @@
 import type { PauseReason } from "../../events/outreach.ts";
 import { markOfErased } from "../../events/encryption.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
-import { OWN_CAUSE } from "../log/event-log.ts";
+import { SERVICE_METADATA } from "../log/event-log.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
 import { findSent, hasUnknown, reachesBack } from "./match.ts";
-import { patiently, QUICK_ATTEMPTS_MAX, type Again } from "./retry-after-rate-limit.ts";
+import { retrying, QUICK_ATTEMPTS_MAX, type Again } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./outcome.ts";
 
 /** Messages read of a conversation: ours is among the newest, and each one read costs money. More only where needed. */
@@ -78,7 +78,7 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
         type: "DirectMessageInDoubt",
         data: { ...outcomeOf(id, attempt), detail },
       },
-      OWN_CAUSE,
+      SERVICE_METADATA,
     );
   }
 }
@@ -96,7 +96,7 @@ async function settle(
       message_id: found.id,
       settled_by: "lookup",
     } as const;
-    await recordOutcome(context, { type: "DirectMessageSent", data }, OWN_CAUSE);
+    await recordOutcome(context, { type: "DirectMessageSent", data }, SERVICE_METADATA);
     return "settled";
   }
   if (!isLast) return "absent";
@@ -107,7 +107,7 @@ async function settle(
     frees_quota: false,
     retry: false,
   } as const;
-  await recordOutcome(context, { type: "DirectMessageFailed", data }, OWN_CAUSE);
+  await recordOutcome(context, { type: "DirectMessageFailed", data }, SERVICE_METADATA);
   return "settled";
 }
 
@@ -119,7 +119,7 @@ async function look(
   const own = context.projector.state("account").user;
   if (own === null) return "unreadable";
   const doubtful = (detail: string): "unreadable" => {
-    context.log.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
+    context.logger.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
     return "unreadable";
   };
   // Neither whom to ask about is known any more, nor which text to look for.
@@ -136,7 +136,7 @@ async function look(
   };
   const { credentials, network } = context;
   const read = (limit: number): Promise<readonly SentDm[]> =>
-    patiently(
+    retrying(
       context,
       () => credentials.use((token) => network.conversation(token, attempt.recipient.id, limit)),
       again,

@@ -1,10 +1,10 @@
 import { VersionConflict } from "eventstore-lite";
-import { OWN_CAUSE, STREAMS, type Fact } from "../log/event-log.ts";
-import { faultFields } from "../platform/logger.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
+import { errorFields } from "../platform/logger.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { settleOpen } from "./reconcile.ts";
-import type { Works } from "./background-tasks.ts";
+import type { BackgroundTasks } from "./background-tasks.ts";
 
 /** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
 const RECOVERY_RETRY_MS = 5_000;
@@ -22,9 +22,9 @@ export interface Recovery {
   once(): Promise<"settled" | "running">;
 }
 
-export function createRecovery(context: OutreachContext, works: Works): Recovery {
+export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks): Recovery {
   const under: Recovery["under"] = async (lease) => {
-    await works.start("the recovery of a run", lease, async () => {
+    await backgroundTasks.start("the recovery of a run", lease, async () => {
       await settleOpen(context, { signal: lease.signal, wait: (_reason, until) => sleepUntil(context, lease, until) });
       if (!lease.signal.aborted) await abandon(context, lease);
     });
@@ -53,11 +53,11 @@ export function createRecovery(context: OutreachContext, works: Works): Recovery
         try {
           await once(steal && isFirst);
         } catch (fault) {
-          context.log.error("a dead run could not be closed", faultFields(fault));
+          context.logger.error("a dead run could not be closed", errorFields(fault));
         }
         if (!isOpen()) return;
-        await context.sleep(RECOVERY_RETRY_MS, works.signal);
-        if (works.stopped()) return;
+        await context.sleep(RECOVERY_RETRY_MS, backgroundTasks.signal);
+        if (backgroundTasks.stopped()) return;
       }
     },
   };
@@ -72,13 +72,13 @@ async function abandon(context: OutreachContext, lease: RunLease): Promise<void>
     const { current, version } = context.projector.state("run");
     if (current === null) return;
     const { run_id, sent, skipped, failed, in_doubt } = current;
-    const fact: Fact = {
+    const newEvent: NewEvent = {
       type: "RunAbandoned",
       data: { run_id, sent, skipped, failed, in_doubt },
     };
     try {
       const options = { expected: version, fence: lease.fence };
-      const appended = await context.journal.append(STREAMS.outreach, [fact], OWN_CAUSE, options);
+      const appended = await context.eventLog.append(STREAMS.outreach, [newEvent], SERVICE_METADATA, options);
       return await context.projector.until(appended.last);
     } catch (fault) {
       if (!(fault instanceof VersionConflict)) throw fault;

@@ -2,27 +2,27 @@
 export const EMPTY_PAGES_MAX = 5;
 
 /** Watches one read of a long list: a network may give the same cursors again and again, each page for money. */
-export interface Circles {
+export interface CursorGuard {
   /** The cursor to go on with behind a page; undefined: here the read ends. */
   following(page: { readonly entries: number; readonly next: string | undefined }): string | undefined;
   /** Whether it ended although entries were still coming, at a cursor that had led to some before. */
-  isCircle(): boolean;
+  isCycle(): boolean;
 }
 
 /** `from`: the cursor with which the read begins; undefined: at the top. */
-export function watchCircles(from: string | undefined): Circles {
+export function guardCursors(from: string | undefined): CursorGuard {
   const seen = new Set([from]);
   let emptyInARow = 0;
-  let isCircle = false;
+  let isCycle = false;
   return {
     following({ entries, next }) {
       if (next === undefined) return undefined;
       emptyInARow = entries === 0 ? emptyInARow + 1 : 0;
       const isRepeated = seen.has(next);
       seen.add(next);
-      isCircle = isRepeated && entries > 0;
+      isCycle = isRepeated && entries > 0;
       return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;
     },
-    isCircle: () => isCircle,
+    isCycle: () => isCycle,
   };
 }

@@ -2,7 +2,7 @@ import { SocialError, type SentDm, type SocialUser } from "../networks/network.t
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { dayIn } from "./day.ts";
-import type { Patience } from "./retry-after-rate-limit.ts";
+import type { RetryPolicy } from "./retry-after-rate-limit.ts";
 
 /** Messages read of a conversation, more only where it has more: each costs money. */
 const LOOKED_AT = [5, 25, 100];
@@ -40,25 +40,25 @@ export function wasRestoredToday(context: OutreachContext): boolean {
  */
 export async function findOurs(
   run: RunContext,
-  patience: Patience,
+  retry: RetryPolicy,
   user: SocialUser,
 ): Promise<SentDm | "none" | "unknown"> {
   const restored = restoredAt(run);
   if (restored === undefined || run.clock() - restored > SHOWN_MS) return "none";
   const own = outreachState(run).account.user?.id;
-  const { network, credentials, log } = run;
+  const { network, credentials, logger } = run;
   try {
     for (const limit of LOOKED_AT) {
       const read = (): Promise<readonly SentDm[]> =>
         credentials.use((token) => network.conversation(token, user.id, limit));
-      const messages = await patience(read);
+      const messages = await retry(read);
       const ours = messages.find(({ senderId }) => senderId === own);
       if (ours !== undefined) return ours;
       if (messages.length < limit) return "none";
     }
   } catch (fault) {
     if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-    log.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
+    logger.warn("a conversation cannot be read, so its person is passed over", { detail: fault.message });
   }
   return "unknown";
 }

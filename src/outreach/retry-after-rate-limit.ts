@@ -5,7 +5,7 @@ import type { OutreachContext, RunContext } from "./context.ts";
 import { pause } from "./pause.ts";
 
 /** Asks the network a question; how long to bear with it is the asker's matter. */
-export type Patience = <T>(ask: () => Promise<T>) => Promise<T>;
+export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
 /** A window that is over already must not make a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
@@ -27,14 +27,14 @@ export interface Again {
  * Waits for the window after a 429, and a little after no answer at all, and asks again; once the run has to end, the
  * SocialError is thrown on.
  */
-export function patient(run: RunContext): Patience {
-  return (ask) => patiently(run, ask, { attempts: READ_ATTEMPTS_MAX, wait: (...until) => wait(run, ...until) });
+export function retryPersistently(run: RunContext): RetryPolicy {
+  return (ask) => retrying(run, ask, { attempts: READ_ATTEMPTS_MAX, wait: (...until) => wait(run, ...until) });
 }
 
 /** For somebody who waits for the answer: a 429 is thrown like any other fault, and an outage is borne with briefly. */
-export function impatient(run: RunContext): Patience {
+export function retryBriefly(run: RunContext): RetryPolicy {
   return (ask) =>
-    patiently(run, ask, {
+    retrying(run, ask, {
       attempts: QUICK_ATTEMPTS_MAX,
       wait: async (reason, until) => reason !== "rate_limited" && wait(run, reason, until),
     });
@@ -45,7 +45,7 @@ async function wait(run: RunContext, reason: PauseReason, until: number): Promis
   return !run.signal.aborted;
 }
 
-export async function patiently<T>(
+export async function retrying<T>(
   { clock, random }: Pick<OutreachContext, "clock" | "random">,
   ask: () => Promise<T>,
   again: Again,

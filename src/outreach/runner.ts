@@ -1,14 +1,14 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
-import { STREAMS, type Cause, type Fact } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
-import { endedInPassing } from "./transient-end.ts";
+import { endedTransiently } from "./transient-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
 import { createRecovery } from "./recovery.ts";
-import { createWorks } from "./background-tasks.ts";
+import { createBackgroundTasks } from "./background-tasks.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =
@@ -23,7 +23,7 @@ export type Triggered =
 
 export interface TriggerRequest {
   readonly dryRun: boolean;
-  readonly cause: Cause;
+  readonly metadata: EventMetadata;
   /**
    * Makes the trigger idempotent: a repeat answers with the run that the first one started, unless that ended for a reason
    * that passes by itself. A dry run is repeated: it does nothing, and what it found is not recorded.
@@ -47,11 +47,11 @@ const START_POLL_MS = 50;
 const START_POLLS = 40;
 
 export function createRunner(context: OutreachContext): Runner {
-  const works = createWorks(context);
-  const recovery = createRecovery(context, works);
+  const backgroundTasks = createBackgroundTasks(context);
+  const recovery = createRecovery(context, backgroundTasks);
 
   const startUnder = async (lease: RunLease, runId: string, request: TriggerRequest): Promise<Triggered> => {
-    const { dryRun, cause } = request;
+    const { dryRun, metadata } = request;
     const first = await appendStart(context, lease, runId, request);
     if (first !== runId) {
       await lease[Symbol.asyncDispose]();
@@ -60,16 +60,27 @@ export function createRunner(context: OutreachContext): Runner {
     const meter = createMeter(context.network, context.prices);
     const { fence, signal, keep: keepLease } = lease;
     const accountId = context.projector.state("account").user?.id;
-    const run: RunContext = { ...context, network: meter.network, runId, accountId, cause, fence, signal, keepLease };
-    const done = works.start("a run", lease, () => perform(run, lease, meter, dryRun));
-    void works.track(
-      done.then((report) => (report === undefined && !works.stopped() ? recovery.untilClosed(false) : undefined)),
+    const run: RunContext = {
+      ...context,
+      network: meter.network,
+      runId,
+      accountId,
+      metadata,
+      fence,
+      signal,
+      keepLease,
+    };
+    const done = backgroundTasks.start("a run", lease, () => perform(run, lease, meter, dryRun));
+    void backgroundTasks.track(
+      done.then((report) =>
+        report === undefined && !backgroundTasks.stopped() ? recovery.untilClosed(false) : undefined,
+      ),
     );
     return { kind: "started", run_id: runId, done };
   };
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
-    const refused = await refuse(context, request.dryRun, request.cause);
+    const refused = await refuse(context, request.dryRun, request.metadata);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
     const lease = await takeRunLeaseOrLearn(context, runId);
@@ -77,7 +88,7 @@ export function createRunner(context: OutreachContext): Runner {
     try {
       // Another instance may have made the last run, and used up the day while the lease was waited for.
       await catchUp(context);
-      const refusedNow = await refuse(context, request.dryRun, request.cause);
+      const refusedNow = await refuse(context, request.dryRun, request.metadata);
       if (refusedNow !== undefined) {
         await lease[Symbol.asyncDispose]();
         return refusedNow;
@@ -97,16 +108,20 @@ export function createRunner(context: OutreachContext): Runner {
 
   return {
     async trigger(request) {
-      if (works.stopped()) throw new StoreClosed();
-      return works.track(trigger(request));
+      if (backgroundTasks.stopped()) throw new StoreClosed();
+      return backgroundTasks.track(trigger(request));
     },
-    recover: ({ steal }) => works.track(recovery.untilClosed(steal)),
-    reconcile: () => works.track(reconcile()),
-    [Symbol.asyncDispose]: works.stop,
+    recover: ({ steal }) => backgroundTasks.track(recovery.untilClosed(steal)),
+    reconcile: () => backgroundTasks.track(reconcile()),
+    [Symbol.asyncDispose]: backgroundTasks.stop,
   };
 }
 
-async function refuse(context: OutreachContext, dryRun: boolean, cause: Cause): Promise<Triggered | undefined> {
+async function refuse(
+  context: OutreachContext,
+  dryRun: boolean,
+  metadata: EventMetadata,
+): Promise<Triggered | undefined> {
   const now = quotaNow(context);
   switch (decideStart(outreachState(context), context.rules, now, dryRun)) {
     case "not_authorized":
@@ -114,7 +129,7 @@ async function refuse(context: OutreachContext, dryRun: boolean, cause: Cause): 
     case "limit_reached": {
       const used = usedAt(context.projector.state("quota"), now);
       const data = { reason: "daily_limit_reached", day: now.day, used } as const;
-      const appended = await context.journal.append(STREAMS.outreach, [{ type: "RunRefused", data }], cause);
+      const appended = await context.eventLog.append(STREAMS.outreach, [{ type: "RunRefused", data }], metadata);
       await context.projector.until(appended.last);
       return { kind: "limit_reached" };
     }
@@ -150,12 +165,12 @@ async function appendStart(
   context: OutreachContext,
   lease: RunLease,
   runId: string,
-  { dryRun, cause, key }: TriggerRequest,
+  { dryRun, metadata, key }: TriggerRequest,
 ): Promise<string> {
-  const fact: Fact = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
-  const { journal, projector } = context;
+  const newEvent: NewEvent = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
+  const { eventLog, projector } = context;
   const append = async (under?: IdempotencyKey) => {
-    const appended = await journal.append(STREAMS.outreach, [fact], cause, { fence: lease.fence, ...under });
+    const appended = await eventLog.append(STREAMS.outreach, [newEvent], metadata, { fence: lease.fence, ...under });
     await projector.until(appended.last);
     return appended;
   };
@@ -167,12 +182,12 @@ async function appendStart(
       return runId;
     }
     const first = await runStartedAt(context, appended.first);
-    if (!(await endedInPassing(journal.store, first))) return first;
+    if (!(await endedTransiently(eventLog.store, first))) return first;
   }
 }
 
-async function runStartedAt({ journal }: OutreachContext, position: number): Promise<string> {
-  for await (const event of journal.store.read({ from: position, to: position })) {
+async function runStartedAt({ eventLog }: OutreachContext, position: number): Promise<string> {
+  for await (const event of eventLog.store.read({ from: position, to: position })) {
     if (event.type === "RunStarted") return event.data.run_id;
   }
   throw new Error(`no run starts at position ${position}`);

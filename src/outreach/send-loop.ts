@@ -1,14 +1,14 @@
 import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type Fact } from "../log/event-log.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { isHeldBack, isKnownClosed, isTold, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { isHeldBack, isKnownClosed, isSkipRecorded, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pacing.ts";
-import { patient } from "./retry-after-rate-limit.ts";
+import { retryPersistently } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
@@ -29,20 +29,20 @@ interface Round extends RunContext {
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
-export async function performRun(context: RunContext): Promise<RunEnd> {
-  const patience = patient(context);
+export async function runSendLoop(context: RunContext): Promise<RunEnd> {
+  const retry = retryPersistently(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
   if (wasRestoredToday(context)) return "log_restored";
   const round: Round = {
     ...context,
-    reader: { run: context, patience, wanted },
+    reader: { run: context, retry, wanted },
     met: new Set(),
     nextSendAt: 0,
     rejected: 0,
   };
   try {
     // Who asked to be left alone meanwhile is known before anybody is judged.
-    await readInbox(context, patience);
+    await readInbox(context, retry);
     for (const source of context.sources) {
       if (context.signal.aborted) return stopReason(context);
       const end = await workOffSource(round, source);
@@ -71,17 +71,17 @@ function placesLeft(context: RunContext): number {
 }
 
 async function tellRead(context: RunContext, read: NonNullable<Batch["read"]>): Promise<void> {
-  const fact: Fact = { type: "SourceRead", data: { ...read, run_id: context.runId } };
+  const newEvent: NewEvent = { type: "SourceRead", data: { ...read, run_id: context.runId } };
   const { fence } = context;
-  const appended = await context.journal.append(STREAMS.outreach, [fact], context.cause, { fence });
+  const appended = await context.eventLog.append(STREAMS.outreach, [newEvent], context.metadata, { fence });
   await context.projector.until(appended.last);
 }
 
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
-export function endOf({ log, runId, signal }: RunContext, fault: unknown): RunEnd {
+export function endOf({ logger, runId, signal }: RunContext, fault: unknown): RunEnd {
   if (!(fault instanceof SocialError)) throw fault;
   if (signal.aborted) return signal.reason as RunEnd;
-  log.warn("the network did not answer the run", {
+  logger.warn("the network did not answer the run", {
     run_id: runId,
     kind: fault.kind,
     detail: fault.message,
@@ -108,7 +108,7 @@ async function workOff(context: Round, source: Source, candidates: readonly Cand
 async function writeTo(context: Round, users: readonly SocialUser[]): Promise<RunEnd | undefined> {
   for (const user of users) {
     if (context.signal.aborted) return stopReason(context);
-    const ours = await findOurs(context, context.reader.patience, user);
+    const ours = await findOurs(context, context.reader.retry, user);
     if (ours !== "none") {
       if (ours !== "unknown") await tellFound(context, user, ours);
       continue;
@@ -150,8 +150,8 @@ async function screen(context: Round, source: Source, batch: readonly Candidate[
 
 /** Asks the network about the batch, tells whom it rules out, and answers those who may be written to. */
 async function askAbout(context: Round, open: readonly Candidate[]): Promise<readonly SocialUser[]> {
-  const { patience } = context.reader;
-  const resolved = await patience(() => resolve(context.network, context.credentials, open));
+  const { retry } = context.reader;
+  const resolved = await retry(() => resolve(context.network, context.credentials, open));
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
   for (const { candidate, user } of resolved) {
@@ -182,10 +182,10 @@ async function tellSkips(context: RunContext, refused: readonly Refused[]): Prom
   for (;;) {
     const state = outreachState(context);
     const told = new Set<string>();
-    const facts = refused.flatMap(({ who, verdict }): Fact[] => {
+    const newEvents = refused.flatMap(({ who, verdict }): NewEvent[] => {
       if (verdict.verdict === "pass") return [];
       // What was found closes the person, whatever was told of them before.
-      if (verdict.found === undefined && isTold(state, who, verdict.reason)) return [];
+      if (verdict.found === undefined && isSkipRecorded(state, who, verdict.reason)) return [];
       const once = skipKey(who, verdict.reason);
       if (told.has(once)) return [];
       told.add(once);
@@ -196,7 +196,7 @@ async function tellSkips(context: RunContext, refused: readonly Refused[]): Prom
         },
       ];
     });
-    if (facts.length === 0 || (await appendFenced(context, facts, state.run.version))) return;
+    if (newEvents.length === 0 || (await appendFenced(context, newEvents, state.run.version))) return;
   }
 }
 

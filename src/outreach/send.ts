@@ -1,11 +1,11 @@
 import { VersionConflict } from "eventstore-lite";
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
 import { linksIn } from "../../projections/sent-links.ts";
-import { STREAMS, type Fact } from "../log/event-log.ts";
+import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
-import { isSuppressed, isTold, judgeUser, refusedForAccount, remaining, type Refusal } from "./decide.ts";
+import { isSuppressed, isSkipRecorded, judgeUser, refusedForAccount, remaining, type Refusal } from "./decide.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
@@ -33,8 +33,8 @@ export async function takeTurn(context: RunContext, user: SocialUser): Promise<T
     if (intended.attempt === undefined) return { called: false, rate: undefined, rejected: false, end: intended.end };
     const result = await sendUntilDecided(context, intended);
     const refusedBefore = refusedForAccount(outreachState(context), intended.attempt.recipient);
-    const { fact, more, end } = decideOutcome(intended.attempt, result, refusedBefore);
-    await recordOutcome(context, fact, context.cause, more);
+    const { newEvent, more, end } = decideOutcome(intended.attempt, result, refusedBefore);
+    await recordOutcome(context, newEvent, context.metadata, more);
     // A new day has places of its own.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
     const called = result.outcome !== "gave_up" || result.rate !== undefined;
@@ -71,7 +71,7 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
       run_id: context.runId,
       recipient: { id: user.id, username: user.username },
     };
-    const fact: Fact =
+    const newEvent: NewEvent =
       verdict.verdict === "write"
         ? {
             type: "DirectMessageAttempted",
@@ -94,18 +94,22 @@ async function intend(context: RunContext, user: SocialUser): Promise<Intention>
               ...reasonOf(verdict),
             },
           };
-    if (verdict.verdict === "skip" && isTold(state, attempt.recipient, verdict.reason)) {
+    if (verdict.verdict === "skip" && isSkipRecorded(state, attempt.recipient, verdict.reason)) {
       return { attempt: undefined, end: undefined };
     }
-    if (!(await appendFenced(context, [fact], state.run.version))) continue;
+    if (!(await appendFenced(context, [newEvent], state.run.version))) continue;
     return verdict.verdict === "write" ? { attempt, text: verdict.text, day } : { attempt: undefined, end: undefined };
   }
 }
 
 /** False when the stream moved on meanwhile; the projections have caught up with it then. */
-export async function appendFenced(context: RunContext, facts: readonly Fact[], expected: number): Promise<boolean> {
+export async function appendFenced(
+  context: RunContext,
+  newEvents: readonly NewEvent[],
+  expected: number,
+): Promise<boolean> {
   try {
-    const appended = await context.journal.append(STREAMS.outreach, facts, context.cause, {
+    const appended = await context.eventLog.append(STREAMS.outreach, newEvents, context.metadata, {
       expected,
       fence: context.fence,
     });

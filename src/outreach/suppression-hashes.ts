@@ -6,7 +6,7 @@ import type { Recipient } from "../../events/outreach.ts";
  * it still holds when everything else about the person was erased; without the key, the lasting one of that purpose, they
  * tell nothing.
  */
-export function createMarks(key: Uint8Array): (who: Recipient) => readonly string[] {
+export function createSuppressionHashes(key: Uint8Array): (who: Recipient) => readonly string[] {
   // An id and a handle of the same characters are two people.
   const mark = (kind: "id" | "handle", value: string): string =>
     createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");

@@ -12,7 +12,7 @@ const BACK_TO_START = {
 } as const;
 
 /** Whether a run ended for a reason that passes by itself, such as a network that was down or a process that died. */
-export async function endedInPassing(store: EventStore<Event>, runId: string): Promise<boolean> {
+export async function endedTransiently(store: EventStore<Event>, runId: string): Promise<boolean> {
   for await (const { type, data } of store.read(BACK_TO_START)) {
     if (!("run_id" in data) || data.run_id !== runId) continue;
     return type === "RunAbandoned" || ("reason" in data && PASSING.has(data.reason as RunEnd));

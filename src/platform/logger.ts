@@ -1,4 +1,4 @@
-import { unsteered } from "./escape-controls.ts";
+import { escapeControls } from "./escape-controls.ts";
 
 /** One JSON object a line on stderr. Fields are chosen by the caller: never a token, never personal data. */
 export interface Logger {
@@ -21,7 +21,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
       if (LEVELS.indexOf(name) < threshold) return;
       const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
       // No value can forge a line, or be one for whoever reads the log.
-      const line = `${unsteered(JSON.stringify(record))}\n`;
+      const line = `${escapeControls(JSON.stringify(record))}\n`;
       try {
         write(line);
       } catch {
@@ -32,7 +32,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
 }
 
 /** A fault as log fields: what it was and where, without its cause's values. */
-export function faultFields(fault: unknown): LogFields {
+export function errorFields(fault: unknown): LogFields {
   if (!(fault instanceof Error)) return { error: String(fault) };
   return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
 }

@@ -1,16 +1,16 @@
-import { createLogger, faultFields } from "./logger.ts";
+import { createLogger, errorFields } from "./logger.ts";
 
 /** Tells of a fault that nobody caught: what it says and where it came from. */
-export type TellFault = (fault: unknown) => void;
+export type ReportError = (fault: unknown) => void;
 
 /**
  * Catches what nobody else does, tells it as one line of the log, and lets the process go on: what one request or timer
  * did wrong is no reason to drop all others, and nothing that has to be right is kept outside of the log's transactions.
  * The runtime itself would print the fault's own members and its cause, which may hold a request with its credentials.
  */
-export function catchTheRest(write: (line: string) => void): TellFault {
-  const log = createLogger("error", write, Date.now);
-  const tell: TellFault = (fault) => log.error("a fault that nobody expected", faultFields(fault));
+export function handleUncaughtErrors(write: (line: string) => void): ReportError {
+  const logger = createLogger("error", write, Date.now);
+  const tell: ReportError = (fault) => logger.error("a fault that nobody expected", errorFields(fault));
   process.on("uncaughtException", tell);
   process.on("unhandledRejection", tell);
   return tell;

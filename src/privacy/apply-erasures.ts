@@ -8,7 +8,7 @@ import type { Keyring } from "./keyring.ts";
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key
  * file brought back from a backup holds them again. What a clock told that was ahead costs no day that nobody lets expire.
  */
-export async function heedErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
+export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
   for await (const event of store.read({ types: ["PersonForgotten"] })) {
     if (event.type === "PersonForgotten" && destroyKeys(keyring, event.data) > 0) keyring.replaceStateKey();
   }

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import type { SealingKey } from "../../events/encryption.ts";
+import type { EncryptionKey } from "../../events/encryption.ts";
 import { derived, DIGITS, isWalked, keyAt, LEAF_DIGITS, punctured, walked, wayTo, type Way } from "./key-tree.ts";
 import { dayOf, dayRef } from "./day-keys.ts";
 import type { KeysFile } from "./keys-file.ts";
@@ -11,7 +11,7 @@ import type { KeysFile } from "./keys-file.ts";
  * by opening their clicks.
  */
 export interface ClickKeys {
-  of(ip: string | undefined, now: number): SealingKey;
+  of(ip: string | undefined, now: number): EncryptionKey;
   /** The key of that ref; undefined: it is gone. */
   at(ref: string): Uint8Array | undefined;
   /** Makes sure that the keys of these refs can never be derived again. Answers of how many they could be before. */
@@ -20,7 +20,7 @@ export interface ClickKeys {
 }
 
 /** What an address is sealed with. */
-type Leaf = SealingKey & { readonly key: string };
+type Leaf = EncryptionKey & { readonly key: string };
 
 /** A node above leaves, of which some were handed out. */
 interface Node {

@@ -2,24 +2,24 @@ import { existsSync } from "node:fs";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import {
   makeEvent,
-  SEALED_TYPES,
-  sealingCodec,
+  ENCRYPTED_TYPES,
+  encryptingCodec,
   type Event,
   type EventType,
-  type SealingCodec,
+  type EncryptingCodec,
 } from "../../events/catalog.ts";
-import { boxOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
-import { OWN_CAUSE, STREAMS } from "../log/event-log.ts";
-import { heedErasures } from "./apply-erasures.ts";
+import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
+import { applyErasures } from "./apply-erasures.ts";
 import { openKeyring, type Keyring } from "./keyring.ts";
-import { sealSnapshots } from "./encrypted-snapshots.ts";
+import { encryptSnapshots } from "./encrypted-snapshots.ts";
 
 /** A log whose personal data is sealed. */
-export interface SealedLog extends EventStore<Event> {
+export interface EncryptedLog extends EventStore<Event> {
   readonly keyring: Keyring;
   /** Shows a stored event as it was written, or as erased. */
-  readonly open: SealingCodec<Event>["open"];
+  readonly open: EncryptingCodec<Event>["open"];
 }
 
 /** The log holds what was sealed with keys that are not in the key file. */
@@ -34,7 +34,7 @@ export class KeysLost extends Error {
   }
 }
 
-export interface SealedLogOptions {
+export interface EncryptedLogOptions {
   readonly file: string;
   readonly keysFile: string;
   /** The master key in force. */
@@ -51,11 +51,11 @@ export interface SealedLogOptions {
 const SEAL_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
 /** Opens the log and its keys. Throws {@link KeysLost}, KeysFileMismatch, and what the store throws. */
-export async function openSealedLog(options: SealedLogOptions): Promise<SealedLog> {
+export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
   const { file, owner, keysFile, master, clock } = options;
   await using opening = new AsyncDisposableStack();
   const late: { keyring?: Keyring } = {};
-  const codec = sealingCodec(() => late.keyring);
+  const codec = encryptingCodec(() => late.keyring);
   const ownership = owner === undefined ? {} : { owner: { holder: owner } };
   const store = opening.use(await openSqliteStore<Event>({ file, codec, finish: SEAL_ON_WRITER, clock, ...ownership }));
   const lost = await newestKeys(store);
@@ -67,13 +67,13 @@ export async function openSealedLog(options: SealedLogOptions): Promise<SealedLo
   if (lost !== undefined && lost !== keyring.file.id) {
     if (options.acceptLostKeys !== true) throw new KeysLost(keysFile, isThere);
     const data = { lost, replaced_by: keyring.file.id };
-    await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, OWN_CAUSE)]);
+    await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, SERVICE_METADATA)]);
   }
-  await heedErasures(store, keyring, clock());
+  await applyErasures(store, keyring, clock());
   const resources = opening.move();
   return {
     ...store,
-    snapshots: sealSnapshots(store, keyring),
+    snapshots: encryptSnapshots(store, keyring),
     keyring,
     open: codec.open,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
@@ -88,7 +88,7 @@ const LOOKED_AT_MAX = 1_000;
 
 /** The id of the key file that sealed the newest event; undefined: nothing was sealed yet. */
 async function newestKeys(store: EventStore<Event>): Promise<string | undefined> {
-  const always = SEALED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
+  const always = ENCRYPTED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
   const found = [
     await newestIn(store, ["PersonalKeysLost", ...always], 1),
     await newestIn(store, MAY_BE_OPEN, LOOKED_AT_MAX),
@@ -108,7 +108,7 @@ async function newestIn(
 ): Promise<Sealed | undefined> {
   for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
     if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
-    const box = boxOf(data);
+    const box = ciphertextOf(data);
     if (box !== undefined) return { position, keys: box.split(":", 1)[0] };
   }
   return undefined;

@@ -26,7 +26,7 @@ export async function lastForgotten(store: EventStore<Event>): Promise<number> {
  * Seals the states that hold personal data. One whose key was replaced since, or that is of before somebody was
  * forgotten, counts as absent.
  */
-export function sealSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {
+export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Snapshots {
   const { snapshots } = store;
   return {
     async load(name) {

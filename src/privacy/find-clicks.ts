@@ -1,9 +1,9 @@
 import { isIPv4 } from "node:net";
 import type { EventType } from "../../events/catalog.ts";
-import { boxOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { networkOf } from "../http/client-network.ts";
 import type { Found } from "./find-person.ts";
-import type { SealedLog } from "./encrypted-log.ts";
+import type { EncryptedLog } from "./encrypted-log.ts";
 
 /** What is sealed for addresses. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
@@ -13,7 +13,7 @@ const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
  * clicks, so that nobody can try out later whose an erased click was.
  */
 export async function findClicks(
-  log: SealedLog,
+  log: EncryptedLog,
   address: string,
   onProgress: (position: number) => void,
 ): Promise<Found> {
@@ -26,7 +26,7 @@ export async function findClicks(
     const told = ip ?? caller;
     if (told === undefined || !wanted.has(canonical(told))) continue;
     events++;
-    const box = boxOf(event.data);
+    const box = ciphertextOf(event.data);
     if (box === undefined) open++;
     else keys.add(log.keyring.refOf(box));
   }

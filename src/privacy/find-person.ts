@@ -1,9 +1,9 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { SEALED_TYPES } from "../../events/catalog.ts";
-import { boxOf } from "../../events/encrypted-data.ts";
+import { ENCRYPTED_TYPES } from "../../events/catalog.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { contacts as contactsProjection, isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { baseOf } from "./person-keys.ts";
-import type { SealedLog } from "./encrypted-log.ts";
+import type { EncryptedLog } from "./encrypted-log.ts";
 
 /** What there is to delete of somebody. */
 export interface Found {
@@ -33,7 +33,7 @@ export interface Known {
 }
 
 /** What the events of one person are sealed with, and what could be of them later. */
-export async function findSealed(log: SealedLog, { contacts, contact, positions }: Known): Promise<Person> {
+export async function findEncrypted(log: EncryptedLog, { contacts, contact, positions }: Known): Promise<Person> {
   const keys = new Set<string>();
   const names = new Map<string, Recipient>();
   let open = 0;
@@ -41,9 +41,9 @@ export async function findSealed(log: SealedLog, { contacts, contact, positions 
     for await (const event of log.readStored({ from: position, to: position })) {
       const { recipient } = log.open(event).data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
-      const box = boxOf(event.data);
+      const box = ciphertextOf(event.data);
       if (box !== undefined) keys.add(log.keyring.refOf(box));
-      else if (SEALED_TYPES.some((type) => type === event.type)) open++;
+      else if (ENCRYPTED_TYPES.some((type) => type === event.type)) open++;
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
@@ -63,13 +63,13 @@ export async function findSealed(log: SealedLog, { contacts, contact, positions 
 
 /** What the log has sealed under these handles with other keys: what it told of others who had them before. */
 async function findSpared(
-  log: SealedLog,
+  log: EncryptedLog,
   bases: ReadonlySet<string>,
   keys: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contactsProjection.types })) {
-    const box = boxOf(data);
+    const box = ciphertextOf(data);
     const ref = box === undefined ? "" : log.keyring.refOf(box);
     if (bases.has(baseOf(ref)) && !keys.has(ref)) spared.add(ref);
   }

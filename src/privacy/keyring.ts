@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
-import { markOfErased, type Owner, type Sealer } from "../../events/encryption.ts";
+import { markOfErased, type Owner, type Encryptor } from "../../events/encryption.ts";
 import type { Clock } from "../platform/clock.ts";
-import { openText, sealText } from "./ciphertext.ts";
+import { openText, encryptText } from "./ciphertext.ts";
 import { createClickKeys, type ClickKeys } from "./click-keys.ts";
 import { dayOf, dayRef, type Purpose } from "./day-keys.ts";
 import { newKey, openKeysFile, type KeysFile } from "./keys-file.ts";
@@ -10,7 +10,7 @@ import { textOf } from "./key-tree.ts";
 import { createPersonKeys, type PersonKeys } from "./person-keys.ts";
 
 /** Everything that is done with the keys of personal data. */
-export interface Keyring extends Sealer, Disposable {
+export interface Keyring extends Encryptor, Disposable {
   readonly file: KeysFile;
   /** Refs to destroy so that nothing more is kept of this person; beside those that their events are sealed with. */
   refsOf(who: Recipient): readonly string[];
@@ -28,7 +28,7 @@ export interface Keyring extends Sealer, Disposable {
   /** Seals states that hold personal data. */
   sealState(name: string, state: string): string;
   /** Undefined: the key was replaced since. */
-  openState(name: string, sealed: string): string | undefined;
+  openState(name: string, encrypted: string): string | undefined;
   /** States sealed so far are never opened again. */
   replaceStateKey(): void;
 }
@@ -97,13 +97,13 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       return { prefix: `${file.id}:${name}:`, key: key && textOf({ key, below: "" }) };
     },
     open(box, context) {
-      const [id, name = "", sealed = ""] = box.split(":");
-      if (id !== file.id || sealed === "") return undefined;
+      const [id, name = "", encrypted = ""] = box.split(":");
+      if (id !== file.id || encrypted === "") return undefined;
       renew();
       const [ref = "", check] = name.split(".");
       const key = keyOf(ref);
       if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
-      return openText(key, sealed, context, ref);
+      return openText(key, encrypted, context, ref);
     },
     markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
     refOf: (box) => box.split(/[:.]/, 2)[1] ?? "",
@@ -119,10 +119,10 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       return destroyed;
     },
     // Asked for each time: another process may have replaced it.
-    sealState: (name, state) => sealText(fixed(file, STATES), state, name),
-    openState(name, sealed) {
+    sealState: (name, state) => encryptText(fixed(file, STATES), state, name),
+    openState(name, encrypted) {
       try {
-        return openText(fixed(file, STATES), sealed, name, STATES);
+        return openText(fixed(file, STATES), encrypted, name, STATES);
       } catch {
         return undefined;
       }

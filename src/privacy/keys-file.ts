@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId, KEY_BYTES } from "../vault/key.ts";
-import { open, seal } from "../vault/encrypt.ts";
+import { open, encrypt } from "../vault/encrypt.ts";
 import { transact } from "../vault/transact.ts";
 
 /** The keys of personal data: each wrapped with one derived from the master key, and gone for good once deleted. */
@@ -145,7 +145,7 @@ function keysIn(database: DatabaseSync, file: string, id: string, master: () => 
     });
   };
   const put = (ref: string, key: Uint8Array): void => {
-    change(() => void upsert.run(ref, wrapping.id, seal(wrapping.key, Buffer.from(key).toString("base64"), ref)));
+    change(() => void upsert.run(ref, wrapping.id, encrypt(wrapping.key, Buffer.from(key).toString("base64"), ref)));
   };
 
   return {

@@ -1,5 +1,5 @@
-import { OWN_CAUSE, STREAMS, type Journal } from "../log/event-log.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Timer } from "../delivery/timer.ts";
 import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
@@ -20,18 +20,18 @@ const LEAP_MS = 7 * 24 * 3_600_000;
 const DOUBTED_MS = 6 * 3_600_000;
 
 export interface RetentionDeps {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly keyring: Keyring;
   /** Undefined: only answers expire. */
   readonly days: number | undefined;
   readonly clock: Clock;
   readonly timer: Timer;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** Deletes the keys of days that have expired: at once, and on each day that comes. */
 export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
-  const { clock, timer, log } = deps;
+  const { clock, timer, logger } = deps;
   const isDoubtful = createDoubt(deps);
   let doneOn = "";
   let cancel = (): void => {};
@@ -44,7 +44,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
   const lookLater = (): void => {
     cancel = timer(() => {
       // Full or busy, the log takes the event an hour later.
-      void look().catch((fault: unknown) => log.error("expired personal data was not deleted", faultFields(fault)));
+      void look().catch((fault: unknown) => logger.error("expired personal data was not deleted", errorFields(fault)));
       lookLater();
     }, LOOK_MS);
   };
@@ -54,7 +54,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 }
 
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
-function createDoubt({ keyring, clock, log }: RetentionDeps): () => boolean {
+function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
   const last = newestDay(keyring.file, dayOf(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
@@ -62,7 +62,7 @@ function createDoubt({ keyring, clock, log }: RetentionDeps): () => boolean {
     const now = clock();
     if (now - seen > LEAP_MS) {
       until = now + DOUBTED_MS;
-      log.warn("the clock has leapt ahead: nothing expires until it is believed", {
+      logger.warn("the clock has leapt ahead: nothing expires until it is believed", {
         from: dayOf(seen),
         to: dayOf(now),
       });
@@ -74,26 +74,26 @@ function createDoubt({ keyring, clock, log }: RetentionDeps): () => boolean {
 }
 
 /** The event comes first: whoever opens the log later finishes what it tells of. */
-async function expire({ journal, keyring, days, clock, log }: RetentionDeps): Promise<void> {
+async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps): Promise<void> {
   const now = clock();
   removeDays(keyring.file, ["answer"], firstKept(now, ANSWER_DAYS));
   keyring.refresh();
   if (days === undefined) return;
-  await correct(journal, now, firstKept(now, days));
+  await correct(eventLog, now, firstKept(now, days));
   const before = firstKept(now, days);
   const expired = expiredDays(keyring.file, EXPIRING, before).size;
   if (expired === 0) return;
   const data = { before, days: expired };
-  await journal.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], OWN_CAUSE);
+  await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   expireDays(keyring, before);
-  log.info("personal data has expired", data);
+  logger.info("personal data has expired", data);
 }
 
 /** Under a clock that was ahead, days were told to have expired that did not come yet. */
-async function correct(journal: Journal, now: number, before: string): Promise<void> {
-  for await (const event of journal.store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
+async function correct(eventLog: EventLog, now: number, before: string): Promise<void> {
+  for await (const event of eventLog.store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
     if (event.type !== "PersonalDataExpired" || event.data.before <= latestExpiry(now)) return;
     const data = { before, days: 0 };
-    await journal.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], OWN_CAUSE);
+    await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   }
 }

@@ -9,7 +9,7 @@ import type { Positions } from "./catch-up.ts";
  * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of
  * before with them. `to`: the end of what will be folded; who follows is heeded on the way.
  */
-export async function heedForgotten(
+export async function applyForgotten(
   store: EventStore<Event>,
   states: Map<ProjectionName, unknown>,
   positions: Positions,

@@ -65,7 +65,7 @@ export async function foldRange(
 }
 
 /** Most of a log are clicks and their dispatches: whoever wants those reads faster along the log than along the index. */
-const BULK: readonly EventType[] = ["LinkClicked", "ChannelDispatched"];
+const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
 /** The types to ask the index for; undefined: the whole log is read. */
 function typesToRead(names: readonly ProjectionName[]): readonly EventType[] | undefined {

@@ -30,8 +30,8 @@ export interface Projector extends AsyncDisposable {
  * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`. `erase` deletes the
  * keys of whoever is forgotten; what the states know of them goes with these.
  */
-export async function startProjector(store: EventStore<Event>, log?: Logger, erase?: Erase): Promise<Projector> {
-  return follow(store, await restore(store, erase), log, erase);
+export async function startProjector(store: EventStore<Event>, logger?: Logger, erase?: Erase): Promise<Projector> {
+  return follow(store, await restore(store, erase), logger, erase);
 }
 
 /** Makes everything that the event names unreadable. */
@@ -40,7 +40,7 @@ export type Erase = (event: Recorded<"PersonForgotten">) => void;
 function follow(
   store: EventStore<Event>,
   restored: Restored,
-  log: Logger | undefined,
+  logger: Logger | undefined,
   erase: Erase | undefined,
 ): Projector {
   const { states, keeper } = restored;
@@ -63,7 +63,7 @@ function follow(
   };
 
   const foldAll = (batch: readonly Recorded[]): Promise<void> =>
-    foldBatch({ store, log, erase, states, keeper, fold }, batch);
+    foldBatch({ store, logger, erase, states, keeper, fold }, batch);
 
   const loop = async (): Promise<void> => {
     for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
@@ -107,16 +107,16 @@ function follow(
 
 interface Folding extends Pick<Restored, "states" | "keeper"> {
   readonly store: EventStore<Event>;
-  readonly log: Logger | undefined;
+  readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
 }
 
 /** Folds events in, and heeds those after which a state is to be another one. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
-  const { store, log, erase, states, keeper, fold } = folding;
+  const { store, logger, erase, states, keeper, fold } = folding;
   for (const event of batch) {
-    if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, log);
+    if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, logger);
     if (event.type !== "PersonForgotten" || erase === undefined) {
       fold(event);
       continue;

@@ -5,7 +5,7 @@ import { decodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import type { Erase } from "./projector.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
-import { heedForgotten } from "./apply-erasures.ts";
+import { applyForgotten } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { loadRebuilt } from "./rebuilt.ts";
 
@@ -49,7 +49,7 @@ export async function restore(
   // Asked for after the snapshots: another process may append and save in between.
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
-  await heedForgotten(store, from, positions, { to: head.position, erase });
+  await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
   const keeper = createKeeper(store, states, positions);
   const stops = stretches(Math.min(...positions.values()), head.position);

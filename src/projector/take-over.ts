@@ -4,7 +4,7 @@ import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { differences, membersOf } from "./differences.ts";
 import { foldRange } from "./fold.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { loadRebuilt } from "./rebuilt.ts";
 
 /**
@@ -15,21 +15,21 @@ export async function takeOver(
   store: EventStore<Event>,
   states: FoldedStates,
   event: Recorded<"ProjectionRebuilt">,
-  log: Logger | undefined,
+  logger: Logger | undefined,
 ): Promise<void> {
   const fields = { projection: event.data.projection, position: event.position };
   try {
     const found = await replace(store, states, event);
     if (found === undefined) {
-      log?.info("a rebuilt projection was not taken over: it is of another version, or a later one follows", fields);
+      logger?.info("a rebuilt projection was not taken over: it is of another version, or a later one follows", fields);
     } else if (found.length === 0) {
-      log?.info("a rebuilt projection was taken over, without a difference", fields);
+      logger?.info("a rebuilt projection was taken over, without a difference", fields);
     } else {
       const members = membersOf(found).join(", ");
-      log?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
+      logger?.warn("a projection differed from the log and was replaced by the rebuilt one", { ...fields, members });
     }
   } catch (fault) {
-    log?.error("a rebuilt projection could not be taken over", { ...fields, ...faultFields(fault) });
+    logger?.error("a rebuilt projection could not be taken over", { ...fields, ...errorFields(fault) });
   }
 }
 

@@ -1,4 +1,4 @@
-import { lastingKey } from "../vault/stable-keys.ts";
+import { stableKey } from "../vault/stable-keys.ts";
 import { createTokens, type Tokens } from "../account/tokens.ts";
 import { openVault } from "../vault/vault.ts";
 import type { OAuth } from "../account/oauth.ts";
@@ -6,14 +6,14 @@ import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { OutreachConfig, RecipientSource } from "../config/outreach.ts";
 import type { Announce } from "../delivery/announce.ts";
-import type { Journal } from "../log/event-log.ts";
+import type { EventLog } from "../log/event-log.ts";
 import { logFiles } from "../log/log-files.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import { xPrices } from "../networks/x-prices.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
 import type { OutreachContext, Sleep } from "../outreach/context.ts";
-import { createMarks } from "../outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { parseTemplate } from "../outreach/message.ts";
 import { againSource, lastSource } from "../outreach/sources/again.ts";
 import { followersSource } from "../outreach/sources/followers.ts";
@@ -30,10 +30,10 @@ import type { Projector } from "../projector/projector.ts";
 export interface OutreachDeps {
   readonly config: Config;
   readonly key: Uint8Array;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly keyring: Pick<Keyring, "isForgotten">;
   readonly projector: Projector;
-  readonly log: Logger;
+  readonly logger: Logger;
   readonly safeFetch: SafeFetch;
   readonly announce: Announce;
   /** Time as the machine has it, where nothing else is given. */
@@ -51,20 +51,20 @@ export interface Outreach {
 
 /** Opens the vault, which `stack` closes. Undefined when X is not configured. Throws VaultKeyMismatch. */
 export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): Outreach | undefined {
-  const { config, key, journal, keyring, projector, log, safeFetch, announce } = deps;
+  const { config, key, eventLog, keyring, projector, logger, safeFetch, announce } = deps;
   const timing = { clock: deps.clock ?? systemClock, sleep: deps.sleep ?? sleep };
   const social = openSocial(config, config.http.publicUrl, safeFetch, timing.clock);
   if (social === undefined) return undefined;
   const { network, oauth } = social;
   const vault = stack.use(openVault(logFiles(config.log.file).vault, key));
   const holder = makeId();
-  const tokens = stack.use(createTokens({ vault, oauth, journal, projector, holder, log, announce, ...timing }));
+  const tokens = stack.use(createTokens({ vault, oauth, eventLog, projector, holder, logger, announce, ...timing }));
   const { outreach } = config;
   const context: OutreachContext = {
-    journal,
+    eventLog,
     projector,
     network,
-    log,
+    logger,
     announce,
     holder,
     makeId,
@@ -76,7 +76,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
       template: outreach.template ?? parseTemplate("-"),
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
-      marks: createMarks(lastingKey(vault, key, "suppression")),
+      hashes: createSuppressionHashes(stableKey(vault, key, "suppression")),
       isForgotten: keyring.isForgotten,
     },
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { readLastingKey, type Lasting } from "../vault/stable-keys.ts";
+import { readStableKey, type StableKeyPurpose } from "../vault/stable-keys.ts";
 import { openMasterKey, type MasterKeyOptions } from "../vault/master-key.ts";
 import { createOAuth, type OAuth } from "../account/oauth.ts";
 import { makeId, systemClock, type Clock } from "../platform/clock.ts";
@@ -20,21 +20,21 @@ import { createTeamsChannel } from "../networks/teams.ts";
 import { createTelegramChannel } from "../networks/telegram.ts";
 import { createWhatsappChannel } from "../networks/whatsapp.ts";
 import { createX } from "../networks/x.ts";
-import { openSealedLog, type SealedLog, type SealedLogOptions } from "../privacy/encrypted-log.ts";
+import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 
-export interface OpenLogOptions extends Pick<SealedLogOptions, "owner" | "acceptLostKeys"> {
+export interface OpenLogOptions extends Pick<EncryptedLogOptions, "owner" | "acceptLostKeys"> {
   /** Time as the machine has it, where nothing else is given. */
   readonly clock?: Clock;
 }
 
 /** Opens the configured log and the keys of its personal data. */
-export function openLog(config: Config, options: OpenLogOptions = {}): Promise<SealedLog> {
+export function openLog(config: Config, options: OpenLogOptions = {}): Promise<EncryptedLog> {
   const { file } = config.log;
   mkdirSync(dirname(file), { recursive: true });
   const keysFile = keysFileOf(config);
   // Before any file is made: beside files that it sealed, a lost master key is not made anew.
   openKey(config);
-  return openSealedLog({ file, keysFile, master: () => openKey(config), clock: systemClock, makeId, ...options });
+  return openEncryptedLog({ file, keysFile, master: () => openKey(config), clock: systemClock, makeId, ...options });
 }
 
 /** Where the keys of personal data are: beside the log, or wherever their own backups are short-lived. */
@@ -53,8 +53,8 @@ export function masterKeyOf(config: Config): MasterKeyOptions {
 }
 
 /** A key that stays the same when the master key is exchanged. */
-export function openLastingKey(config: Config, purpose: Lasting): Uint8Array {
-  return readLastingKey(logFiles(config.log.file).vault, openKey(config), purpose);
+export function openStableKey(config: Config, purpose: StableKeyPurpose): Uint8Array {
+  return readStableKey(logFiles(config.log.file).vault, openKey(config), purpose);
 }
 
 /** The one way out, open to the configured networks only. */

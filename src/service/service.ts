@@ -1,32 +1,32 @@
 import { usedAt } from "../../projections/quota.ts";
 import { isFormerKeyGiven } from "../vault/master-key.ts";
-import { keepLastingKeys, lastingKey } from "../vault/stable-keys.ts";
+import { keepStableKeys, stableKey } from "../vault/stable-keys.ts";
 import { createUsedStates } from "../account/used-states.ts";
 import { refuseLostVault } from "../vault/lost-vault.ts";
 import { openVault, type Vault } from "../vault/vault.ts";
-import { openCheckpoints } from "../log/signed-heads.ts";
+import { openSignedHeads } from "../log/signed-heads.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { makeId, systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopback } from "../config/urls.ts";
 import { createAnnounce } from "../delivery/announce.ts";
-import { createBacklog } from "../delivery/outbox-reader.ts";
-import { createCredentialMark } from "../delivery/credential-mark.ts";
+import { createOutboxReader } from "../delivery/outbox-reader.ts";
+import { createCredentialHash } from "../delivery/credential-mark.ts";
 import { createDelivery, type Delivery } from "../delivery/delivery.ts";
 import { systemTimer } from "../delivery/timer.ts";
 import { startDispatchers } from "../delivery/dispatchers.ts";
-import { openAccess, type Access } from "../http/authenticator.ts";
+import { openAuthenticator, type Authenticator } from "../http/authenticator.ts";
 import { createApp, type AppDeps } from "../http/app.ts";
 import { createAuthCookie } from "../http/auth-cookie.ts";
 import { createClientAddress } from "../http/client-address.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { hostsOf, listen, withPort } from "../http/listen.ts";
-import { createLoad, type Load } from "../http/load-shedding.ts";
+import { createLoadShedding, type LoadShedding } from "../http/load-shedding.ts";
 import { createRateLimit } from "../http/rate-limit.ts";
 import { createSessions } from "../http/session.ts";
-import { createJournal, type Journal } from "../log/event-log.ts";
+import { createEventLog, type EventLog } from "../log/event-log.ts";
 import { logFiles } from "../log/log-files.ts";
-import { faultFields, type Logger } from "../platform/logger.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { missingPlaceholders } from "../outreach/message.ts";
 import { quotaNow } from "../outreach/context.ts";
@@ -72,7 +72,7 @@ export interface ServiceOptions {
  */
 export async function startService(
   given: Config,
-  log: Logger,
+  logger: Logger,
   { acceptLoss = false, acceptLostKeys = false }: ServiceOptions = {},
 ): Promise<Service> {
   await using stack = new AsyncDisposableStack();
@@ -81,45 +81,45 @@ export async function startService(
     await openLog(config, { owner: `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`, acceptLostKeys }),
   );
   const failure = watchFailure(store.failed);
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   const files = logFiles(config.log.file);
-  stack.use(await openCheckpoints({ journal, files, acceptLoss, clock: systemClock, log }));
-  await recordRestore(journal, log);
-  if (!acceptLostKeys) await refuseLostVault(journal, files.vault);
+  stack.use(await openSignedHeads({ eventLog, files, acceptLoss, clock: systemClock, logger }));
+  await recordRestore(eventLog, logger);
+  if (!acceptLostKeys) await refuseLostVault(eventLog, files.vault);
   const key = openKey(config);
   if (isFormerKeyGiven(masterKeyOf(config), key)) {
-    log.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
+    logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
   const vault = stack.use(openVault(files.vault, key));
-  keepLastingKeys(vault, key);
-  const projector = stack.use(await startProjector(store, log, erasing(store.keyring)));
+  keepStableKeys(vault, key);
+  const projector = stack.use(await startProjector(store, logger, erasing(store.keyring)));
   stack.use(
     await startRetention({
-      journal,
+      eventLog,
       keyring: store.keyring,
       days: config.retentionDays,
       clock: systemClock,
       timer: systemTimer,
-      log,
+      logger,
     }),
   );
-  const base: Base = { config, key, vault, journal, keyring: store.keyring, projector, log };
+  const base: Base = { config, key, vault, eventLog, keyring: store.keyring, projector, logger };
   checkTemplate(base);
 
   await startClient();
   const safeFetch = outbound(config);
   const channels = openChannels(config, safeFetch);
-  const announce = createAnnounce({ journal, projector, configured: channels.map(({ name }) => name), log });
-  const backlog = createBacklog(store);
-  const common = { journal, projector, backlog, clock: systemClock, random: Math.random, makeId, log, announce };
-  const mark = createCredentialMark(lastingKey(vault, key, "credentials"));
+  const announce = createAnnounce({ eventLog, projector, configured: channels.map(({ name }) => name), logger });
+  const backlog = createOutboxReader(store);
+  const common = { eventLog, projector, backlog, clock: systemClock, random: Math.random, makeId, logger, announce };
+  const mark = createCredentialHash(stableKey(vault, key, "credentials"));
   const digestAfterMs = config.digestAfterSeconds * 1000;
-  const load = createLoad();
+  const load = createLoadShedding();
   const requests = (): number => load.came;
   const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, digestAfterMs, requests }));
-  const delivery = createDelivery(journal, projector, dispatchers.all);
+  const delivery = createDelivery(eventLog, projector, dispatchers.all);
   const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
-  const access = openAccess({ http: config.http, journal, log }, stack);
+  const access = openAuthenticator({ http: config.http, eventLog, logger }, stack);
   const isWritable = (): boolean => failure() === undefined;
   const app = createApp(wireHttp({ ...base, access, delivery, outreach, load, isWritable }));
   stack.use(listen(app, config.http, load));
@@ -129,11 +129,11 @@ export async function startService(
     // This process owns the log, so whoever held the run's lease is dead.
     void outreach.runner
       .recover({ steal: true })
-      .catch((fault: unknown) => log.error("recovery failed", faultFields(fault)));
+      .catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
   }
   // First of all: what is in flight lands while the run and the requests end, and has not to wait for its turn after them.
   stack.defer(dispatchers.holdClicks);
-  log.info("listening", { url: config.http.publicUrl, position: projector.position });
+  logger.info("listening", { url: config.http.publicUrl, position: projector.position });
 
   const parts = stack.move();
   return {
@@ -158,10 +158,10 @@ interface Base {
   readonly config: Config;
   readonly key: Uint8Array;
   readonly vault: Vault;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly keyring: Keyring;
   readonly projector: Projector;
-  readonly log: Logger;
+  readonly logger: Logger;
 }
 
 /** The outreach agent; undefined when X is not configured. */
@@ -169,8 +169,8 @@ function startOutreach(deps: OutreachDeps, stack: AsyncDisposableStack) {
   const opened = openOutreach(deps, stack);
   if (opened === undefined) return undefined;
   const { context, ...link } = opened;
-  const { config, journal, projector } = deps;
-  return { ...link, journal, projector, pinnedHandle: config.x?.account, runner: createRunner(context) };
+  const { config, eventLog, projector } = deps;
+  return { ...link, eventLog, projector, pinnedHandle: config.x?.account, runner: createRunner(context) };
 }
 
 /** Placeholders that nobody can fill are told at start, before a run skips everybody. */
@@ -184,15 +184,15 @@ function checkTemplate({ config, projector }: Base): void {
 
 /** What the app is made from. */
 interface Served extends Base {
-  readonly access: Access;
+  readonly access: Authenticator;
   readonly delivery: Delivery;
   readonly outreach: ReturnType<typeof startOutreach>;
-  readonly load: Load;
+  readonly load: LoadShedding;
   readonly isWritable: () => boolean;
 }
 
 function wireHttp(served: Served): AppDeps {
-  const { config, key, vault, journal, projector, log, delivery, outreach, load, isWritable } = served;
+  const { config, key, vault, eventLog, projector, logger, delivery, outreach, load, isWritable } = served;
   const { http } = config;
   const { authentication, failureLimit } = served.access;
   const secure = http.publicUrl.startsWith("https:");
@@ -217,7 +217,7 @@ function wireHttp(served: Served): AppDeps {
       runner: outreach?.runner,
       hasTemplate: config.outreach.template !== undefined,
       projector,
-      store: journal.store,
+      store: eventLog.store,
       limits,
       clock: systemClock,
     },
@@ -229,15 +229,15 @@ function wireHttp(served: Served): AppDeps {
             cookie: createAuthCookie(key, secure, systemClock),
             states: createUsedStates(vault, systemClock),
           },
-    api: { journal, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
+    api: { eventLog, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
     console: {
-      journal,
+      eventLog,
       projector,
       limits,
       failureLimit,
       sessions: createSessions(key, authentication, secure, systemClock),
     },
-    idempotency: createIdempotency(journal, log),
-    log,
+    idempotency: createIdempotency(eventLog, logger),
+    logger,
   };
 }

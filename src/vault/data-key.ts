@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { deriveKey, KEY_BYTES, keyId } from "./key.ts";
-import { open, seal } from "./encrypt.ts";
+import { open, encrypt } from "./encrypt.ts";
 import { VaultDamaged, VaultKeyMismatch } from "./vault-error.ts";
 
 /** What the vault's rows are sealed with; itself sealed with the master key, so that a rotation writes few bytes. */
@@ -20,7 +20,7 @@ export function makeDataKey(): DataKey {
 /** Lets a master key open the data key. */
 export function wrap(database: DatabaseSync, { id, bytes }: DataKey, master: Uint8Array): void {
   const by = keyId(master);
-  const wrapped = seal(wrappingKey(master), Buffer.from(bytes).toString("base64"), contextOf(id, by));
+  const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), contextOf(id, by));
   database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)").run(id, by, wrapped);
 }
 

@@ -40,7 +40,7 @@ function bytesOf(context: string): Buffer {
 }
 
 /** Encrypts `text`, bound to `context`: it opens only under the same key and context. IV, ciphertext and tag. */
-export function seal(key: Uint8Array, text: string, context: string): Buffer {
+export function encrypt(key: Uint8Array, text: string, context: string): Buffer {
   const iv = nextIv();
   const cipher = createCipheriv(ALGORITHM, handed(key), iv);
   cipher.setAAD(bytesOf(context));

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import type { Journal } from "../log/event-log.ts";
+import type { EventLog } from "../log/event-log.ts";
 import { KeyError } from "./key.ts";
 
 /**
  * A vault that is gone is made anew, and its account authorizes again. After a rotation it held more: the key of the
  * marks that suppressed people are known by, which no master key gives back. Throws KeyError.
  */
-export async function refuseLostVault({ store }: Journal, vaultFile: string): Promise<void> {
+export async function refuseLostVault({ store }: EventLog, vaultFile: string): Promise<void> {
   if (existsSync(vaultFile)) return;
   for await (const { position } of store.read({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw new KeyError(

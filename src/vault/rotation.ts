@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { replaceKeyFile } from "./key-file.ts";
-import { keepLastingKeys } from "./stable-keys.ts";
+import { keepStableKeys } from "./stable-keys.ts";
 import { openVault, type Rotation } from "./vault.ts";
 
 /** What depends on the master key. */
@@ -22,7 +22,7 @@ export type Step = "begun" | "rewrapped" | "replaced" | "ended";
 export function rotateKey(rotated: Rotated, { from, to }: Rotation, at: (step: Step) => void = () => {}): void {
   {
     using vault = openVault(rotated.vaultFile, from);
-    keepLastingKeys(vault, from);
+    keepStableKeys(vault, from);
     vault.beginRotation(to);
   }
   at("begun");

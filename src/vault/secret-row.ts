@@ -1,5 +1,5 @@
 import type { DataKey } from "./data-key.ts";
-import { open, seal } from "./encrypt.ts";
+import { open, encrypt } from "./encrypt.ts";
 
 /** A secret with its name and the version that it has under it. */
 export interface NamedSecret {
@@ -9,12 +9,12 @@ export interface NamedSecret {
 }
 
 /** Seals a row of the vault. */
-export function sealRow(key: DataKey, { name, version, value }: NamedSecret): Uint8Array {
-  return seal(key.bytes, value, contextOf(key, name, version));
+export function encryptRow(key: DataKey, { name, version, value }: NamedSecret): Uint8Array {
+  return encrypt(key.bytes, value, contextOf(key, name, version));
 }
 
 /** Undefined when the row is not the one that was sealed under this name, version and key. */
-export function openRow(key: DataKey, name: string, version: number, sealed: Uint8Array): string | undefined {
+export function decryptRow(key: DataKey, name: string, version: number, sealed: Uint8Array): string | undefined {
   return open(key.bytes, sealed, contextOf(key, name, version));
 }
 

@@ -8,10 +8,10 @@ import { openVault, type Vault } from "./vault.ts";
  */
 const LASTING = ["suppression", "credentials"] as const;
 
-export type Lasting = (typeof LASTING)[number];
+export type StableKeyPurpose = (typeof LASTING)[number];
 
 /** The lasting key as the vault keeps it; kept from now on where it was not yet. */
-export function lastingKey(vault: Vault, master: Uint8Array, purpose: Lasting): Uint8Array {
+export function stableKey(vault: Vault, master: Uint8Array, purpose: StableKeyPurpose): Uint8Array {
   const name = `lasting/${purpose}`;
   const first = Buffer.from(deriveKey(master, purpose)).toString("base64");
   if (vault.get(name) === undefined) vault.put(name, first, 0);
@@ -19,13 +19,13 @@ export function lastingKey(vault: Vault, master: Uint8Array, purpose: Lasting): 
 }
 
 /** Before the master key changes, nothing lasting may still depend on it. */
-export function keepLastingKeys(vault: Vault, master: Uint8Array): void {
-  for (const purpose of LASTING) lastingKey(vault, master, purpose);
+export function keepStableKeys(vault: Vault, master: Uint8Array): void {
+  for (const purpose of LASTING) stableKey(vault, master, purpose);
 }
 
 /** The same for a command, which makes no vault: without one the master key is still the first. */
-export function readLastingKey(vaultFile: string, master: Uint8Array, purpose: Lasting): Uint8Array {
+export function readStableKey(vaultFile: string, master: Uint8Array, purpose: StableKeyPurpose): Uint8Array {
   if (!existsSync(vaultFile)) return deriveKey(master, purpose);
   using vault = openVault(vaultFile, master);
-  return lastingKey(vault, master, purpose);
+  return stableKey(vault, master, purpose);
 }

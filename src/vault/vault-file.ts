@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { makeDataKey, wrap } from "./data-key.ts";
 import { deriveKey, KeyError, keyId } from "./key.ts";
 import { open } from "./encrypt.ts";
-import { sealRow } from "./secret-row.ts";
+import { encryptRow } from "./secret-row.ts";
 import { transact } from "./transact.ts";
 import { VaultKeyMismatch } from "./vault-error.ts";
 
@@ -53,7 +53,7 @@ function toPresentFormat(database: DatabaseSync, master: Uint8Array, file: strin
   wrap(database, key, master);
   const insert = database.prepare("INSERT INTO secrets (name, version, key, sealed) VALUES (?, ?, ?, ?)");
   for (const { name, version, value } of former) {
-    insert.run(name, version, key.id, sealRow(key, { name, version, value }));
+    insert.run(name, version, key.id, encryptRow(key, { name, version, value }));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { KeyError, keyId } from "./key.ts";
-import { openRow, sealRow } from "./secret-row.ts";
+import { decryptRow, encryptRow } from "./secret-row.ts";
 import { transact } from "./transact.ts";
 import { VaultDamaged } from "./vault-error.ts";
 import { openVaultFile } from "./vault-file.ts";
@@ -71,12 +71,12 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
   const get = (name: string): Kept | undefined => {
     const row = rows.select(name);
     if (row === undefined) return undefined;
-    const value = openRow(keyNamed(row.key), name, row.version, row.sealed);
+    const value = decryptRow(keyNamed(row.key), name, row.version, row.sealed);
     if (value === undefined) throw new VaultDamaged(file, name);
     return { version: row.version, value };
   };
   const store = (key: DataKey, name: string, value: string, expected: number): boolean => {
-    const sealed = sealRow(key, { name, version: expected + 1, value });
+    const sealed = encryptRow(key, { name, version: expected + 1, value });
     return expected === 0 ? rows.insert(name, key.id, sealed) : rows.update(name, key.id, sealed, expected);
   };
   const rotation = (): Rotation | undefined => {
@@ -108,7 +108,7 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
         database.exec("DELETE FROM data_keys");
         wrap(database, key, master);
         wrap(database, key, to);
-        for (const secret of secrets) rows.reseal(key.id, sealRow(key, secret), secret.name);
+        for (const secret of secrets) rows.reseal(key.id, encryptRow(key, secret), secret.name);
         store(key, ROTATION, JSON.stringify(both), 0);
       });
     },

@@ -3,7 +3,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.ts";
 import { createTokens, type Tokens, type TokensDeps } from "../../src/account/tokens.ts";
 import { openVault, type Vault } from "../../src/vault/vault.ts";
-import { createJournal, type Journal } from "../../src/log/event-log.ts";
+import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { temporaryDirectory } from "../vault/directory.ts";
@@ -77,7 +77,7 @@ export interface AccountProcess {
 
 export interface AccountWorld extends AsyncDisposable {
   readonly oauth: SimulatedOAuth;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   now: number;
   /** What the operator was told, by occasion: each one is told once. */
   readonly announced: Map<string, string>;
@@ -101,13 +101,13 @@ export async function openAccountWorld(): Promise<AccountWorld> {
   const directory = stack.use(temporaryDirectory());
   const clock = (): number => world.now;
   const store = stack.use(await openSqliteStore<Event>({ file: directory.file("log.sqlite"), codec, clock }));
-  const journal = createJournal(store, () => crypto.randomUUID());
+  const eventLog = createEventLog(store, () => crypto.randomUUID());
   const oauth = createSimulatedOAuth(clock);
   const parts = stack.move();
   let processes = 0;
   const world: AccountWorld = {
     oauth,
-    journal,
+    eventLog,
     now: START,
     announced: new Map(),
     async start(replaced = {}) {
@@ -118,7 +118,7 @@ export async function openAccountWorld(): Promise<AccountWorld> {
       const tokens = createTokens({
         vault,
         oauth,
-        journal,
+        eventLog,
         projector,
         clock,
         async sleep(ms, signal) {
@@ -128,7 +128,7 @@ export async function openAccountWorld(): Promise<AccountWorld> {
           while ((timers.areFrozen || world.now < until) && !signal.aborted);
         },
         holder: `process-${processes}`,
-        log: SILENT,
+        logger: SILENT,
         announce: async (text, key) => {
           world.announced.set(key, text);
         },

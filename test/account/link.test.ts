@@ -8,7 +8,7 @@ import { openAccountWorld, USER, type AccountProcess, type AccountWorld } from "
 /** Longer than the tokens' lease lasts when nobody renews it. */
 const LEASE_MS = 15_001;
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
 const authorization = { state: "s", verifier: "v" };
 
@@ -19,10 +19,10 @@ interface Linking {
 
 function depsOf(world: AccountWorld, { tokens, projector }: AccountProcess, { as = USER, pinnedHandle }: Linking = {}) {
   const network = { ...createSimulatedNetwork(() => world.now), me: () => Promise.resolve(as) };
-  return { oauth: world.oauth, journal: world.journal, tokens, projector, network, pinnedHandle } satisfies LinkDeps;
+  return { oauth: world.oauth, eventLog: world.eventLog, tokens, projector, network, pinnedHandle } satisfies LinkDeps;
 }
 
-const link = (deps: LinkDeps) => linkAccount(deps, new URLSearchParams(), authorization, CAUSE);
+const link = (deps: LinkDeps) => linkAccount(deps, new URLSearchParams(), authorization, METADATA);
 
 test("the first account is linked, and its tokens are kept", async () => {
   await using world = await openAccountWorld();
@@ -86,11 +86,11 @@ test("unlinking revokes and deletes the tokens; then anybody may be linked", asy
   await using world = await openAccountWorld();
   const process = await world.start();
   await link(depsOf(world, process));
-  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toEqual({ revoked: true });
+  expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: true });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(process.tokens.peek()).toBeUndefined();
   expect(process.projector.state("account")).toEqual({ user: null, scopes: [], authorized: false });
-  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toBeUndefined();
+  expect(await unlinkAccount(depsOf(world, process), METADATA)).toBeUndefined();
   expect(await link(depsOf(world, process, { as: STRANGER }))).toMatchObject({ kind: "linked" });
 });
 
@@ -99,7 +99,7 @@ test("unlinking goes through where the network cannot be asked, says so, and tri
   const process = await world.start();
   await link(depsOf(world, process));
   world.oauth.faults.push(new OAuthError("unreachable", "down"));
-  expect(await unlinkAccount(depsOf(world, process), CAUSE)).toEqual({ revoked: false });
+  expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: false });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(process.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
@@ -109,7 +109,7 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
   await using world = await openAccountWorld();
   const [service, command] = [await world.start(), await world.start()];
   await link(depsOf(world, service));
-  await unlinkAccount(depsOf(world, command), CAUSE);
+  await unlinkAccount(depsOf(world, command), METADATA);
   const { projector } = service;
   let hasCaughtUp = false;
   const lagging: AccountProcess = {
@@ -138,7 +138,9 @@ test("unlinking that stood still while somebody authorized anew leaves the new g
     asked.resolve();
     await goOn.promise;
   };
-  const unlinked = unlinkAccount({ ...deps, oauth: { ...deps.oauth, revoke } }, CAUSE).catch((fault: unknown) => fault);
+  const unlinked = unlinkAccount({ ...deps, oauth: { ...deps.oauth, revoke } }, METADATA).catch(
+    (fault: unknown) => fault,
+  );
   await asked.promise;
   slow.freeze();
   world.now += LEASE_MS;

@@ -78,7 +78,7 @@ test("while the network cannot be asked, the doubt about the refresh token stays
   world.oauth.faults.push(new OAuthError("unreachable", "down"));
   expect(await outcomeOf(tokens.use(echo))).toBe("unavailable");
   expect(await outcomeOf(tokens.use(echo))).toBe("unauthorized");
-  const last = (await Array.fromAsync(world.journal.store.read())).at(-1);
+  const last = (await Array.fromAsync(world.eventLog.store.read())).at(-1);
   expect(last?.data).toMatchObject({
     reason: "invalid_request; the answer to an earlier refresh was lost before it could be stored",
   });
@@ -104,7 +104,7 @@ test("after a refresh that timed out the access token is used to its end before 
   world.now += LIFE_MS;
   expect(await outcomeOf(next.tokens.use(echo))).toBe("unauthorized");
   expect(world.oauth.refreshed).toEqual(["refresh-1", "refresh-1"]);
-  const last = (await Array.fromAsync(world.journal.store.read())).at(-1);
+  const last = (await Array.fromAsync(world.eventLog.store.read())).at(-1);
   expect(last?.data).toMatchObject({
     dead: true,
     reason: "invalid_request; the answer to an earlier refresh was lost before it could be stored",
@@ -149,13 +149,13 @@ test("an answer that comes after the account was unlinked is not kept", async ()
 async function standStillBeforeRefresh(world: AccountWorld) {
   const goOn = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
-  const { store } = world.journal;
+  const { store } = world.eventLog;
   const head = async () => {
     reached.resolve();
     await goOn.promise;
     return store.head();
   };
-  const slow = await world.start({ journal: { ...world.journal, store: { ...store, head } } });
+  const slow = await world.start({ eventLog: { ...world.eventLog, store: { ...store, head } } });
   const used = outcomeOf(slow.tokens.use(echo));
   await reached.promise;
   slow.freeze();
@@ -247,7 +247,7 @@ test("the death of the next authorization is told too", async () => {
 test("a slow token request keeps the lease: another process does not use the refresh token meanwhile", async () => {
   const { world, first } = await linked();
   await using _world = world;
-  const { leases } = world.journal.store;
+  const { leases } = world.eventLog.store;
   const { acquire } = leases;
   const taken: string[] = [];
   leases.acquire = async (name, options) => {

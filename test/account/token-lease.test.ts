@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Leases } from "eventstore-lite";
-import { createExclusive } from "../../src/account/token-lease.ts";
+import { createTokenLease } from "../../src/account/token-lease.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import { nextTurn, openAccountWorld, type AccountWorld } from "./account-world.ts";
 
@@ -13,10 +13,10 @@ const SLOW_MS = 30_000;
 
 /** The queue of one process; `leases` replaces what it sees of the store's. */
 function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = {}) {
-  const { journal } = world;
-  const store = { ...journal.store, leases: { ...journal.store.leases, ...leases } };
-  return createExclusive({
-    journal: { ...journal, store },
+  const { eventLog } = world;
+  const store = { ...eventLog.store, leases: { ...eventLog.store.leases, ...leases } };
+  return createTokenLease({
+    eventLog: { ...eventLog, store },
     clock: () => world.now,
     async sleep(ms, signal) {
       const until = ms < RENEW_MS ? 0 : world.now + ms;
@@ -24,7 +24,7 @@ function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = 
       while (world.now < until && !signal.aborted);
     },
     holder,
-    log: LOG,
+    logger: LOG,
   });
 }
 
@@ -41,7 +41,7 @@ async function passSlowly(world: AccountWorld, renewed: () => number): Promise<v
 
 test("a renewal that fails is tried again: nobody else gets in while the work goes on", async () => {
   await using world = await openAccountWorld();
-  const { leases } = world.journal.store;
+  const { leases } = world.eventLog.store;
   let tried = 0;
   const flaky = queueOf(world, "one", {
     async acquire(...asked) {
@@ -66,7 +66,7 @@ test("a renewal that fails is tried again: nobody else gets in while the work go
 
 test("a lease that ran out while the process stood still is taken anew, and given back at the end", async () => {
   await using world = await openAccountWorld();
-  const { leases } = world.journal.store;
+  const { leases } = world.eventLog.store;
   const taken: unknown[] = [];
   const stopped = queueOf(world, "one", {
     async acquire(...asked) {

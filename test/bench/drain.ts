@@ -67,6 +67,6 @@ async function expectTold(sinks: Sinks, clicks: number): Promise<void> {
 async function expectDelivered(log: string, clicks: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let delivered = 0;
-  for await (const batch of store.readFolded({ types: ["ChannelDispatched"] })) delivered += batch.length;
+  for await (const batch of store.readFolded({ types: ["DispatchSucceeded"] })) delivered += batch.length;
   if (delivered !== clicks * CHANNELS.length) throw new Error(`${delivered} dispatches of ${clicks} clicks delivered`);
 }

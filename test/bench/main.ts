@@ -9,7 +9,7 @@ import { intake } from "./intake.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
-import { seal } from "./seal.ts";
+import { encrypt } from "./seal.ts";
 import { start } from "./start.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";
@@ -17,7 +17,7 @@ import { tokenTiming } from "./token-timing.ts";
 const benches = {
   intake,
   "hot-link": hotLink,
-  seal,
+  encrypt,
   ...storeBenches,
   replay,
   "replay-stats": replayStats,

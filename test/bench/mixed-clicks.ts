@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../events/channel.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
 /** Links posted; more than the clicks projection tells apart would be unusual. */
@@ -23,7 +23,7 @@ export function clicksPart(): Part {
   return (emit, random) => {
     const click = clickOf(random);
     const { domain, short_code } = click.data;
-    const first = emit(STREAMS.link(domain, short_code), Array<Fact>(BURST_CLICKS).fill(click));
+    const first = emit(STREAMS.link(domain, short_code), Array<NewEvent>(BURST_CLICKS).fill(click));
     for (const lane of lanes) {
       for (let index = 0; index < BURST_CLICKS; index++) lane.waiting.push(first + index);
       settleMost(lane, first + BURST_CLICKS, emit, random);
@@ -31,7 +31,7 @@ export function clicksPart(): Part {
   };
 }
 
-function clickOf(random: Random): Extract<Fact, { type: "LinkClicked" }> {
+function clickOf(random: Random): Extract<NewEvent, { type: "LinkClicked" }> {
   // Squared, so that a few links get most of the clicks.
   const number = Math.floor(random() ** 2 * LINKS);
   return {
@@ -50,38 +50,38 @@ function clickOf(random: Random): Extract<Fact, { type: "LinkClicked" }> {
 }
 
 function settleMost(lane: Lane, readFrom: number, emit: Emit, random: Random): void {
-  const facts: Fact[] = [];
+  const newEvents: NewEvent[] = [];
   while (lane.waiting.length > IN_FLIGHT) {
     const [owed = 0] = lane.waiting.splice(Math.floor(random() * IN_FLIGHT), 1);
-    facts.push(outcome(lane, owed, lane.waiting[0] ?? readFrom, random));
+    newEvents.push(outcome(lane, owed, lane.waiting[0] ?? readFrom, random));
   }
   const [retried] = random() < 0.2 ? lane.retries.splice(0, 1) : [];
-  if (retried !== undefined) facts.push(retry(lane, retried, lane.waiting[0] ?? readFrom, random));
-  emit(STREAMS.delivery(lane.channel), facts);
+  if (retried !== undefined) newEvents.push(retry(lane, retried, lane.waiting[0] ?? readFrom, random));
+  emit(STREAMS.delivery(lane.channel), newEvents);
 }
 
 /** The first attempt: nearly always delivered. */
-function outcome(lane: Lane, owed: number, settled_below: number, random: Random): Fact {
-  const data = { ...dispatchOf(lane, owed, 1), settled_below };
+function outcome(lane: Lane, owed: number, low_watermark: number, random: Random): NewEvent {
+  const data = { ...dispatchOf(lane, owed, 1), low_watermark };
   const chance = random();
   if (chance < 0.01) {
     lane.retries.push(owed);
     const failure = { status: 503, detail: "HTTP 503", retry_at: RETRY_AT };
-    return { type: "ChannelDispatchFailed", data: { ...data, ...failure } };
+    return { type: "DispatchFailed", data: { ...data, ...failure } };
   }
-  if (chance < 0.012) return { type: "ChannelDispatchInDoubt", data: { ...data, detail: "no answer within 5 s" } };
-  if (chance < 0.014) return { type: "ChannelDispatchSkipped", data: { ...data, reason: "no_user_agent" } };
+  if (chance < 0.012) return { type: "DispatchInDoubt", data: { ...data, detail: "no answer within 5 s" } };
+  if (chance < 0.014) return { type: "DispatchSkipped", data: { ...data, reason: "no_user_agent" } };
   const latency_ms = 20 + Math.floor(random() * 200);
-  return { type: "ChannelDispatched", data: { ...data, status: 200, latency_ms } };
+  return { type: "DispatchSucceeded", data: { ...data, status: 200, latency_ms } };
 }
 
 /** The second attempt: delivered, or given up. */
-function retry(lane: Lane, owed: number, settled_below: number, random: Random): Fact {
-  const data = { ...dispatchOf(lane, owed, 2), settled_below };
+function retry(lane: Lane, owed: number, low_watermark: number, random: Random): NewEvent {
+  const data = { ...dispatchOf(lane, owed, 2), low_watermark };
   if (random() < 0.1) {
-    return { type: "ChannelDispatchAbandoned", data: { ...data, status: 400, detail: "HTTP 400", refused: true } };
+    return { type: "DispatchAbandoned", data: { ...data, status: 400, detail: "HTTP 400", refused: true } };
   }
-  return { type: "ChannelDispatched", data: { ...data, status: 200, latency_ms: 90 } };
+  return { type: "DispatchSucceeded", data: { ...data, status: 200, latency_ms: 90 } };
 }
 
 function dispatchOf({ channel }: Lane, owed: number, attempt: number) {

@@ -1,6 +1,6 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";
@@ -12,7 +12,7 @@ const BATCH_EVENTS = 1_000;
 const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
 
 /** Writes what happens next, and answers the position of its first event. */
-export type Emit = (stream: string, facts: readonly Fact[]) => number;
+export type Emit = (stream: string, newEvents: readonly NewEvent[]) => number;
 
 /** One kind of life in the log; each round is some fifty events of all kinds together. */
 export type Part = (emit: Emit, random: Random) => void;
@@ -39,9 +39,9 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   let batch: Promise<unknown>[] = [];
   const end = { position: 0 };
 
-  const emit: Emit = (stream, facts) => {
+  const emit: Emit = (stream, newEvents) => {
     const first = end.position + 1;
-    const made = facts.slice(0, events - end.position).map(({ type, data }) => {
+    const made = newEvents.slice(0, events - end.position).map(({ type, data }) => {
       end.position++;
       return makeEvent(type, idOf(end.position, random), data, { caller: "mixed-log" });
     });

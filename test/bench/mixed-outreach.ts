@@ -1,5 +1,5 @@
 import type { KnownRecipient } from "../../events/outreach.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Part, Random } from "./mixed-log.ts";
 
 /** People ever met: as many as a hundred messages a day reach in fifty days. */
@@ -26,12 +26,12 @@ export function outreachPart(): Part {
     const run_id = `run-${++runs}`;
     const day = new Date(Date.UTC(2026, 10, 20 + Math.floor(runs / RUNS_A_DAY))).toISOString().slice(0, 10);
     const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-    const facts: Fact[] = [{ type: "RunStarted", data: { run_id, dry_run: false } }];
+    const newEvents: NewEvent[] = [{ type: "RunStarted", data: { run_id, dry_run: false } }];
     for (let count = 0; count < RUN_MESSAGES && written < people; count++) {
-      facts.push(...message(written++, run_id, day, counts, random));
+      newEvents.push(...message(written++, run_id, day, counts, random));
     }
-    facts.push({ type: "RunFinished", data: { run_id, reason: "completed", ...counts } });
-    emit(STREAMS.outreach, facts);
+    newEvents.push({ type: "RunFinished", data: { run_id, reason: "completed", ...counts } });
+    emit(STREAMS.outreach, newEvents);
   };
 }
 
@@ -39,7 +39,7 @@ function personOf(number: number): KnownRecipient {
   return { id: String(1_000_000_000 + number), username: `person_${number}` };
 }
 
-function importOf(number: number, random: Random): Fact {
+function importOf(number: number, random: Random): NewEvent {
   const fields = { first_name: `Name${number}`, company: `Company ${Math.floor(random() * 500)}` };
   const { username } = personOf(number);
   const data = {
@@ -55,7 +55,7 @@ function importOf(number: number, random: Random): Fact {
 type Counts = Record<"sent" | "skipped" | "failed" | "in_doubt", number>;
 
 /** A person's turn in a run: mostly intent and outcome. */
-function message(number: number, run_id: string, day: string, counts: Counts, random: Random): readonly Fact[] {
+function message(number: number, run_id: string, day: string, counts: Counts, random: Random): readonly NewEvent[] {
   const recipient = personOf(number);
   const chance = random();
   if (chance < 0.2) {
@@ -64,14 +64,14 @@ function message(number: number, run_id: string, day: string, counts: Counts, ra
   }
   const outcome = { attempt_id: `attempt-${number}`, run_id, recipient };
   const text = `Hi Name${number}, our spring list is out: https://go.example/spring`;
-  const facts: Fact[] = [{ type: "DirectMessageAttempted", data: { ...outcome, text, variant: "A", day } }];
+  const newEvents: NewEvent[] = [{ type: "DirectMessageAttempted", data: { ...outcome, text, variant: "A", day } }];
   if (chance < 0.25) {
     counts.failed++;
     const failure = { reason: "recipient_closed", detail: "403", frees_quota: true, retry: false } as const;
-    return [...facts, { type: "DirectMessageFailed", data: { ...outcome, ...failure } }];
+    return [...newEvents, { type: "DirectMessageFailed", data: { ...outcome, ...failure } }];
   }
-  if (chance < 0.26) facts.push({ type: "DirectMessageInDoubt", data: { ...outcome, detail: "no answer" } });
+  if (chance < 0.26) newEvents.push({ type: "DirectMessageInDoubt", data: { ...outcome, detail: "no answer" } });
   counts.sent++;
   const settled = { message_id: `9${number}`, settled_by: chance < 0.26 ? "lookup" : "answer" } as const;
-  return [...facts, { type: "DirectMessageSent", data: { ...outcome, ...settled } }];
+  return [...newEvents, { type: "DirectMessageSent", data: { ...outcome, ...settled } }];
 }

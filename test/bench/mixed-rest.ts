@@ -1,4 +1,4 @@
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part } from "./mixed-log.ts";
 
 /** Of some fifty events each. */
@@ -24,7 +24,7 @@ export function restPart(): Part {
   };
 }
 
-function answer(number: number): Fact {
+function answer(number: number): NewEvent {
   const digest = number.toString(16).padStart(64, "0");
   const headers = { "content-type": "application/json" };
   return { type: "RequestAnswered", data: { digest, status: 202, headers, body: `{"id":"${number}"}` } };
@@ -34,6 +34,6 @@ function notify(emit: Emit, number: number): void {
   const request = { message: `order ${number} paid`, service: "shop", level: "info" } as const;
   const owed = emit(STREAMS.requests, [{ type: "NotificationRequested", data: request }]);
   const event_id = `019a9f00-0000-7000-8000-${String(owed).padStart(12, "0")}`;
-  const dispatch = { event_id, owed, channel: "chat", lane: "direct", attempt: 1, settled_below: owed + 1 } as const;
-  emit(STREAMS.delivery("chat"), [{ type: "ChannelDispatched", data: { ...dispatch, status: 200, latency_ms: 120 } }]);
+  const dispatch = { event_id, owed, channel: "chat", lane: "direct", attempt: 1, low_watermark: owed + 1 } as const;
+  emit(STREAMS.delivery("chat"), [{ type: "DispatchSucceeded", data: { ...dispatch, status: 200, latency_ms: 120 } }]);
 }

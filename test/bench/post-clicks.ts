@@ -5,7 +5,7 @@ import { CLICK, CLICK_PATH } from "./click.ts";
 export const CONNECTIONS = 128;
 
 /** What a client saw. */
-export interface Load {
+export interface LoadShedding {
   /** Answered with 202. */
   readonly requests: number;
   readonly perSecond: number;
@@ -20,7 +20,7 @@ export interface Load {
 export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
 
 /** Posts clicks as fast as the answers come; of so many addresses where wrk is the client, else of one. */
-export function postClicks(server: string, seconds: number, addresses = 1): Promise<Load> {
+export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadShedding> {
   const url = server + CLICK_PATH;
   if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
   const script = join(import.meta.dirname, "click.lua");
@@ -29,26 +29,26 @@ export function postClicks(server: string, seconds: number, addresses = 1): Prom
 }
 
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
-export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<Load> {
+export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<LoadShedding> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, seconds, click, rate]);
 }
 
 /** Posts so many clicks as fast as the answers come. */
-export function postSome(server: string, clicks: number): Promise<Load> {
+export function postSome(server: string, clicks: number): Promise<LoadShedding> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
 }
 
 /** A server that takes longer for the clicks of one flood is none to compare with. */
 const POST_SECONDS_MAX = 300;
 
-function runLoad(args: readonly (string | number)[]): Promise<Load> {
+function runLoad(args: readonly (string | number)[]): Promise<LoadShedding> {
   return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
 }
 
 /** A client's last line is JSON. */
-async function run(command: readonly string[]): Promise<Load> {
+async function run(command: readonly string[]): Promise<LoadShedding> {
   const lines = (await outputOf(command)).trim().split("\n");
-  const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as Load & { failures: number };
+  const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as LoadShedding & { failures: number };
   if (failures > 0) throw new Error(`${failures} of ${load.requests} requests were not answered with 202`);
   return load;
 }

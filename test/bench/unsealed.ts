@@ -1,14 +1,14 @@
 import { plugin } from "bun";
 
 /** Preloaded, the service writes and reads everything openly: what it costs more with sealing is the sealing. */
-const SEALING = "sealingCodec(() => late.keyring)";
+const SEALING = "encryptingCodec(() => late.keyring)";
 
 plugin({
   name: "unsealed",
   setup(build) {
     build.onLoad({ filter: /src\/personal\/sealed-log\.ts$/ }, async ({ path }) => {
       const source = await Bun.file(path).text();
-      const contents = source.replace(SEALING, "sealingCodec(() => undefined)");
+      const contents = source.replace(SEALING, "encryptingCodec(() => undefined)");
       if (contents === source) throw new Error(`${path} seals in other words than ${SEALING}`);
       return { contents, loader: "ts" };
     });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../../src/commands/clicks.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
 
-const INTENT: Fact = {
+const INTENT: NewEvent = {
   type: "DirectMessageAttempted",
   data: { ...message, text: "Hi: https://go.example/a", variant: "A", day: "2025-11-20" },
 };
 
-function click(short_code: string, bot = false): Fact {
+function click(short_code: string, bot = false): NewEvent {
   const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
   return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
 }
@@ -19,8 +19,9 @@ function click(short_code: string, bot = false): Fact {
 async function tell(world: CommandWorld): Promise<void> {
   let made = 0;
   // All of these at the same moment.
-  const journal = createJournal(world.store, () => `event-${++made}`);
-  const at = (stream: string, ...facts: Fact[]): Promise<unknown> => journal.append(stream, facts, { caller: "tests" });
+  const eventLog = createEventLog(world.store, () => `event-${++made}`);
+  const at = (stream: string, ...newEvents: NewEvent[]): Promise<unknown> =>
+    eventLog.append(stream, newEvents, { caller: "tests" });
   await at(STREAMS.outreach, INTENT);
   await at(STREAMS.link("go.example", "a"), click("a", true), click("a"));
   await at(STREAMS.link("go.example", "b"), click("b"), click("b"));

@@ -3,18 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Command } from "../../src/commands/command.ts";
-import { createJournal, type Cause, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, type EventMetadata, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/service/open.ts";
-import type { SealedLog } from "../../src/privacy/encrypted-log.ts";
+import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 
 /** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
 export interface CommandWorld extends AsyncDisposable {
-  readonly store: SealedLog;
+  readonly store: EncryptedLog;
   readonly env: Record<string, string>;
   readonly directory: string;
-  append(stream: string, facts: readonly Fact[], cause?: Cause): Promise<void>;
+  append(stream: string, newEvents: readonly NewEvent[], metadata?: EventMetadata): Promise<void>;
   /** Sets the clock that much later, beside the minute of each event. */
   later(ms: number): void;
   run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
@@ -35,7 +35,7 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
   const env = { DATABASE_URL: `sqlite:${file}`, ...more };
   const config = loadConfig(env, () => "");
   const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
-  const journal = createJournal(store, () => idAt(next));
+  const eventLog = createEventLog(store, () => idAt(next));
   const act = async (command: Pick<Command, "run">, args: readonly string[], signal: AbortSignal) => {
     let [out, err] = ["", ""];
     const code = await command.run(args, {
@@ -51,10 +51,10 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
     store,
     env,
     directory,
-    async append(stream, facts, cause = { caller: "tests" }) {
+    async append(stream, newEvents, metadata = { caller: "tests" }) {
       // One append has one time: an event each, so that each has its own.
-      for (const fact of facts) {
-        await journal.append(stream, [fact], cause);
+      for (const newEvent of newEvents) {
+        await eventLog.append(stream, [newEvent], metadata);
         next++;
       }
     },

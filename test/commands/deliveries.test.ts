@@ -1,23 +1,26 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
-const CLICK: Fact = { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels: ["ads", "chat"] } };
+const CLICK: NewEvent = {
+  type: "LinkClicked",
+  data: { ...link, event: "click", bot: false, channels: ["ads", "chat"] },
+};
 const CLICKED = 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; owed to ads, chat';
 
 const about = (owed: number, channel: "ads" | "chat") =>
-  ({ event_id: idAt(owed), owed, channel, lane: "clicks", attempt: 1, settled_below: owed }) as const;
+  ({ event_id: idAt(owed), owed, channel, lane: "clicks", attempt: 1, low_watermark: owed }) as const;
 
-const gaveUp = (owed: number, channel: "ads" | "chat"): Fact => {
-  return { type: "ChannelDispatchAbandoned", data: { ...about(owed, channel), detail: "gone", refused: true } };
+const gaveUp = (owed: number, channel: "ads" | "chat"): NewEvent => {
+  return { type: "DispatchAbandoned", data: { ...about(owed, channel), detail: "gone", refused: true } };
 };
 
-const STOPPED: Fact = {
-  type: "ChannelStopped",
+const STOPPED: NewEvent = {
+  type: "ChannelSuspended",
   data: { channel: "chat", network: "slack", detail: "channel_is_archived", credential: "hash" },
 };
 
@@ -34,9 +37,9 @@ beforeEach(async () => {
   await world.append(LINK, [CLICK, CLICK]);
   await world.append(STREAMS.delivery("chat"), [gaveUp(1, "chat"), gaveUp(2, "chat")]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "ChannelDispatched", data: { ...about(1, "ads"), latency_ms: 5 } },
+    { type: "DispatchSucceeded", data: { ...about(1, "ads"), latency_ms: 5 } },
     {
-      type: "ChannelDispatchFailed",
+      type: "DispatchFailed",
       data: { ...about(2, "ads"), status: 503, detail: "busy", retry_at: timeAt(9) },
     },
   ]);
@@ -52,8 +55,8 @@ async function told(type: string): Promise<unknown[]> {
 
 /** Another command has just appended under this key: it was not seen yet when this one read the log. */
 async function take(key: string): Promise<void> {
-  const journal = createJournal(world.store, () => `under ${key}`);
-  await journal.append(
+  const eventLog = createEventLog(world.store, () => `under ${key}`);
+  await eventLog.append(
     STREAMS.requests,
     [{ type: "MessageRequested", data: { text: "" } }],
     { caller: "tests" },
@@ -120,7 +123,7 @@ describe("deliveries retry and discard", () => {
       err: "",
     });
     const data = { event_id: idAt(1), source: 1, channel: "chat", why: "the campaign is over" };
-    expect(await told("ChannelDispatchDiscarded")).toEqual([[STREAMS.requests, data, "command-line"]]);
+    expect(await told("DispatchDiscarded")).toEqual([[STREAMS.requests, data, "command-line"]]);
     for (const again of [["retry"], ["discard", "--why", "x"]]) {
       expect(await run(...again, idAt(1))).toMatchObject({
         code: 1,
@@ -128,7 +131,7 @@ describe("deliveries retry and discard", () => {
         err: `${idAt(1)} is no dead letter\n`,
       });
     }
-    expect(await told("ChannelDispatchRetryRequested")).toEqual([]);
+    expect(await told("DispatchRetryRequested")).toEqual([]);
     expect((await run("list")).out).toMatch(/\nchat {7}0 {8}0 {10}0 {8}0 {9}1\n/);
     expect((await run("list")).out).not.toContain(idAt(1));
   });
@@ -140,7 +143,7 @@ describe("deliveries retry and discard", () => {
       err: `${idAt(5)} is no dead letter\n`,
     });
     const data = { event_id: idAt(2), source: 2, channel: "chat" };
-    expect(await told("ChannelDispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
+    expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
     expect((await run("list")).out).toMatch(/\nchat {7}1 {8}0 {10}0 {8}0 {9}1\n/);
   });
 
@@ -163,7 +166,7 @@ describe("deliveries retry and discard", () => {
       out: "0 taken up again\n",
       err: "chat is stopped and would turn them away: reachlog deliveries resume chat\n",
     });
-    expect(await told("ChannelDispatchRetryRequested")).toEqual([]);
+    expect(await told("DispatchRetryRequested")).toEqual([]);
     expect(await run("discard", "--all", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
   });
 
@@ -172,17 +175,18 @@ describe("deliveries retry and discard", () => {
     const doubtful = (agoMs: number): Promise<void> => {
       const doubtful_since = new Date(Date.now() - agoMs).toISOString();
       const data = { ...about(1, "ads"), owed: 2, event_id: idAt(2), attempt: 8, detail: "", refused: false };
-      return world.append(STREAMS.delivery("ads"), [
-        { type: "ChannelDispatchAbandoned", data: { ...data, doubtful_since } },
-      ]);
+      return world.append(STREAMS.delivery("ads"), [{ type: "DispatchAbandoned", data: { ...data, doubtful_since } }]);
     };
-    const doubts = async () => (await told("ChannelDispatchRetryRequested")).map((event) => (event as unknown[])[1]);
+    const deduplicationWindow = async () =>
+      (await told("DispatchRetryRequested")).map((event) => (event as unknown[])[1]);
 
     test("go out again while Meta knows them by their id", async () => {
       await doubtful(46 * HOUR_MS);
       expect((await run("list", "--channel", "ads")).out).toMatch(/ ads +8 .*; may have arrived\n$/);
       expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({ code: 0, out: "1 taken up again\n" });
-      expect(await doubts()).toMatchObject([{ channel: "ads", doubtful_since: expect.any(String) as string }]);
+      expect(await deduplicationWindow()).toMatchObject([
+        { channel: "ads", doubtful_since: expect.any(String) as string },
+      ]);
     });
 
     test("are left alone after that, until somebody accepts doubles", async () => {
@@ -191,7 +195,12 @@ describe("deliveries retry and discard", () => {
       expect([code, out]).toEqual([1, "2 taken up again\n"]);
       expect(err).toMatch(/^an attempt at letters of ads may have arrived, .* with --accept-doubles .*\n$/);
       expect(await run("retry", "--all", "--accept-doubles")).toEqual({ code: 0, out: "1 taken up again\n", err: "" });
-      expect((await doubts()).at(-1)).toEqual({ event_id: idAt(2), source: 2, channel: "ads", may_double: true });
+      expect((await deduplicationWindow()).at(-1)).toEqual({
+        event_id: idAt(2),
+        source: 2,
+        channel: "ads",
+        may_double: true,
+      });
     });
   });
 
@@ -205,7 +214,7 @@ describe("deliveries retry and discard", () => {
     const answers = await Promise.all(asked);
     const decided = answers.map(({ out }) => Number(/^\d+/.exec(out)?.[0]));
     expect(decided.reduce((sum, count) => sum + count, 0)).toBe(2);
-    const events = [...(await told("ChannelDispatchRetryRequested")), ...(await told("ChannelDispatchDiscarded"))];
+    const events = [...(await told("DispatchRetryRequested")), ...(await told("DispatchDiscarded"))];
     expect(events).toHaveLength(2);
     for (const [at, { code, err }] of answers.entries()) {
       const isWhole = decided[at] === 2;
@@ -224,7 +233,7 @@ describe("deliveries retry and discard", () => {
   test("the letter that a retry makes anew can be decided of anew", async () => {
     await run("retry", idAt(1));
     await world.append(STREAMS.delivery("chat"), [
-      { type: "ChannelDispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(1), detail: "", refused: true } },
+      { type: "DispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(1), detail: "", refused: true } },
     ]);
     expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });
   });
@@ -248,7 +257,7 @@ describe("deliveries retry and discard", () => {
   ])("%s %s %s %s: a usage error", async (...args) => {
     const given = args.filter((arg) => arg !== undefined);
     expect(await run(...given).catch((fault: unknown) => fault)).toBeInstanceOf(UsageError);
-    expect(await told("ChannelDispatchDiscarded")).toEqual([]);
+    expect(await told("DispatchDiscarded")).toEqual([]);
   });
 
   test("a reason of 500 characters is taken", async () => {
@@ -314,14 +323,14 @@ ${lines([4, DEAD])}`,
 
   test("what was decided by hand, and what came of it", async () => {
     await world.append(STREAMS.requests, [
-      { type: "ChannelDispatchRetryRequested", data: { event_id: idAt(2), source: 2, channel: "chat" } },
+      { type: "DispatchRetryRequested", data: { event_id: idAt(2), source: 2, channel: "chat" } },
     ]);
     expect((await run("show", idAt(2))).out).toContain("\nchat: waits for its first attempt\n");
     await world.append(STREAMS.delivery("chat"), [
-      { type: "ChannelDispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(2), detail: "", refused: true } },
+      { type: "DispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(2), detail: "", refused: true } },
     ]);
     await world.append(STREAMS.requests, [
-      { type: "ChannelDispatchDiscarded", data: { event_id: idAt(2), source: 2, channel: "chat", why: "over" } },
+      { type: "DispatchDiscarded", data: { event_id: idAt(2), source: 2, channel: "chat", why: "over" } },
     ]);
     expect((await run("show", idAt(9))).out).toEndWith(`
 chat: discarded, and not sent any more
@@ -336,10 +345,10 @@ ${lines(
   test("while its channel is stopped it says that, and of a final outcome told twice the first", async () => {
     await world.append(STREAMS.delivery("ads"), [
       {
-        type: "ChannelStopped",
+        type: "ChannelSuspended",
         data: { channel: "ads", network: "meta", detail: "expired\u001b", credential: "hash" },
       },
-      { type: "ChannelDispatchSkipped", data: { ...about(1, "ads"), reason: "too_old" } },
+      { type: "DispatchSkipped", data: { ...about(1, "ads"), reason: "too_old" } },
     ]);
     expect((await run("show", idAt(2))).out).toContain(
       `\nads: waits: the channel is stopped since ${timeAt(7)}, "expired\\u001b"\n`,
@@ -348,10 +357,10 @@ ${lines(
   });
 
   test.each([
-    ["ChannelDispatchSkipped", { reason: "too_old" }, "not sent, and not to be"],
-    ["ChannelDispatchInDoubt", { detail: "reset" }, "in doubt, and not sent again by itself"],
+    ["DispatchSkipped", { reason: "too_old" }, "not sent, and not to be"],
+    ["DispatchInDoubt", { detail: "reset" }, "in doubt, and not sent again by itself"],
   ])("after %s", async (type, more, words) => {
-    await world.append(STREAMS.delivery("ads"), [{ type, data: { ...about(2, "ads"), ...more } } as Fact]);
+    await world.append(STREAMS.delivery("ads"), [{ type, data: { ...about(2, "ads"), ...more } } as NewEvent]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
   });
 

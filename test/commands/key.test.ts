@@ -10,7 +10,7 @@ import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { openKey, openLastingKey, openLog } from "../../src/service/open.ts";
+import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
 import { openCommandWorld, type CommandWorld } from "./command-world.ts";
 
 let world: CommandWorld;
@@ -60,7 +60,7 @@ function kept(): string | undefined {
 test("with the key in its file: a new one takes its place, opens all that was sealed, and the log tells of it", async () => {
   await world.append("outreach", [ADA]);
   keepSecret();
-  const suppression = openLastingKey(config(), "suppression");
+  const suppression = openStableKey(config(), "suppression");
   const former = readFileSync(files().key, "utf8");
   const before = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string; source: string };
   expect(before.source).toBe(files().key);
@@ -74,7 +74,7 @@ test("with the key in its file: a new one takes its place, opens all that was se
   expect(readFileSync(files().key, "utf8")).not.toBe(former);
   const after = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
   expect(out).toBe(`the key ${after.id} is in force; it was ${before.id}\n`);
-  expect([kept(), await nameInLog(), openLastingKey(config(), "suppression")]).toEqual([
+  expect([kept(), await nameInLog(), openStableKey(config(), "suppression")]).toEqual([
     "canary",
     "Ada Canary",
     suppression,
@@ -148,15 +148,15 @@ test.each([
 
 test("somebody who was suppressed by hand before a rotation has the same marks after it", async () => {
   await world.append("outreach", [ADA]);
-  const marksOf = async (): Promise<unknown> => {
+  const hashesOf = async (): Promise<unknown> => {
     await world.run(recipients, "suppress", "ada").catch(fail);
     for await (const { data } of world.store.read({ types: ["RecipientSuppressed"], backwards: true, limit: 1 }))
       return data;
     return undefined;
   };
-  const before = await marksOf();
-  expect(before).toMatchObject({ marks: [expect.any(String), expect.any(String)] });
+  const before = await hashesOf();
+  expect(before).toMatchObject({ hashes: [expect.any(String), expect.any(String)] });
   await world.run(key, "rotate");
-  expect(await marksOf()).toEqual(before as never);
+  expect(await hashesOf()).toEqual(before as never);
   expect(existsSync(files().vault)).toBe(true);
 });

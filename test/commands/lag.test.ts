@@ -5,29 +5,29 @@ import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { duration, lagOf, type Measured } from "../../src/commands/deliveries/lag-of.ts";
-import { readOldestClick, readOwed, readTail } from "../../src/commands/deliveries/tail.ts";
+import { readOldestClick, readRequested, readTail } from "../../src/commands/deliveries/tail.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
 
-const click = (...channels: ("ads" | "chat")[]): Fact => {
+const click = (...channels: ("ads" | "chat")[]): NewEvent => {
   return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels } };
 };
 
 const about = (owed: number) => {
-  return { event_id: idAt(owed), owed, channel: "chat", lane: "clicks", attempt: 1, settled_below: 1 } as const;
+  return { event_id: idAt(owed), owed, channel: "chat", lane: "clicks", attempt: 1, low_watermark: 1 } as const;
 };
-const delivered = (owed: number): Fact => ({ type: "ChannelDispatched", data: { ...about(owed), latency_ms: 1 } });
-const failed = (owed: number, status = 503): Fact => {
-  return { type: "ChannelDispatchFailed", data: { ...about(owed), status, detail: "", retry_at: timeAt(60) } };
+const delivered = (owed: number): NewEvent => ({ type: "DispatchSucceeded", data: { ...about(owed), latency_ms: 1 } });
+const failed = (owed: number, status = 503): NewEvent => {
+  return { type: "DispatchFailed", data: { ...about(owed), status, detail: "", retry_at: timeAt(60) } };
 };
-const doubted = (owed: number): Fact => ({ type: "ChannelDispatchInDoubt", data: { ...about(owed), detail: "" } });
-const skipped = (owed: number): Fact => ({
-  type: "ChannelDispatchSkipped",
+const doubted = (owed: number): NewEvent => ({ type: "DispatchInDoubt", data: { ...about(owed), detail: "" } });
+const skipped = (owed: number): NewEvent => ({
+  type: "DispatchSkipped",
   data: { ...about(owed), reason: "too_old" },
 });
 
@@ -49,8 +49,16 @@ describe("what the end of the log tells", () => {
     expect((await readTail(world.store, "chat", at(10) + 1)).settledPerMinute).toBe(3 / 5);
     expect((await readTail(world.store, "chat", at(14))).settledPerMinute).toBe(2 / 5);
     expect((await readTail(world.store, "ads", at(10))).settledPerMinute).toBe(0);
-    expect(Object.fromEntries(await readOwed(world.store, at(6)))).toEqual({ ads: 1 / 5, chat: 4 / 5, messaging: 0 });
-    expect(Object.fromEntries(await readOwed(world.store, at(8)))).toEqual({ ads: 1 / 5, chat: 2 / 5, messaging: 0 });
+    expect(Object.fromEntries(await readRequested(world.store, at(6)))).toEqual({
+      ads: 1 / 5,
+      chat: 4 / 5,
+      messaging: 0,
+    });
+    expect(Object.fromEntries(await readRequested(world.store, at(8)))).toEqual({
+      ads: 1 / 5,
+      chat: 2 / 5,
+      messaging: 0,
+    });
   });
 
   test("where there is very much, the rate is that of the time in which it was told", async () => {
@@ -66,16 +74,16 @@ describe("what the end of the log tells", () => {
     expect((await readTail(world.store, "chat", at(2))).settledPerMinute).toBe(10_000 * 60);
   });
 
-  test.each<[string, Fact[], number]>([
+  test.each<[string, NewEvent[], number]>([
     ["nothing yet", [], 0],
     ["a success last", [failed(1), failed(1), delivered(1)], 0],
     ["failures behind a success", [failed(1), delivered(1), failed(2), doubted(2)], 2],
     ["a 429 among them, which is no failure", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
     ["a skip among them, which asked nobody", [delivered(1), failed(2), skipped(3), failed(2)], 2],
-  ])("failures in a row: %s", async (_, facts, count) => {
+  ])("failures in a row: %s", async (_, newEvents, count) => {
     await using world = await openCommandWorld();
     await world.append(LINK, [click("chat"), click("chat"), click("chat")]);
-    await world.append(CHAT, facts);
+    await world.append(CHAT, newEvents);
     expect((await readTail(world.store, "chat", at(8))).failuresInARow).toBe(count);
   });
 
@@ -87,7 +95,7 @@ describe("what the end of the log tells", () => {
     expect(await oldest()).toBe(timeAt(2));
     await world.append(CHAT, [delivered(3), delivered(2)]);
     expect(await oldest()).toBe(timeAt(4));
-    await world.append(CHAT, [{ ...failed(4), data: { ...failed(4).data, settled_below: 5 } } as Fact]);
+    await world.append(CHAT, [{ ...failed(4), data: { ...failed(4).data, low_watermark: 5 } } as NewEvent]);
     await world.append(LINK, [click("chat")]);
     expect(await oldest()).toBe(timeAt(4));
     await world.append(CHAT, [delivered(4), delivered(8)]);
@@ -95,8 +103,8 @@ describe("what the end of the log tells", () => {
   });
 });
 
-async function appendAtOnce({ store }: CommandWorld, facts: readonly Fact[]): Promise<void> {
-  await createJournal(store, makeId).append(CHAT, facts, { caller: "tests" });
+async function appendAtOnce({ store }: CommandWorld, newEvents: readonly NewEvent[]): Promise<void> {
+  await createEventLog(store, makeId).append(CHAT, newEvents, { caller: "tests" });
 }
 
 describe("how far a channel is behind", () => {
@@ -107,17 +115,17 @@ describe("how far a channel is behind", () => {
     configured: true,
     oldest: timeAt(1),
     settledPerMinute: 12,
-    owedPerMinute: 2,
+    requestedPerMinute: 2,
     failuresInARow: 0,
     now: at(3),
   };
 
   test.each<[string, Partial<Measured>, number | null]>([
     ["at the rate at which it shrinks", {}, 180],
-    ["never, while as much comes as goes", { owedPerMinute: 12 }, null],
-    ["never, while it grows", { owedPerMinute: 13 }, null],
-    ["never, while nothing is settled", { settledPerMinute: 0, owedPerMinute: 0 }, null],
-    ["at once, when nothing is pending, however much comes", { backlog: 0, owedPerMinute: 50 }, 0],
+    ["never, while as much comes as goes", { requestedPerMinute: 12 }, null],
+    ["never, while it grows", { requestedPerMinute: 13 }, null],
+    ["never, while nothing is settled", { settledPerMinute: 0, requestedPerMinute: 0 }, null],
+    ["at once, when nothing is pending, however much comes", { backlog: 0, requestedPerMinute: 50 }, 0],
   ])("is drained: %s", (_, more, seconds) => {
     expect(lagOf({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
   });
@@ -149,7 +157,7 @@ describe("deliveries lag", () => {
       delivered(1),
       failed(2),
       {
-        type: "ChannelStopped",
+        type: "ChannelSuspended",
         data: { channel: "chat", network: "slack", detail: "archived", credential: "hash" },
       },
     ]);

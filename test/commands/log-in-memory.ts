@@ -33,6 +33,6 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
 /** The streams that the service appends to. */
 function streamOf(event: Recorded): string {
   if (event.type === "LinkClicked") return STREAMS.link(event.data.domain, event.data.short_code);
-  if (event.type === "ChannelDispatchRetryRequested") return STREAMS.requests;
+  if (event.type === "DispatchRetryRequested") return STREAMS.requests;
   return event.stream;
 }

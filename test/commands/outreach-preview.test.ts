@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { outreach } from "../../src/commands/outreach.ts";
 import { UsageError } from "../../src/commands/command.ts";
 import { ConfigError } from "../../src/config/error.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, variantOf } from "../../src/outreach/message.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { openCommandWorld, type CommandWorld } from "./command-world.ts";
@@ -17,17 +17,17 @@ interface Row {
   readonly basis?: Basis;
 }
 
-function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = {}): Fact {
+function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = {}): NewEvent {
   const fields = company === undefined ? {} : { company };
   const called = name === undefined ? {} : { name };
   return { type: "RecipientAdded", data: { recipient, ...called, basis, fields, source: "list" } };
 }
 
 /** A log with these people, and a template. */
-async function worldWith(facts: readonly Fact[]): Promise<CommandWorld> {
+async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandWorld> {
   const world = await openCommandWorld();
   Object.assign(world.env, { MESSAGE_TEMPLATE: TEMPLATE });
-  await world.append(STREAMS.outreach, facts);
+  await world.append(STREAMS.outreach, newEvents);
   return world;
 }
 
@@ -69,9 +69,9 @@ variant B for @dora (${dora.id}); 3 people get it
 
 test("whoever would be skipped before the network is asked is counted by reason, and the first are named", async () => {
   const closed = ["d1", "d2", "d3"].map((username) => added({ username }, { basis: "none" }));
-  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
   const attempt = { attempt_id: "1", run_id: "r", recipient: BEA };
-  const failure: readonly Fact[] = [
+  const failure: readonly NewEvent[] = [
     { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant: "A", day: "2025-11-20" } },
     {
       type: "DirectMessageFailed",

@@ -4,20 +4,20 @@ import { outreach } from "../../src/commands/outreach.ts";
 import type { Terminal } from "../../src/commands/command.ts";
 import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const ANN = { id: "101", username: "ann" };
 const OUTCOME = { attempt_id: "1", run_id: "run-1", recipient: ANN };
-const STARTED: Fact = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } };
-const ATTEMPTED: Fact = {
+const STARTED: NewEvent = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } };
+const ATTEMPTED: NewEvent = {
   type: "DirectMessageAttempted",
   data: { ...OUTCOME, text: "Hi", variant: "A", day: "2025-11-20" },
 };
-const SENT: Fact = { type: "DirectMessageSent", data: { ...OUTCOME, message_id: "m", settled_by: "answer" } };
+const SENT: NewEvent = { type: "DirectMessageSent", data: { ...OUTCOME, message_id: "m", settled_by: "answer" } };
 const USAGE = { sends: 1, users: 1, followers: 0, posts: 0, messages: 0, usd: 0.025 };
 const COUNTS = { sent: 1, skipped: 0, failed: 0, in_doubt: 0 };
-const FINISHED: Fact = {
+const FINISHED: NewEvent = {
   type: "RunFinished",
   data: { run_id: "run-1", reason: "completed", ...COUNTS, usage: USAGE },
 };
@@ -63,11 +63,11 @@ test("a run in progress is followed from where it is to its end, and an import b
   await world.append(STREAMS.outreach, [STARTED, ATTEMPTED, SENT]);
   const watch = watching(world);
   await watch.said(/started/);
-  const skipped: Fact = {
+  const skipped: NewEvent = {
     type: "DirectMessageSkipped",
     data: { run_id: "run-1", recipient: { username: "bea\u001b[2J" }, reason: "no_consent" },
   };
-  const imported: Fact = {
+  const imported: NewEvent = {
     type: "RecipientAdded",
     data: { recipient: ANN, basis: "none", fields: {}, source: "list" },
   };
@@ -85,9 +85,9 @@ test("without a run it says so, waits for the next one, and tells nothing of wha
   await world.append(STREAMS.outreach, [STARTED, FINISHED]);
   const watch = watching(world);
   await watch.said(/no run is in progress; waiting for the next one\n/);
-  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
-  const dry: Fact = { type: "RunStarted", data: { run_id: "run-2", dry_run: true } };
-  const done: Fact = {
+  const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  const dry: NewEvent = { type: "RunStarted", data: { run_id: "run-2", dry_run: true } };
+  const done: NewEvent = {
     type: "DryRunFinished",
     data: { run_id: "run-2", reason: "daily_limit_reached", would_send: 2, would_skip: 1 },
   };
@@ -104,7 +104,7 @@ test("for programs: an event a line on stdout and nothing else", async () => {
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { args: ["--json"] });
   await watch.said(/started/);
-  const abandoned: Fact = { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } };
+  const abandoned: NewEvent = { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } };
   await world.append(STREAMS.outreach, [ATTEMPTED, SENT, abandoned]);
   expect(await watch.ended).toBe(0);
   const events = watch

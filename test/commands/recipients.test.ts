@@ -5,13 +5,13 @@ import { contacts, findContact, type Contacts } from "../../projections/contacts
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
-import { createMarks } from "../../src/outreach/suppression-hashes.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { openCommandWorld, type CommandWorld } from "./command-world.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
-const marks = createMarks(deriveKey(KEY, "suppression"));
+const hashes = createSuppressionHashes(deriveKey(KEY, "suppression"));
 
 const ANN = { id: "101", username: "ann" };
 const RENAMED = { id: "101", username: "ann_b" };
@@ -30,12 +30,12 @@ async function state(): Promise<Contacts> {
 
 async function lastMarks(): Promise<readonly string[]> {
   for await (const { data } of world.store.read({ types: ["RecipientSuppressed"], backwards: true, limit: 1 })) {
-    return "marks" in data ? (data.marks ?? []) : [];
+    return "hashes" in data ? (data.hashes ?? []) : [];
   }
   return [];
 }
 
-const imported = (recipient: Recipient): Fact => ({
+const imported = (recipient: Recipient): NewEvent => ({
   type: "RecipientAdded",
   data: { recipient, basis: "dm_first", fields: {}, source: "list" },
 });
@@ -44,13 +44,13 @@ describe("recipients suppress", () => {
   test("marks every name that is known of the person", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(await world.run(recipients, "suppress", "@Ann")).toMatchObject({ code: 0 });
-    expect(new Set(await lastMarks())).toEqual(new Set(marks(ANN)));
+    expect(new Set(await lastMarks())).toEqual(new Set(hashes(ANN)));
   });
 
   test("marks the handle of somebody who is not known", async () => {
     await world.append(STREAMS.outreach, [imported({ id: "102" })]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
-    expect(await lastMarks()).toEqual([...marks({ username: "ann" })]);
+    expect(await lastMarks()).toEqual([...hashes({ username: "ann" })]);
   });
 
   test("says that nobody of that name is known yet, and suppresses the name all the same", async () => {
@@ -64,7 +64,7 @@ describe("recipients suppress", () => {
   test("by a handle that the person had before is of that person, by all their names", async () => {
     await world.append(STREAMS.outreach, [imported(ANN), imported(RENAMED)]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
-    expect(new Set(await lastMarks())).toEqual(new Set([...marks(RENAMED), ...marks(ANN)]));
+    expect(new Set(await lastMarks())).toEqual(new Set([...hashes(RENAMED), ...hashes(ANN)]));
     expect(findContact(await state(), { id: "101" })).toMatchObject({ suppressed: true });
   });
 });

@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { show } from "../../src/commands/audit/show.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const run_id = "0193a000-0000-7000-8000-0000000000aa";
 const REQUEST = { caller: "ann", request_id: "req-1" };
 
-const added = (recipient: { id?: string; username?: string }, name: string): Fact => ({
+const added = (recipient: { id?: string; username?: string }, name: string): NewEvent => ({
   type: "RecipientAdded",
   data: { recipient, name, basis: "opt_in", fields: {}, source: "list" },
 });
 
-const dispatch = { event_id: idAt(15), owed: 15, lane: "clicks", attempt: 1, settled_below: 15 } as const;
+const dispatch = { event_id: idAt(15), owed: 15, lane: "clicks", attempt: 1, low_watermark: 15 } as const;
 
 /** Two people who hand on a handle, a message in doubt, and a click that a channel refused at first. */
 async function tell(world: CommandWorld): Promise<void> {
   const bob = { attempt_id: "a1", run_id, recipient: { id: "101", username: "bob" } };
-  const outreach: Fact[] = [
+  const outreach: NewEvent[] = [
     added({ username: "bob" }, "Bob"),
     added({ username: "eve" }, "\u001b[2JEve\u202e"),
     { type: "RunStarted", data: { run_id, dry_run: false } },
@@ -38,7 +38,7 @@ async function tell(world: CommandWorld): Promise<void> {
   ]);
   await world.append(STREAMS.link("go.example", "other"), [click("other", ["ads"])]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "ChannelDispatched", data: { ...dispatch, event_id: idAt(13), owed: 13, channel: "ads", latency_ms: 1 } },
+    { type: "DispatchSucceeded", data: { ...dispatch, event_id: idAt(13), owed: 13, channel: "ads", latency_ms: 1 } },
   ]);
   await world.append(LINK, [click("x", ["ads", "chat"])], REQUEST);
   await world.append(
@@ -48,25 +48,25 @@ async function tell(world: CommandWorld): Promise<void> {
   );
   await world.append(STREAMS.delivery("ads"), [
     {
-      type: "ChannelDispatchFailed",
+      type: "DispatchFailed",
       data: { ...dispatch, channel: "ads", status: 503, detail: "busy", retry_at: timeAt(19) },
     },
   ]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "ChannelDispatchAbandoned", data: { ...dispatch, channel: "chat", detail: "gone", refused: true } },
+    { type: "DispatchAbandoned", data: { ...dispatch, channel: "chat", detail: "gone", refused: true } },
   ]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "ChannelDispatched", data: { ...dispatch, channel: "ads", attempt: 2, status: 200, latency_ms: 4 } },
+    { type: "DispatchSucceeded", data: { ...dispatch, channel: "ads", attempt: 2, status: 200, latency_ms: 4 } },
   ]);
   await world.append(STREAMS.requests, [
-    { type: "ChannelDispatchRetryRequested", data: { event_id: idAt(15), source: 15, channel: "chat" } },
+    { type: "DispatchRetryRequested", data: { event_id: idAt(15), source: 15, channel: "chat" } },
   ]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "ChannelDispatched", data: { ...dispatch, owed: 20, lane: "direct", channel: "chat", latency_ms: 9 } },
+    { type: "DispatchSucceeded", data: { ...dispatch, owed: 20, lane: "direct", channel: "chat", latency_ms: 9 } },
   ]);
 }
 
-function click(short_code: string, channels: ("ads" | "chat")[]): Fact {
+function click(short_code: string, channels: ("ads" | "chat")[]): NewEvent {
   const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
   return { type: "LinkClicked", data: { event: "click", ...link, bot: false, channels } };
 }
@@ -234,8 +234,8 @@ test("an outcome that is told twice shows as such", async () => {
   await world.append(LINK, [click("x", ["ads"])]);
   const data = { ...dispatch, event_id: idAt(1), owed: 1, channel: "ads", latency_ms: 1 } as const;
   await world.append(STREAMS.delivery("ads"), [
-    { type: "ChannelDispatched", data },
-    { type: "ChannelDispatched", data },
+    { type: "DispatchSucceeded", data },
+    { type: "DispatchSucceeded", data },
   ]);
   expect((await world.run(show, "go.example/x")).out).toMatch(
     /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {10}0 {16}1\n/,
@@ -247,11 +247,11 @@ test("a discarded letter: asked for by its link, by the click, and by the discar
   const about = { ...dispatch, event_id: idAt(1), owed: 1, channel: "chat" } as const;
   await world.append(LINK, [click("x", ["chat"]), click("x", ["chat"])]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "ChannelDispatchAbandoned", data: { ...about, detail: "gone", refused: true } },
-    { type: "ChannelDispatchAbandoned", data: { ...about, event_id: idAt(2), owed: 2, detail: "gone", refused: true } },
+    { type: "DispatchAbandoned", data: { ...about, detail: "gone", refused: true } },
+    { type: "DispatchAbandoned", data: { ...about, event_id: idAt(2), owed: 2, detail: "gone", refused: true } },
   ]);
   const discarded = { event_id: idAt(1), source: 1, channel: "chat", why: "over" } as const;
-  await world.append(STREAMS.requests, [{ type: "ChannelDispatchDiscarded", data: discarded }]);
+  await world.append(STREAMS.requests, [{ type: "DispatchDiscarded", data: discarded }]);
   const numbers = (out: string): string[] => out.split("\n\n")[0]?.match(/^\d+/gm) ?? [];
   const ofLink = (await world.run(show, "go.example/x")).out;
   expect(numbers(ofLink)).toEqual(["1", "2", "3", "4", "5"]);

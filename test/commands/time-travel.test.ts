@@ -7,18 +7,18 @@ import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { stats } from "../../src/commands/stats.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/day.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
-const person = (username: string): Fact => ({
+const person = (username: string): NewEvent => ({
   type: "RecipientAdded",
   data: { recipient: { username }, basis: "opt_in", fields: {}, source: "list" },
 });
 
-function message(attempt_id: string, id: string, day: string, frees_quota?: boolean): Fact[] {
+function message(attempt_id: string, id: string, day: string, frees_quota?: boolean): NewEvent[] {
   const of = { attempt_id, run_id: "r", recipient: { id, username: `u${id}` } };
-  const attempted: Fact = { type: "DirectMessageAttempted", data: { ...of, text: "Hi", variant: "A", day } };
+  const attempted: NewEvent = { type: "DirectMessageAttempted", data: { ...of, text: "Hi", variant: "A", day } };
   if (frees_quota === undefined) {
     return [attempted, { type: "DirectMessageSent", data: { ...of, message_id: "m", settled_by: "answer" } }];
   }
@@ -26,7 +26,7 @@ function message(attempt_id: string, id: string, day: string, frees_quota?: bool
   return [attempted, { type: "DirectMessageFailed", data: failed }];
 }
 
-function click(short_code: string, bot = false): Fact {
+function click(short_code: string, bot = false): NewEvent {
   const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
   return { type: "LinkClicked", data: { event: "click", ...link, bot, channels: [] } };
 }
@@ -116,9 +116,9 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
 test("quota: a moment in the past counts as it did then, and after a change of the zone the last 24 hours count", async () => {
   await using world = await openCommandWorld();
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
-  const sentIn = (timezone: string, attempt_id: string, day: string): Fact[] =>
-    message(attempt_id, attempt_id, day).map((fact) =>
-      fact.type === "DirectMessageAttempted" ? { ...fact, data: { ...fact.data, timezone } } : fact,
+  const sentIn = (timezone: string, attempt_id: string, day: string): NewEvent[] =>
+    message(attempt_id, attempt_id, day).map((newEvent) =>
+      newEvent.type === "DirectMessageAttempted" ? { ...newEvent, data: { ...newEvent.data, timezone } } : newEvent,
     );
   // From 20 November, 10:01 UTC on, a minute apart.
   await world.append(STREAMS.outreach, [
@@ -193,7 +193,7 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
 
 test("clicks: of each link, people and bots apart, the most clicked first", async () => {
   await using world = await openCommandWorld();
-  for (const fact of [
+  for (const newEvent of [
     click("a"),
     click("b"),
     click("b", true),
@@ -202,8 +202,8 @@ test("clicks: of each link, people and bots apart, the most clicked first", asyn
     click("a", true),
     click("a", true),
   ]) {
-    const { short_code } = (fact as Extract<Fact, { type: "LinkClicked" }>).data;
-    await world.append(STREAMS.link("go.example", short_code), [fact]);
+    const { short_code } = (newEvent as Extract<NewEvent, { type: "LinkClicked" }>).data;
+    await world.append(STREAMS.link("go.example", short_code), [newEvent]);
   }
   const head = "link           people  suspected  bots  first                     last\n";
   const [one, two, four, five, seven] = [1, 2, 4, 5, 7].map(timeAt);
@@ -245,9 +245,9 @@ total          4       0          3
 
 test("clicks: links no longer told apart are in the totals, and are counted when asked for", async () => {
   await using world = await openCommandWorld();
-  const journal = createJournal(world.store, makeId);
+  const eventLog = createEventLog(world.store, makeId);
   const post = (code: string): Promise<unknown> =>
-    journal.append(STREAMS.link("go.example", code), [click(code)], { caller: "tests" });
+    eventLog.append(STREAMS.link("go.example", code), [click(code)], { caller: "tests" });
   await post("first");
   await Promise.all(Array.from({ length: LINKS_MAX }, (_, at) => post(`c${at}`)));
   const { out } = await world.run(clicks);

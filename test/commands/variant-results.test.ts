@@ -1,24 +1,24 @@
 import { expect, test } from "bun:test";
 import { stats } from "../../src/commands/stats.ts";
 import { UsageError } from "../../src/commands/command.ts";
-import { STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommandWorld, timeAt } from "./command-world.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };
 const BEA = { id: "102", username: "bea" };
 
-function attempted(attempt_id: string, recipient: typeof ANN, told: { variant: string; template?: string }): Fact {
+function attempted(attempt_id: string, recipient: typeof ANN, told: { variant: string; template?: string }): NewEvent {
   const data = { attempt_id, ...RUN, recipient, text: "Hi", ...told, day: "2025-11-20" };
   return { type: "DirectMessageAttempted", data };
 }
 
-function sent(attempt_id: string, recipient: typeof ANN): Fact {
+function sent(attempt_id: string, recipient: typeof ANN): NewEvent {
   const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
   return { type: "DirectMessageSent", data };
 }
 
-const HISTORY: readonly Fact[] = [
+const HISTORY: readonly NewEvent[] = [
   attempted("1", ANN, { variant: "A" }),
   sent("1", ANN),
   attempted("2", BEA, { variant: "B", template: "0123456789ab" }),

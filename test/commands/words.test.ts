@@ -10,7 +10,7 @@ const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
 const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
 const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
-const dispatch = { event_id: "e1", owed: 15, channel: "ads", lane: "clicks", attempt: 2, settled_below: 9 } as const;
+const dispatch = { event_id: "e1", owed: 15, channel: "ads", lane: "clicks", attempt: 2, low_watermark: 9 } as const;
 const person = { basis: "none", fields: {}, source: "list" } as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
@@ -41,7 +41,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "@ada_builds (1001) was suppressed because they opted out, never to be written to",
     ],
     [
-      { recipient: ada, reason: "opt_out", marks: ["x"], message_id: "78" },
+      { recipient: ada, reason: "opt_out", hashes: ["x"], message_id: "78" },
       "@ada_builds (1001) was suppressed because they opted out by message 78, never to be written to",
     ],
   ],
@@ -195,7 +195,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; owed to messaging']],
   ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; owed to ads"]],
-  ChannelDispatchRetryRequested: [
+  DispatchRetryRequested: [
     [
       { event_id: "e1", source: 15, channel: "chat" },
       "the dead letter of position 15 (event e1) was taken up again; owed to chat",
@@ -210,7 +210,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "the dead letter of position 15 (event e1) was taken up again, though it may arrive twice; owed to ads",
     ],
   ],
-  ChannelDispatched: [
+  DispatchSucceeded: [
     [
       { ...dispatch, status: 200, latency_ms: 8, network_id: "T1" },
       'ads took what position 15 owed as "T1", at attempt 2 in 8 ms (status 200)',
@@ -221,7 +221,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "ads took what position 15 owed, at attempt 2 in 8 ms (status 200), told together with others as digest d1",
     ],
   ],
-  ChannelDispatchFailed: [
+  DispatchFailed: [
     [
       { ...dispatch, status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" },
       'ads did not take what position 15 owed, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
@@ -236,10 +236,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
         '"busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
   ],
-  ChannelDispatchSkipped: [
+  DispatchSkipped: [
     [{ ...dispatch, reason: "no_user_agent" }, "what position 15 owed to ads was not sent, no user agent"],
   ],
-  ChannelDispatchInDoubt: [
+  DispatchInDoubt: [
     [
       { ...dispatch, detail: "reset" },
       'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
@@ -250,13 +250,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
         "told together with others as digest d1; it is not sent again by itself",
     ],
   ],
-  ChannelDispatchDiscarded: [
+  DispatchDiscarded: [
     [
       { event_id: "e1", source: 15, channel: "chat", why: "the campaign is over" },
       'the dead letter of position 15 (event e1) for chat was discarded by hand: "the campaign is over"',
     ],
   ],
-  ChannelStopped: [
+  ChannelSuspended: [
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
       'the channel chat was stopped: slack refuses it as a whole (status 410): "channel_is_archived"',
@@ -274,7 +274,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [{ channel: "chat", why: "delivered" }, "the channel chat was resumed, since the network took a test"],
   ],
-  ChannelDispatchAbandoned: [
+  DispatchAbandoned: [
     [
       { ...dispatch, status: 410, latency_ms: 9, detail: "gone", refused: true },
       'what position 15 owed to ads became a dead letter, refused for good at attempt 2 in 9 ms (status 410): "gone"',
@@ -367,8 +367,8 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   PersonForgotten: [
-    [{ marks: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and nobody writes to them"],
-    [{ marks: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and nobody writes to them"],
+    [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and nobody writes to them"],
+    [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and nobody writes to them"],
   ],
   PersonalDataExpired: [
     [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 was erased, as it had expired"],

@@ -4,7 +4,7 @@ import { clicks } from "../../projections/clicks.ts";
 import { deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
-import { suspects } from "../../projections/suspected.ts";
+import { suspected } from "../../projections/suspected.ts";
 import { testLog } from "../projections/recorded.ts";
 import { consolePage, type ConsoleView } from "../../src/console/page.ts";
 
@@ -16,7 +16,7 @@ function view(): ConsoleView {
     quota: { limit: 100, used: 0 },
     inDoubt: 0,
     clicks: clicks.initial(),
-    suspects: suspects.initial(),
+    suspected: suspected.initial(),
     deliveries: deliveries.initial(),
     position: 1,
     events: [],
@@ -52,8 +52,8 @@ test("clicks that X likely made itself are told, of all links and of each", () =
     log.add("LinkClicked", { ...link, event: "click", bot: false, channels: [] });
   }
   const shown = { ...view(), clicks: fold(clicks, clicks.initial(), log.events) };
-  shown.suspects.all.suspected = 2;
-  shown.suspects.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2, last_position: 3 });
+  shown.suspected.all.suspected = 2;
+  shown.suspected.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2, last_position: 3 });
   const page = consolePage(shown);
   expect(rowOf(page, "go.example/a")).toEqual(["go.example/a", "3", "2", "0", log.events.at(-1)?.time ?? ""]);
   expect(page).toContain("3 by people (of these 2 likely by X itself), 0 by bots");

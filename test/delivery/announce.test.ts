@@ -13,7 +13,7 @@ test("an occasion is announced once, over restarts too", async () => {
   const file = newLogFile();
   for (let life = 0; life < 2; life++) {
     await using house = await openHouse({ file });
-    const announce = createAnnounce({ ...house, configured: ["chat"], log: silent() });
+    const announce = createAnnounce({ ...house, configured: ["chat"], logger: silent() });
     await announce("the grant is dead", "grant/1");
     await announce("the grant is dead", "grant/1");
     expect((await house.told("NotificationRequested")).map(({ data }) => data)).toEqual([
@@ -32,7 +32,7 @@ const ways: [string, ChannelName[], ChannelName | undefined, string[]][] = [
 test.each(ways)("it is told on %s", async (_name, configured, failed, types) => {
   const warned: string[] = [];
   await using house = await openHouse({ file: newLogFile() });
-  const announce = createAnnounce({ ...house, configured, log: silent(warned) });
+  const announce = createAnnounce({ ...house, configured, logger: silent(warned) });
   await announce("look here", "key", failed);
   const told = await house.told("NotificationRequested", "MessageRequested");
   expect(told.map(({ type }) => type as string)).toEqual(types);
@@ -42,9 +42,12 @@ test.each(ways)("it is told on %s", async (_name, configured, failed, types) => 
 test("a channel that is stopped is not told anything", async () => {
   const warned: string[] = [];
   await using house = await openHouse({ file: newLogFile() });
-  const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], log: silent(warned) });
+  const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], logger: silent(warned) });
   const stop = (channel: ChannelName) =>
-    house.tell({ type: "ChannelStopped", data: { channel, network: "slack", detail: "no_service", credential: "c" } });
+    house.tell({
+      type: "ChannelSuspended",
+      data: { channel, network: "slack", detail: "no_service", credential: "c" },
+    });
   await stop("chat");
   await announce("look here", "first");
   expect((await house.told("MessageRequested")).map(({ data }) => data.text)).toEqual(["reachlog: look here"]);

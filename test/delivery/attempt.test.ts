@@ -27,53 +27,53 @@ function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
     },
     result,
   );
-  const { type, data } = outcome.fact;
+  const { type, data } = outcome.newEvent;
   // Whatever is decided has to fit the schema of its event.
   codec.encode(makeEvent(type, ID, data as never, {}));
   return outcome;
 }
 
-const base = { event_id: ID, owed: 42, channel: "messaging", lane: "direct", attempt: 3, settled_below: 0 };
+const base = { event_id: ID, owed: 42, channel: "messaging", lane: "direct", attempt: 3, low_watermark: 0 };
 
 const ends: [string, DispatchResult, string, object][] = [
-  ["delivered", { outcome: "delivered", status: 200 }, "ChannelDispatched", { status: 200, latency_ms: 12 }],
+  ["delivered", { outcome: "delivered", status: 200 }, "DispatchSucceeded", { status: 200, latency_ms: 12 }],
   [
     "delivered under an id of the network's",
     { outcome: "delivered", status: 201, networkId: "7" },
-    "ChannelDispatched",
+    "DispatchSucceeded",
     { status: 201, latency_ms: 12, network_id: "7" },
   ],
-  ["skipped", { outcome: "skipped", reason: "no_user_agent" }, "ChannelDispatchSkipped", { reason: "no_user_agent" }],
-  ["in doubt", { outcome: "in_doubt", detail: "d" }, "ChannelDispatchInDoubt", { detail: "d" }],
+  ["skipped", { outcome: "skipped", reason: "no_user_agent" }, "DispatchSkipped", { reason: "no_user_agent" }],
+  ["in doubt", { outcome: "in_doubt", detail: "d" }, "DispatchInDoubt", { detail: "d" }],
   [
     "in doubt by an answer",
     { outcome: "in_doubt", detail: "d", status: 502 },
-    "ChannelDispatchInDoubt",
+    "DispatchInDoubt",
     { detail: "d", status: 502, latency_ms: 12 },
   ],
   [
     "refused",
     { outcome: "refused", detail: "d", status: 400, channel: false },
-    "ChannelDispatchAbandoned",
+    "DispatchAbandoned",
     { detail: "d", status: 400, latency_ms: 12, refused: true },
   ],
   [
     "refused with the whole channel",
     { outcome: "refused", detail: "d", channel: true },
-    "ChannelDispatchAbandoned",
+    "DispatchAbandoned",
     { detail: "d", refused: true },
   ],
 ];
 
 test.each(ends)("%s is final", (_name, result, type, data) => {
-  expect(decide(result)).toEqual({ fact: { type, data: { ...base, ...data } }, final: true } as never);
+  expect(decide(result)).toEqual({ newEvent: { type, data: { ...base, ...data } }, final: true } as never);
 });
 
 describe("what may be tried again", () => {
   test("waits for its time", () => {
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 1 })).toEqual({
-      fact: {
-        type: "ChannelDispatchFailed",
+      newEvent: {
+        type: "DispatchFailed",
         data: { ...base, attempt: 1, detail: "d", status: 503, latency_ms: 12, retry_at: "2026-11-20T10:00:01.000Z" },
       },
       final: false,
@@ -81,15 +81,15 @@ describe("what may be tried again", () => {
   });
 
   test("waits as long as the network asks for", () => {
-    const { fact } = decide({ outcome: "retryable", detail: "d", retryAfterMs: 600_000 }, { number: 1 });
-    expect(fact.data).toMatchObject({ retry_at: "2026-11-20T10:10:00.000Z" });
+    const { newEvent } = decide({ outcome: "retryable", detail: "d", retryAfterMs: 600_000 }, { number: 1 });
+    expect(newEvent.data).toMatchObject({ retry_at: "2026-11-20T10:10:00.000Z" });
   });
 
   test("is given up with the eighth attempt", () => {
     expect(decide({ outcome: "retryable", detail: "d" }, { number: 7 }).final).toBe(false);
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 8 })).toEqual({
-      fact: {
-        type: "ChannelDispatchAbandoned",
+      newEvent: {
+        type: "DispatchAbandoned",
         data: { ...base, attempt: 8, detail: "d", status: 503, latency_ms: 12, refused: false },
       },
       final: true,
@@ -99,14 +99,14 @@ describe("what may be tried again", () => {
   test("is given up at once when it is a test", () => {
     const event = owing("ChannelTestRequested", { channels: ["messaging"] });
     expect(decide({ outcome: "retryable", detail: "d" }, { event, number: 1 })).toMatchObject({
-      fact: { type: "ChannelDispatchAbandoned" },
+      newEvent: { type: "DispatchAbandoned" },
       final: true,
     });
   });
 });
 
 test("the outcome of a retried letter names the event that it began with, and settles the retry", () => {
-  const event = owing("ChannelDispatchRetryRequested", { event_id: "first", source: 7, channel: "messaging" });
-  const { fact } = decide({ outcome: "delivered", status: 200 }, { event });
-  expect(fact.data).toMatchObject({ event_id: "first", owed: 42 });
+  const event = owing("DispatchRetryRequested", { event_id: "first", source: 7, channel: "messaging" });
+  const { newEvent } = decide({ outcome: "delivered", status: 200 }, { event });
+  expect(newEvent.data).toMatchObject({ event_id: "first", owed: 42 });
 });

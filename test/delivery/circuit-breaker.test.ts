@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { afterFailure, circuitOf, CLOSED, type Breaker } from "../../src/delivery/circuit-breaker.ts";
+import { afterFailure, circuitOf, CLOSED, type CircuitBreaker } from "../../src/delivery/circuit-breaker.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 /** Each failure as soon as there may be one. */
-function fail(times: number): Breaker {
+function fail(times: number): CircuitBreaker {
   let breaker = CLOSED;
   for (let time = 0; time < times; time++) breaker = afterFailure(breaker, Math.max(NOW, breaker.openUntil));
   return breaker;

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { createTurns } from "../../src/delivery/coalescing-scheduler.ts";
+import { createCoalescingScheduler } from "../../src/delivery/coalescing-scheduler.ts";
 
 /** A turn that ends when the test says so, and one after it for each that is asked for. */
 function heldTurns() {
   const ends: (() => void)[] = [];
   let waiting = (): void => {};
-  const turns = createTurns(() => {
+  const turns = createCoalescingScheduler(() => {
     const { promise, resolve } = Promise.withResolvers<void>();
     ends.push(resolve);
     waiting();

@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
 import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";
 
 function lettersOf(house: House) {
-  return findDeadLetters(house.journal.store);
+  return findDeadLetters(house.eventLog.store);
 }
 
 async function retryAll(house: House): Promise<void> {
   for (const { event_id, source, channel } of await lettersOf(house)) {
-    await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } });
+    await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel } });
   }
   await house.settled();
 }
@@ -26,7 +26,7 @@ test("what was given up is listed, the oldest first, each channel for itself", a
   const letters = await lettersOf(house);
   expect(letters.map(({ source }) => source)).toEqual([notified, clicked, clicked]);
   expect(letters.map(({ channel }) => channel).toSorted()).toEqual(["chat", "chat", "messaging"]);
-  const abandoned = (await house.told("ChannelDispatchAbandoned"))[0];
+  const abandoned = (await house.told("DispatchAbandoned"))[0];
   expect(letters[0]).toEqual({
     channel: "chat",
     event_id: (await house.told("NotificationRequested"))[0]?.id ?? "",
@@ -49,7 +49,7 @@ test("a retried letter is sent as the original, under its id, and is a letter no
   // The same id and time: a network that de-duplicates knows it again.
   expect(chat.sent[1]).toEqual(chat.sent[0] as (typeof chat.sent)[number]);
   const [click] = await house.told("LinkClicked");
-  expect((await house.told("ChannelDispatched")).map(({ data }) => [data.event_id, data.lane])).toEqual([
+  expect((await house.told("DispatchSucceeded")).map(({ data }) => [data.event_id, data.lane])).toEqual([
     [click?.id ?? "", "direct"],
   ]);
   expect(await lettersOf(house)).toEqual([]);
@@ -71,9 +71,9 @@ test("a letter given up again and again still names the event that it began with
 test("what was decided of a letter stands, also when another process tells once more that it was given up", async () => {
   await using house = await openHouse({ file: newLogFile() });
   const source = await house.clicks(2, ["chat"]);
-  const gaveUp = (owed: number): Fact => {
+  const gaveUp = (owed: number): NewEvent => {
     const about = { event_id: `click ${owed}`, owed, channel: "chat", lane: "clicks", attempt: 1 } as const;
-    return { type: "ChannelDispatchAbandoned", data: { ...about, settled_below: 1, detail: "", refused: true } };
+    return { type: "DispatchAbandoned", data: { ...about, low_watermark: 1, detail: "", refused: true } };
   };
   await house.tell(gaveUp(source), gaveUp(source + 1));
   const [taken, discarded] = await lettersOf(house);
@@ -81,8 +81,8 @@ test("what was decided of a letter stands, also when another process tells once 
   const { channel } = taken;
   const of = (letter: typeof taken) => ({ event_id: letter.event_id, source: letter.source, channel });
   await house.tell(
-    { type: "ChannelDispatchRetryRequested", data: of(taken) },
-    { type: "ChannelDispatchDiscarded", data: { ...of(discarded), why: "over" } },
+    { type: "DispatchRetryRequested", data: of(taken) },
+    { type: "DispatchDiscarded", data: { ...of(discarded), why: "over" } },
   );
   expect(await lettersOf(house)).toEqual([]);
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
@@ -98,12 +98,14 @@ test("of all that is decided of one letter at the same moment, one stands, and i
   const [letter] = await lettersOf(house);
   if (letter === undefined) throw new Error("there is no letter");
   const { event_id, source, channel } = letter;
-  const retry = { type: "ChannelDispatchRetryRequested", data: { event_id, source, channel } } as const;
-  const discard = { type: "ChannelDispatchDiscarded", data: { event_id, source, channel, why: "over" } } as const;
+  const retry = { type: "DispatchRetryRequested", data: { event_id, source, channel } } as const;
+  const discard = { type: "DispatchDiscarded", data: { event_id, source, channel, why: "over" } } as const;
   const made = [discard, retry, discard, retry];
-  const won = await Promise.all(made.map((fact) => decideLetter(house.journal, letter, fact, { caller: "ann" })));
+  const won = await Promise.all(
+    made.map((newEvent) => decideLetter(house.eventLog, letter, newEvent, { caller: "ann" })),
+  );
   expect(won.filter(Boolean)).toHaveLength(1);
-  const stands = await house.told("ChannelDispatchRetryRequested", "ChannelDispatchDiscarded");
+  const stands = await house.told("DispatchRetryRequested", "DispatchDiscarded");
   expect(stands.map(({ type }) => type)).toEqual(made.filter((_, at) => won[at]).map(({ type }) => type));
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
-import type { Journal } from "../../src/log/event-log.ts";
+import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
@@ -26,7 +26,7 @@ async function doubtful(file: string): Promise<House["time"]> {
   await using house = await openHouse({ file, channels: [channel] });
   await house.clicks(1, ["chat"]);
   await failed(house);
-  expect((await house.told("ChannelDispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
+  expect((await house.told("DispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
   return house.time;
 }
 
@@ -50,7 +50,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await using house = await openHouse({ file, channels: [channel], time });
     await house.settled();
     expect(chat.sent).toEqual([]);
-    const [doubt] = await house.told("ChannelDispatchInDoubt");
+    const [doubt] = await house.told("DispatchInDoubt");
     expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
   });
 
@@ -67,9 +67,9 @@ describe("what may have arrived at a network that knows a repeat", () => {
   test("counts from when it was over, also where the log did not take that for a day", async () => {
     const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : DELIVERED));
     let isFull = true;
-    const onFullDisk = (journal: Journal): Journal => ({
-      ...journal,
-      append: (...args) => (isFull ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    const onFullDisk = (eventLog: EventLog): EventLog => ({
+      ...eventLog,
+      append: (...args) => (isFull ? Promise.reject(new StoreFull()) : eventLog.append(...args)),
     });
     await using house = await openHouse({ file: newLogFile(), channels: [channel], wrap: onFullDisk });
     await house.clicks(1);
@@ -90,7 +90,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await house.settled();
     const [first, second] = await house.told("LinkClicked");
     expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
-    expect((await house.told("ChannelDispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+    expect((await house.told("DispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
   });
 
   describe("and became a dead letter", () => {
@@ -106,9 +106,9 @@ describe("what may have arrived at a network that knows a repeat", () => {
 
     /** An operator takes it up again. */
     async function retried(house: House): Promise<void> {
-      for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.journal.store)) {
+      for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.eventLog.store)) {
         const doubt = doubtful_since === undefined ? {} : { doubtful_since };
-        await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+        await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
       }
       await house.settled();
     }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 
-const TEST: Fact = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
+const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
 
 test("a notification goes to chat alone and a message to messaging alone, as they were told", async () => {
   const channels = [fakeChannel("ads"), fakeChannel("chat"), fakeChannel("messaging")];
@@ -27,7 +27,7 @@ describe("a test", () => {
     await house.tell(TEST);
     await house.settled();
     expect(channels.map(({ sent }) => sent.map(({ kind }) => kind))).toEqual([["test"], ["test"]]);
-    expect((await house.told("ChannelDispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
+    expect((await house.told("DispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
       [1, false],
     ]);
   });
@@ -51,7 +51,7 @@ describe("a test", () => {
     await using house = await openHouse({ file, channels: [chat], time: stopped.time });
     await house.settled("chat");
     expect(chat.sent).toEqual([]);
-    expect((await house.told("ChannelDispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+    expect((await house.told("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
   });
 });
 

@@ -36,7 +36,7 @@ test("stopped anywhere and started again, nothing owed is forgotten and nothing 
       await ended(fates.length);
       await ended(0);
       await using house = await openHouse({ file });
-      const outcomes = await house.told("ChannelDispatched", "ChannelDispatchInDoubt", "ChannelDispatchAbandoned");
+      const outcomes = await house.told("DispatchSucceeded", "DispatchInDoubt", "DispatchAbandoned");
       expect(outcomes.map(({ data }) => data.event_id).toSorted()).toEqual(
         (await house.told("LinkClicked")).map(({ id }) => id).toSorted(),
       );
@@ -62,7 +62,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   await using house = await openHouse({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
   // A restart reads nothing that is settled, and the state is small though the oldest click is still owed.
-  expect(clicks.settled_below).toBeGreaterThan(250);
+  expect(clicks.low_watermark).toBeGreaterThan(250);
   expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
   expect(isSettled(clicks, 1)).toBe(false);
   expect(await house.time.armed()).toBe(1_000);
@@ -70,7 +70,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   house.time.flow();
   await house.settled();
   expect(chat.sent.slice(301).map(({ id }) => id)).toEqual([chat.sent[0]?.id ?? "", chat.sent[0]?.id ?? ""]);
-  expect((await house.told("ChannelDispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
+  expect((await house.told("DispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
 });
 
 test("what was owed to a channel while it was not configured is delivered once it is", async () => {
@@ -92,8 +92,8 @@ test("what a wrong state took for settled is delivered as soon as the state is r
     await using house = await openHouse({ file });
     await house.clicks(3, ["chat"]);
     const state = structuredClone(house.projector.state("deliveries"));
-    Object.assign(state.chat.lanes.clicks, { settled: 3, settled_below: 4 });
-    await house.journal.store.snapshots.save(
+    Object.assign(state.chat.lanes.clicks, { settled: 3, low_watermark: 4 });
+    await house.eventLog.store.snapshots.save(
       "rebuilt/deliveries",
       snapshotOf(house, house.projector.state("deliveries")),
     );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
-import type { Journal } from "../../src/log/event-log.ts";
+import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";
@@ -23,11 +23,11 @@ test("what failed is tried again when its time has come, and not before", async 
     await chat.until(attempt + 1);
   }
   await house.settled();
-  const told = await house.told("ChannelDispatchFailed", "ChannelDispatched");
+  const told = await house.told("DispatchFailed", "DispatchSucceeded");
   expect(told.map(({ type, data }) => [type, data.attempt])).toEqual([
-    ["ChannelDispatchFailed", 1],
-    ["ChannelDispatchFailed", 2],
-    ["ChannelDispatched", 3],
+    ["DispatchFailed", 1],
+    ["DispatchFailed", 2],
+    ["DispatchSucceeded", 3],
   ]);
 });
 
@@ -39,7 +39,7 @@ test("after eight attempts over about an hour it is a dead letter", async () => 
   await house.clicks(1);
   await house.settled();
   expect(chat.sent.length).toBe(ATTEMPTS_MAX);
-  const [letter] = await house.told("ChannelDispatchAbandoned");
+  const [letter] = await house.told("DispatchAbandoned");
   expect(letter?.data).toMatchObject({ attempt: 8, refused: false, status: 503, channel: "chat" });
   const took = house.time.clock() - start;
   expect(took).toBeGreaterThan(HOUR_MS * 0.75);
@@ -47,9 +47,9 @@ test("after eight attempts over about an hour it is a dead letter", async () => 
 });
 
 test.each([
-  ["in doubt", IN_DOUBT, "ChannelDispatchInDoubt"],
-  ["refused", REFUSED, "ChannelDispatchAbandoned"],
-  ["skipped", { outcome: "skipped", reason: "too_old" }, "ChannelDispatchSkipped"],
+  ["in doubt", IN_DOUBT, "DispatchInDoubt"],
+  ["refused", REFUSED, "DispatchAbandoned"],
+  ["skipped", { outcome: "skipped", reason: "too_old" }, "DispatchSkipped"],
 ] as const)("what is %s is not tried again", async (_name, result, type) => {
   const chat = fakeChannel("chat", () => result);
   await using house = await openHouse({ file: newLogFile(), channels: [chat] });
@@ -162,10 +162,10 @@ test("a retry that is due does not wait for another dispatch that hangs", async 
 
 test("an outcome that the log could not take is recorded later, and the dispatch is not sent again", async () => {
   let full = true;
-  const onFullDisk = (journal: Journal): Journal => ({
-    ...journal,
+  const onFullDisk = (eventLog: EventLog): EventLog => ({
+    ...eventLog,
     append: (...args) => {
-      if (!full) return journal.append(...args);
+      if (!full) return eventLog.append(...args);
       full = false;
       return Promise.reject(new StoreFull());
     },
@@ -177,5 +177,5 @@ test("an outcome that the log could not take is recorded later, and the dispatch
   await house.settled();
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual(["a dispatch could not be recorded"]);
-  expect((await house.told("ChannelDispatched")).map(({ data }) => data.attempt)).toEqual([1]);
+  expect((await house.told("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
 });

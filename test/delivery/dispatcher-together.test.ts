@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
-import { WINDOW_ITEMS } from "../../src/delivery/outbox-window.ts";
+import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import {
   DELIVERED,
@@ -44,7 +44,7 @@ describe("a network that takes clicks together", () => {
     expect(Math.max(...batches.map(({ length }) => length))).toBe(400);
     expect(new Set(batches.flat()).size).toBe(1_000);
     expect(batches.flat()).toHaveLength(1_000);
-    const told = await house.told("ChannelDispatched");
+    const told = await house.told("DispatchSucceeded");
     expect(told.map(({ data }) => data.owed).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 1_000 }, (_, at) => first + at),
     );
@@ -96,9 +96,9 @@ describe("a network that takes clicks together", () => {
     house.time.flow();
     await house.settled();
     expect(batches.length).toBe(20);
-    const told = await house.told("ChannelDispatched");
+    const told = await house.told("DispatchSucceeded");
     expect(new Set(told.map(({ data }) => data.attempt))).toEqual(new Set([1]));
-    expect(await house.told("ChannelDispatchFailed")).toEqual([]);
+    expect(await house.told("DispatchFailed")).toEqual([]);
   });
 
   test("and asks for some rest with its answer: it gets that", async () => {
@@ -173,7 +173,7 @@ describe("a channel that cannot keep up", () => {
     await house.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "digest"]);
     expect(chat.sent[1]).toMatchObject({ clicks: 59, links: [{ shortCode: "a", clicks: 59 }] });
-    const told = await house.told("ChannelDispatched");
+    const told = await house.told("DispatchSucceeded");
     expect(told).toHaveLength(60);
     expect(new Set(told.slice(1).map(({ data }) => data.digest))).toEqual(new Set([chat.sent[1]?.id]));
     expect(told[0]?.data.digest).toBeUndefined();
@@ -243,7 +243,7 @@ describe("a network that fails is asked with one click at a time until it answer
     held.open();
     await house.settled();
     const { in_doubt, dispatched } = house.projector.state("deliveries").chat;
-    expect(in_doubt).toBeLessThanOrEqual(WINDOW_ITEMS + 9);
+    expect(in_doubt).toBeLessThanOrEqual(WINDOW_DISPATCHES_MAX + 9);
     expect(in_doubt + dispatched).toBe(3_000);
     expect(chat.sent.slice(2, 11).map(({ kind }) => kind)).toEqual(Array.from({ length: 9 }, () => "click"));
     expect(chat.sent.at(-1)?.kind).toBe("digest");
@@ -258,7 +258,7 @@ describe("a network that fails is asked with one click at a time until it answer
     await ads.until(20);
     expect(batches).toHaveLength(1);
     // The rest has not been tried yet, however long it was.
-    expect((await house.told("ChannelDispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
+    expect((await house.told("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
 

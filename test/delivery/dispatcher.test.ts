@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
-import { WINDOW_ITEMS } from "../../src/delivery/outbox-window.ts";
+import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
@@ -15,7 +15,7 @@ describe("every click", () => {
     await house.settled();
     expect(channels.map(({ sent }) => sent.length)).toEqual([25, 20, 20]);
     for (const { sent } of channels) expect(new Set(sent.map(({ id }) => id)).size).toBe(sent.length);
-    const told = await house.told("ChannelDispatched");
+    const told = await house.told("DispatchSucceeded");
     expect(new Set(told.map(({ data }) => `${data.channel} ${data.event_id}`)).size).toBe(65);
     expect(told.every(({ data, stream }) => stream === `delivery-${data.channel}` && data.attempt === 1)).toBe(true);
   });
@@ -57,7 +57,7 @@ describe("every click", () => {
 
   test("is delivered once though there are more of them than the window holds", async () => {
     const CLICKS = 3_000;
-    expect(CLICKS).toBeGreaterThan(2 * WINDOW_ITEMS);
+    expect(CLICKS).toBeGreaterThan(2 * WINDOW_DISPATCHES_MAX);
     const chat = fakeChannel("chat");
     await using house = await openHouse({ file: newLogFile(), channels: [chat] });
     await house.clicks(CLICKS);
@@ -66,7 +66,7 @@ describe("every click", () => {
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(CLICKS);
     expect(chat.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
     const { clicks } = house.projector.state("deliveries").chat.lanes;
-    expect(clicks).toMatchObject({ above: new Map(), retries: new Map(), settled_below: house.projector.position + 1 });
+    expect(clicks).toMatchObject({ above: new Map(), retries: new Map(), low_watermark: house.projector.position + 1 });
   });
 });
 
@@ -117,7 +117,7 @@ test("a fault of the channel's own code is in doubt, told to the log, and stops 
   await house.clicks(3);
   await house.settled();
   expect(chat.sent.length).toBe(3);
-  const [doubt] = await house.told("ChannelDispatchInDoubt");
+  const [doubt] = await house.told("DispatchInDoubt");
   expect(doubt?.data.detail).not.toContain("ann@example.com");
   expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
 });
@@ -135,7 +135,7 @@ test("an orderly stop waits for what is in flight, records it, and starts nothin
   expect(stopped).toBe(false);
   held.open();
   await stopping;
-  expect((await house.told("ChannelDispatched")).length).toBe(1);
+  expect((await house.told("DispatchSucceeded")).length).toBe(1);
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual([]);
 });

@@ -4,10 +4,10 @@ import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import type { Announce } from "../../src/delivery/announce.ts";
-import { createBacklog } from "../../src/delivery/outbox-reader.ts";
+import { createOutboxReader } from "../../src/delivery/outbox-reader.ts";
 import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../src/delivery/dispatchers.ts";
-import { createJournal, STREAMS, type Fact, type Journal } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent, type EventLog } from "../../src/log/event-log.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import type { Secret } from "../../src/platform/secret.ts";
@@ -18,7 +18,7 @@ const LINK = { event: "click", domain: "go.example", short_code: "a", original_u
 
 /** A real log with its projections and dispatchers, on a clock of the test's. Disposing it is an orderly stop. */
 export interface House extends AsyncDisposable {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly dispatchers: Dispatchers;
@@ -26,7 +26,7 @@ export interface House extends AsyncDisposable {
   readonly announced: readonly Parameters<Announce>[];
   readonly faults: readonly string[];
   /** Appends facts in one append and answers the position of the first. */
-  tell(...facts: Fact[]): Promise<number>;
+  tell(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ChannelName[]): Promise<number>;
   /** Resolves once nothing is pending any more; of these channels only, when some are given. */
   settled(...channels: ChannelName[]): Promise<void>;
@@ -46,56 +46,56 @@ export interface HouseOptions {
   /** How many requests came so far. */
   readonly requests?: () => number;
   /** Stands between the dispatchers and the log. */
-  readonly wrap?: (journal: Journal) => Journal;
+  readonly wrap?: (eventLog: EventLog) => EventLog;
 }
 
-export async function openHouse({ file, channels = [], wrap = (journal) => journal, ...options }: HouseOptions) {
+export async function openHouse({ file, channels = [], wrap = (eventLog) => eventLog, ...options }: HouseOptions) {
   const { time = fakeTime(), random = () => 0.5 } = options;
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openSqliteStore({ file, codec, clock: time.clock }));
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   const projector = stack.use(await startProjector(store));
   const announced: Parameters<Announce>[] = [];
   const faults: string[] = [];
-  const log: Logger = { debug() {}, info() {}, warn() {}, error: (message) => faults.push(message) };
+  const logger: Logger = { debug() {}, info() {}, warn() {}, error: (message) => faults.push(message) };
   const announce: Announce = (...told) => Promise.resolve(void announced.push(told));
   let appending = 0;
-  const counting: Journal = {
-    ...journal,
+  const counting: EventLog = {
+    ...eventLog,
     append: async (...args) => {
       appending++;
       try {
-        return await journal.append(...args);
+        return await eventLog.append(...args);
       } finally {
         appending--;
       }
     },
   };
   const common = {
-    journal: wrap(counting),
+    eventLog: wrap(counting),
     projector,
-    backlog: createBacklog(store),
+    backlog: createOutboxReader(store),
     clock: time.clock,
     timer: time.timer,
     random,
     makeId,
-    log,
+    logger,
     announce,
   };
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0 } = options;
   const chosen = { digestAfterMs, requests };
   const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, ...chosen }));
-  const delivery = createDelivery(journal, projector, dispatchers.all);
+  const delivery = createDelivery(eventLog, projector, dispatchers.all);
   const parts = stack.move();
 
-  const tell = async (...facts: Fact[]): Promise<number> => {
-    const { first, last } = await journal.append(STREAMS.requests, facts, { caller: "test" });
+  const tell = async (...newEvents: NewEvent[]): Promise<number> => {
+    const { first, last } = await eventLog.append(STREAMS.requests, newEvents, { caller: "test" });
     await projector.until(last);
     return first;
   };
   const house: House = {
-    journal,
+    eventLog,
     projector,
     delivery,
     dispatchers,
@@ -104,7 +104,7 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
     faults,
     tell,
     clicks(count, to = channels.map(({ name }) => name)) {
-      const click: Fact = { type: "LinkClicked", data: { ...LINK, channels: to } };
+      const click: NewEvent = { type: "LinkClicked", data: { ...LINK, channels: to } };
       return tell(...Array.from({ length: count }, () => click));
     },
     settled: (...wanted) => eventually(projector, () => pending(projector, wanted) === 0),
@@ -125,7 +125,7 @@ export async function openHouse({ file, channels = [], wrap = (journal) => journ
   return house;
 }
 
-export const NOTIFY: Fact = {
+export const NOTIFY: NewEvent = {
   type: "NotificationRequested",
   data: { message: "disk is full", service: "backup", level: "error" },
 };

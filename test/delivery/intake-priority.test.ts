@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createCourtesy } from "../../src/delivery/intake-priority.ts";
+import { createIntakePriority } from "../../src/delivery/intake-priority.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { fakeChannel } from "./fake-channel.ts";
 import { fakeTime } from "./fake-time.ts";
@@ -10,44 +10,44 @@ const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 /** A courtesy that saw `perSecond` requests for a second, and goes on seeing them. */
 function under(perSecond: number) {
   let now = NOW;
-  const courtesy = createCourtesy(() => ((now - NOW) / 1_000) * perSecond);
+  const intakePriority = createIntakePriority(() => ((now - NOW) / 1_000) * perSecond);
   const at = (ms: number): number => (now = NOW + ms);
-  courtesy.isBusy(at(0));
-  courtesy.isBusy(at(1_000));
-  return { courtesy, at };
+  intakePriority.isBusy(at(0));
+  intakePriority.isBusy(at(1_000));
+  return { intakePriority, at };
 }
 
 describe("the share of delivery", () => {
   test("has no bound while few requests come", () => {
-    const { courtesy, at } = under(999);
-    expect(courtesy.share(at(1_050))).toBe(Infinity);
+    const { intakePriority, at } = under(999);
+    expect(intakePriority.share(at(1_050))).toBe(Infinity);
   });
 
   test("is what was saved up and then so much a second, while many come", () => {
-    const { courtesy, at } = under(1_000);
-    expect(courtesy.share(at(1_050))).toBe(250);
-    courtesy.took(250);
-    expect(courtesy.share(at(1_050))).toBe(0);
-    expect(courtesy.share(at(1_100))).toBe(25);
-    expect(courtesy.share(at(9_100))).toBe(250);
+    const { intakePriority, at } = under(1_000);
+    expect(intakePriority.share(at(1_050))).toBe(250);
+    intakePriority.took(250);
+    expect(intakePriority.share(at(1_050))).toBe(0);
+    expect(intakePriority.share(at(1_100))).toBe(25);
+    expect(intakePriority.share(at(9_100))).toBe(250);
   });
 
   test("has no bound again soon after the last request", () => {
     let requests = 0;
-    const courtesy = createCourtesy(() => requests);
-    courtesy.isBusy(NOW);
+    const intakePriority = createIntakePriority(() => requests);
+    intakePriority.isBusy(NOW);
     requests = 1_000;
-    expect(courtesy.isBusy(NOW + 100)).toBe(true);
-    expect(courtesy.isBusy(NOW + 149)).toBe(true);
-    expect(courtesy.isBusy(NOW + 150)).toBe(false);
+    expect(intakePriority.isBusy(NOW + 100)).toBe(true);
+    expect(intakePriority.isBusy(NOW + 149)).toBe(true);
+    expect(intakePriority.isBusy(NOW + 150)).toBe(false);
   });
 
   test("neither ends nor grows by a clock that is set back", () => {
-    const { courtesy, at } = under(5_000);
-    courtesy.took(courtesy.share(at(1_050)));
-    expect(courtesy.isBusy(at(-600_000))).toBe(false);
-    expect(courtesy.share(at(-599_900))).toBe(0);
-    expect(courtesy.share(at(-599_000))).toBe(250);
+    const { intakePriority, at } = under(5_000);
+    intakePriority.took(intakePriority.share(at(1_050)));
+    expect(intakePriority.isBusy(at(-600_000))).toBe(false);
+    expect(intakePriority.share(at(-599_900))).toBe(0);
+    expect(intakePriority.share(at(-599_000))).toBe(250);
   });
 });
 

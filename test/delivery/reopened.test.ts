@@ -2,24 +2,24 @@ import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import type { Fact, Journal } from "../../src/log/event-log.ts";
+import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";
 
 /** Everything after which the lanes are filled anew. */
-const REOPENINGS: readonly [string, (house: House) => Promise<Fact>][] = [
-  ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { marks: [], keys: [] } })],
+const REOPENINGS: readonly [string, (house: House) => Promise<NewEvent>][] = [
+  ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [
     "personal data expires",
     () => Promise.resolve({ type: "PersonalDataExpired", data: { before: "2026-11-01", days: 1 } }),
   ],
   [
     "the deliveries are rebuilt",
-    async ({ journal, projector }) => {
+    async ({ eventLog, projector }) => {
       const { position } = projector;
       const state = encodeState(projector.state("deliveries"));
-      await journal.store.snapshots.save("rebuilt/deliveries", { version: deliveries.version, position, state });
+      await eventLog.store.snapshots.save("rebuilt/deliveries", { version: deliveries.version, position, state });
       const data = { projection: "deliveries", version: deliveries.version, position, differences: 0 };
       return { type: "ProjectionRebuilt", data };
     },
@@ -29,9 +29,9 @@ const REOPENINGS: readonly [string, (house: House) => Promise<Fact>][] = [
 /** A disk that is full until it is told otherwise. */
 function fullDisk() {
   const disk = { isFull: true };
-  const wrap = (journal: Journal): Journal => ({
-    ...journal,
-    append: (...args) => (disk.isFull ? Promise.reject(new StoreFull()) : journal.append(...args)),
+  const wrap = (eventLog: EventLog): EventLog => ({
+    ...eventLog,
+    append: (...args) => (disk.isFull ? Promise.reject(new StoreFull()) : eventLog.append(...args)),
   });
   return { disk, wrap };
 }
@@ -52,7 +52,7 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
     await house.until(house.time.clock() + 60_000);
     expect(chat.sent).toHaveLength(6);
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(6);
-    const ends = await house.told("ChannelDispatched");
+    const ends = await house.told("DispatchSucceeded");
     expect(ends.map(({ data }) => data.owed).toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: 6 }, (_, at) => notified + at),
     );
@@ -67,9 +67,7 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
     await house.tell(await reopening(house));
     disk.isFull = false;
     await house.until(house.time.clock() + 60_000);
-    expect((await house.told("ChannelDispatchFailed", "ChannelDispatched")).map(({ data }) => data.attempt)).toEqual([
-      1, 2,
-    ]);
+    expect((await house.told("DispatchFailed", "DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1, 2]);
     expect(chat.sent).toHaveLength(2);
   });
 });
@@ -81,20 +79,20 @@ test("a click whose person is forgotten while it is in flight is not told of aga
   await using house = await openHouse({ file, channels: [chat] });
   const position = await house.clicks(1);
   await chat.until(1);
-  const read = house.journal.store.read.bind(house.journal.store);
+  const read = house.eventLog.store.read.bind(house.eventLog.store);
   expect(position).toBe(1);
   // From now on the log has nothing personal of it, as after its key was deleted.
-  Object.assign(house.journal.store, {
+  Object.assign(house.eventLog.store, {
     async *read(...args: Parameters<typeof read>) {
       for await (const event of read(...args)) {
         yield event.type === "LinkClicked" ? { ...event, meta: { ...event.meta, erased: true } } : event;
       }
     },
   });
-  await house.tell({ type: "PersonForgotten", data: { marks: [], keys: [] } });
+  await house.tell({ type: "PersonForgotten", data: { hashes: [], keys: [] } });
   await house.until(house.time.clock());
   held.open(UNAVAILABLE);
   await house.until(house.time.clock() + 60_000);
   expect(chat.sent).toHaveLength(1);
-  expect((await house.told("ChannelDispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+  expect((await house.told("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
 });

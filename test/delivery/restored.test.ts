@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 import { DELIVERED, fakeChannel, REFUSED, UNAVAILABLE, type Answer, type FakeChannel } from "./fake-channel.ts";
@@ -9,11 +9,11 @@ import { eventually, NOTIFY, openHouse, type House } from "./house.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const RESTORED: Fact = {
+const RESTORED: NewEvent = {
   type: "LogRestored",
   data: { cause: "restore", epoch: "e", found_position: 1, found_hash: "" },
 };
-const LOSS: Fact = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
+const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
 
 /** A network that knows a repeat by its id for a day. */
 function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel: Channel } {
@@ -22,11 +22,11 @@ function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel
 }
 
 /** A log that owes what `owe` asks for, which another life of it may have delivered, and is restored. */
-async function restored(owe: (house: House) => Promise<unknown>, fact = RESTORED) {
+async function restored(owe: (house: House) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
   await using house = await openHouse({ file });
   await owe(house);
-  await house.tell(fact);
+  await house.tell(newEvent);
   return { file, time: house.time };
 }
 
@@ -36,17 +36,17 @@ const state = (house: House, channel: "ads" | "chat" | "messaging" = "chat") =>
 describe("what a log owed when it was restored", () => {
   test.each([RESTORED, LOSS])(
     "is in doubt after $type, and not sent, where the network knows no repeat",
-    async (fact) => {
+    async (newEvent) => {
       const { file, time } = await restored(async (house) => {
         await house.clicks(50, ["chat", "messaging"]);
         await house.tell(NOTIFY);
-      }, fact);
+      }, newEvent);
       const [chat, messaging] = [fakeChannel("chat"), fakeChannel("messaging")];
       await using house = await openHouse({ file, time, channels: [chat, messaging] });
       await house.settled();
       expect([chat.sent, messaging.sent]).toEqual([[], []]);
       expect(state(house)).toMatchObject({ in_doubt: 51, dispatched: 0 });
-      const [doubt] = await house.told("ChannelDispatchInDoubt");
+      const [doubt] = await house.told("DispatchInDoubt");
       expect(doubt?.data).toMatchObject({ attempt: 0, detail: expect.stringContaining("restored") });
       await house.clicks(1);
       time.flow();
@@ -113,7 +113,7 @@ describe("what a log owed when it was restored", () => {
       await house.tell(NOTIFY);
       await house.clicks(2, ["chat"]);
       const stopped = { channel: "chat", network: "fake chat", detail: "archived", credential: "c" } as const;
-      await house.tell({ type: "ChannelStopped", data: { ...stopped, credential: "mark of fake-credential" } });
+      await house.tell({ type: "ChannelSuspended", data: { ...stopped, credential: "mark of fake-credential" } });
     });
     const chat = fakeChannel("chat", () => REFUSED);
     await using house = await openHouse({ file, time, channels: [chat] });

@@ -68,12 +68,12 @@ export async function slackHours(hours: number, perSecond: number): Promise<Hour
   };
 }
 
-async function longestLag({ journal }: Awaited<ReturnType<typeof openHouse>>): Promise<number> {
+async function longestLag({ eventLog }: Awaited<ReturnType<typeof openHouse>>): Promise<number> {
   const clickedAt = new Map<number, number>();
   let longest = 0;
-  for await (const event of journal.store.read({ types: ["LinkClicked", "ChannelDispatched"] })) {
+  for await (const event of eventLog.store.read({ types: ["LinkClicked", "DispatchSucceeded"] })) {
     if (event.type === "LinkClicked") clickedAt.set(event.position, Date.parse(event.time));
-    if (event.type !== "ChannelDispatched") continue;
+    if (event.type !== "DispatchSucceeded") continue;
     longest = Math.max(longest, Date.parse(event.time) - (clickedAt.get(event.data.owed) ?? 0));
     clickedAt.delete(event.data.owed);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
-import type { Fact, Journal } from "../../src/log/event-log.ts";
+import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../events/temporary-log.ts";
@@ -8,7 +8,7 @@ import { DELIVERED, fakeChannel, gate } from "./fake-channel.ts";
 import { eventually, NOTIFY, openHouse } from "./house.ts";
 
 const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "channel_is_archived", channel: true };
-const TEST: Fact = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
+const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
 const RESUME = { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } } as const;
 
 /** A chat channel that refuses until it is `open`. */
@@ -23,7 +23,7 @@ describe("a channel that is refused as a whole", () => {
     await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
     await house.clicks(20);
     await house.settled("messaging");
-    const [stopped, ...more] = await house.told("ChannelStopped");
+    const [stopped, ...more] = await house.told("ChannelSuspended");
     expect(more).toEqual([]);
     expect(stopped?.data).toEqual({
       channel: "chat",
@@ -40,7 +40,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.announced).toEqual([
       [expect.stringContaining("channel_is_archived"), `stopped/chat/${stopped?.time}`, "chat"],
     ]);
-    expect(await house.told("ChannelDispatchAbandoned")).toEqual([]);
+    expect(await house.told("DispatchAbandoned")).toEqual([]);
   });
 
   test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
@@ -48,11 +48,11 @@ describe("a channel that is refused as a whole", () => {
     answers[0]?.open();
     const chat = fakeChannel("chat", () => answers[chat.sent.length - 1]?.answer ?? DELIVERED);
     const holds: (() => void)[] = [];
-    const wrap = (journal: Journal): Journal => ({
-      ...journal,
+    const wrap = (eventLog: EventLog): EventLog => ({
+      ...eventLog,
       async append(...args) {
         if (chat.sent.length > 1) await new Promise<void>((resolve) => holds.push(resolve));
-        return journal.append(...args);
+        return eventLog.append(...args);
       },
     });
     await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
@@ -74,7 +74,7 @@ describe("a channel that is refused as a whole", () => {
       holds.shift()?.();
       await house.until(house.time.clock());
     }
-    expect([await house.told("ChannelStopped"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
+    expect([await house.told("ChannelSuspended"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
   });
 
   test("turns what is sent directly away at once, without asking the network", async () => {
@@ -92,9 +92,9 @@ describe("a channel that is refused as a whole", () => {
 
   test("turns nothing away that had arrived before, though the log could not take that", async () => {
     let refusals = 1;
-    const wrap = (journal: Journal): Journal => ({
-      ...journal,
-      append: (...args) => (refusals-- > 0 ? Promise.reject(new StoreFull()) : journal.append(...args)),
+    const wrap = (eventLog: EventLog): EventLog => ({
+      ...eventLog,
+      append: (...args) => (refusals-- > 0 ? Promise.reject(new StoreFull()) : eventLog.append(...args)),
     });
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? DELIVERED : ARCHIVED));
     await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
@@ -104,11 +104,11 @@ describe("a channel that is refused as a whole", () => {
     await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
     house.time.flow();
     await house.settled();
-    const ends = await house.told("ChannelDispatched", "ChannelDispatchAbandoned");
+    const ends = await house.told("DispatchSucceeded", "DispatchAbandoned");
     expect(new Map(ends.map(({ type, data }) => [data.owed, type as string]))).toEqual(
       new Map([
-        [second, "ChannelDispatchAbandoned"],
-        [first, "ChannelDispatched"],
+        [second, "DispatchAbandoned"],
+        [first, "DispatchSucceeded"],
       ]),
     );
   });
@@ -132,13 +132,13 @@ describe("a channel that is refused as a whole", () => {
       await house.clicks(1);
       await chat.until(stop);
       await house.settled("messaging");
-      while ((await house.told("ChannelStopped")).length < stop) await house.clicks(1, ["messaging"]);
+      while ((await house.told("ChannelSuspended")).length < stop) await house.clicks(1, ["messaging"]);
       house.time.advance(60_000);
       if (stop < 10) await house.tell(RESUME);
     }
-    expect(await house.told("ChannelStopped")).toHaveLength(10);
+    expect(await house.told("ChannelSuspended")).toHaveLength(10);
     // However often: a click is not used up by the channel's fault.
-    expect(await house.told("ChannelDispatchAbandoned")).toEqual([]);
+    expect(await house.told("DispatchAbandoned")).toEqual([]);
     expect(house.announced).toHaveLength(10);
   });
 

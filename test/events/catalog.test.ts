@@ -53,10 +53,10 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     ["null", { ...message, data: null }, "MessageRequested"],
     [
       "outside of a closed set",
-      { ...message, type: "ChannelDispatchRetryRequested", data: { ...direct, source: 1, channel: secret } },
+      { ...message, type: "DispatchRetryRequested", data: { ...direct, source: 1, channel: secret } },
       "/channel",
     ],
-    ["a fraction", { ...message, type: "ChannelDispatchRetryRequested", data: { ...direct, source: 1.5 } }, "/source"],
+    ["a fraction", { ...message, type: "DispatchRetryRequested", data: { ...direct, source: 1.5 } }, "/source"],
   ];
 
   test.each(broken)("%s", (_name, event, path) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ended } from "./delivery-ended.ts";
 import { createGate } from "./delivery-gate.ts";
 import { openLives, untilSettled, type Lives } from "./delivery-lives.ts";
-import { createLoad } from "./delivery-load.ts";
+import { createLoadShedding } from "./delivery-load.ts";
 import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import type { Told } from "./delivery-told.ts";
@@ -31,7 +31,7 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       const { sandbox } = lives.world;
       const { network } = row;
       await lives.start(settingsWith(row, sandbox));
-      const load = createLoad(lives, row);
+      const load = createLoadShedding(lives, row);
 
       await load.pause(PAUSE_S);
       sandbox.faults.add({ network, kind: "reset_after_delivery", count: 1 });

@@ -62,7 +62,7 @@ interface Stop {
 export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row, endsBy, lives }: Stop): string[] {
   const { channel } = row;
   const ofType = (type: string) => log.filter((event) => event.type === type && event.data["channel"] === channel);
-  const stops = ofType("ChannelStopped").length;
+  const stops = ofType("ChannelSuspended").length;
   const resumed = ofType("ChannelResumed");
   const reasons = resumed.map(({ data }) => data["why"]).join();
   const until = resumed[0]?.position ?? 0;

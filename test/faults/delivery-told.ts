@@ -7,10 +7,10 @@ import type { NetworkRow } from "./delivery-networks.ts";
 export type Logged = Awaited<ReturnType<typeof exported>>[number] & { readonly id: string };
 
 const ENDINGS = {
-  ChannelDispatched: "delivered",
-  ChannelDispatchInDoubt: "in doubt",
-  ChannelDispatchAbandoned: "dead",
-  ChannelDispatchSkipped: "skipped",
+  DispatchSucceeded: "delivered",
+  DispatchInDoubt: "in doubt",
+  DispatchAbandoned: "dead",
+  DispatchSkipped: "skipped",
 } as const;
 
 export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
@@ -47,7 +47,7 @@ export function toldOf(
     ({ data }) => data["owed"],
   );
   return log
-    .filter((event) => owes(event, row.channel))
+    .filter((event) => requestsDispatch(event, row.channel))
     .map((event) => {
       const { position, type } = event;
       const own = outcomes.get(position) ?? [];
@@ -73,11 +73,11 @@ function isEnding(type: string): type is keyof typeof ENDINGS {
 }
 
 function isOutcome(type: string): boolean {
-  return isEnding(type) || type === "ChannelDispatchFailed";
+  return isEnding(type) || type === "DispatchFailed";
 }
 
 /** Told here once more, so that a defect of the service is not believed. */
-function owes({ type, data }: Logged, channel: ChannelName): boolean {
+function requestsDispatch({ type, data }: Logged, channel: ChannelName): boolean {
   if (type === "LinkClicked" || type === "ChannelTestRequested")
     return (data["channels"] as string[]).includes(channel);
   return type === (channel === "chat" ? "NotificationRequested" : "MessageRequested") && channel !== "ads";

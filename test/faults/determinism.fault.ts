@@ -6,7 +6,7 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { openSealedLog } from "../../src/privacy/encrypted-log.ts";
+import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { authorize, BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
 import { stop } from "./ending.ts";
 import { click } from "./load.ts";
@@ -42,10 +42,10 @@ test("a service's whole history folds to the same bytes, twice from the start an
 const HARD = [
   "LinkClicked",
   "NotificationRequested",
-  "ChannelDispatchFailed",
-  "ChannelDispatchInDoubt",
-  "ChannelDispatchRetryRequested",
-  "ChannelStopped",
+  "DispatchFailed",
+  "DispatchInDoubt",
+  "DispatchRetryRequested",
+  "ChannelSuspended",
   "ChannelResumed",
   "DirectMessageInDoubt",
   "DirectMessageFailed",
@@ -119,7 +119,7 @@ async function settled(service: Running): Promise<void> {
 async function readLog({
   directory,
 }: World): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
-  await using store = await openSealedLog({
+  await using store = await openEncryptedLog({
     file: join(directory, "reachlog.sqlite"),
     keysFile: join(directory, "reachlog.keys.sqlite"),
     master: () => loadKeyFile(join(directory, "reachlog.key")),

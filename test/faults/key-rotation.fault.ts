@@ -7,7 +7,7 @@ import { openVault } from "../../src/vault/vault.ts";
 import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { openKey, openLastingKey, openLog } from "../../src/service/open.ts";
+import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
 import { openWorld, type World } from "../process/service.ts";
 import { has } from "./tools.ts";
 
@@ -25,7 +25,7 @@ const KEYS = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 interface Readable {
   readonly name: string | undefined;
   readonly token: string | undefined;
-  readonly marks: string;
+  readonly hashes: string;
 }
 
 test.skipIf(!has("strace"))(
@@ -101,7 +101,7 @@ async function readable(world: World, more: Record<string, string>): Promise<Rea
   return {
     name: findContact(folded, { username: "ada" })?.name,
     token: vault.get("tokens")?.value,
-    marks: Buffer.from(openLastingKey(config, "suppression")).toString("hex"),
+    hashes: Buffer.from(openStableKey(config, "suppression")).toString("hex"),
   };
 }
 

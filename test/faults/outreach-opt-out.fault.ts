@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { makeId } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createJournal, STREAMS } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/service/open.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
@@ -91,7 +91,7 @@ async function suppressNext(world: World, service: Running): Promise<Map<string,
   const { x, clock } = world.sandbox;
   const suppressedAt = new Map<string, number>();
   await using store = await openLog(loadConfig(world.env, () => ""));
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   const over = new AbortController();
   const ended = idle(service).finally(() => over.abort());
   for (let reached = 0; !over.signal.aborted; await Bun.sleep(0)) {
@@ -102,7 +102,7 @@ async function suppressNext(world: World, service: Running): Promise<Map<string,
     if (id === undefined) break;
     await Bun.sleep(pick(MOMENT_MS_MAX));
     const data = { recipient: { username: `person_${number}` }, reason: "by_hand" } as const;
-    await journal.append(STREAMS.outreach, [{ type: "RecipientSuppressed", data }], { caller: "tests" });
+    await eventLog.append(STREAMS.outreach, [{ type: "RecipientSuppressed", data }], { caller: "tests" });
     suppressedAt.set(id, clock.now());
   }
   await ended;

@@ -10,10 +10,10 @@ import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
 import { createClientAddress } from "../../src/http/client-address.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
-import { createLoad } from "../../src/http/load-shedding.ts";
+import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { createJournal, type Fact, type Journal } from "../../src/log/event-log.ts";
+import { createEventLog, type NewEvent, type EventLog } from "../../src/log/event-log.ts";
 import type { ChannelName } from "../../src/networks/network.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
@@ -27,7 +27,7 @@ const DAY_END = Date.parse("2026-03-02T00:00:00.000Z");
 export interface World extends AsyncDisposable {
   readonly app: App;
   readonly store: EventStore<Event>;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly deps: AppDeps;
   now: number;
@@ -42,7 +42,7 @@ export interface World extends AsyncDisposable {
   readonly logged: string[];
   /** The same service after a restart: another app on the same log. */
   restart(): App;
-  append(stream: string, ...facts: Fact[]): Promise<void>;
+  append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;
   events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
 }
@@ -61,7 +61,7 @@ export interface Given {
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly authorization?: (parts: {
-    journal: Journal;
+    eventLog: EventLog;
     projector: Projector;
     clock: () => number;
   }) => AppDeps["authorization"];
@@ -71,7 +71,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-http-"));
   const clock = (): number => world.now;
   const store = await openSqliteStore<Event>({ file: join(directory, "log.sqlite"), codec });
-  const journal = createJournal(given.store?.(store) ?? store, () => crypto.randomUUID());
+  const eventLog = createEventLog(given.store?.(store) ?? store, () => crypto.randomUUID());
   const projector = await startProjector(store);
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
@@ -86,7 +86,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
   };
   const deps = wire({
     given,
-    journal,
+    eventLog,
     projector,
     clock,
     runner,
@@ -97,7 +97,7 @@ export async function openWorld(given: Given = {}): Promise<World> {
   const world: World = {
     app: createApp(deps),
     store,
-    journal,
+    eventLog,
     projector,
     deps,
     now: START,
@@ -106,9 +106,9 @@ export async function openWorld(given: Given = {}): Promise<World> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: () => createApp({ ...deps, idempotency: createIdempotency(journal, deps.log) }),
-    async append(stream, ...facts) {
-      const { last } = await createJournal(store, () => crypto.randomUUID()).append(stream, facts, {});
+    restart: () => createApp({ ...deps, idempotency: createIdempotency(eventLog, deps.logger) }),
+    async append(stream, ...newEvents) {
+      const { last } = await createEventLog(store, () => crypto.randomUUID()).append(stream, newEvents, {});
       await projector.until(last);
     },
     async authorize() {
@@ -142,7 +142,7 @@ export const REPORT: RunReport = {
 
 interface Wiring {
   readonly given: Given;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: () => number;
   readonly runner: Runner;
@@ -151,7 +151,7 @@ interface Wiring {
   readonly settlement: () => Settlement | undefined;
 }
 
-function wire({ given, journal, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
+function wire({ given, eventLog, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
   const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const authentication = createAuthentication({
@@ -179,20 +179,20 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
       isLocal: false,
       anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
       failureLimit,
-      load: createLoad(),
+      load: createLoadShedding(),
       makeId: () => crypto.randomUUID(),
     },
     social: {
       runner: given.hasX === false ? undefined : runner,
       hasTemplate: given.hasTemplate ?? true,
       projector,
-      store: journal.store,
+      store: eventLog.store,
       limits,
       clock,
     },
-    authorization: given.authorization?.({ journal, projector, clock }),
+    authorization: given.authorization?.({ eventLog, projector, clock }),
     api: {
-      journal,
+      eventLog,
       projector,
       delivery,
       version: "1.2.3",
@@ -200,14 +200,14 @@ function wire({ given, journal, projector, clock, runner, logged, used, settleme
       isWritable: () => given.isWritable ?? true,
     },
     console: {
-      journal,
+      eventLog,
       projector,
       limits,
       failureLimit,
       sessions: createSessions(MASTER_KEY, authentication, false, clock),
     },
-    idempotency: createIdempotency(journal, log),
-    log,
+    idempotency: createIdempotency(eventLog, log),
+    logger: log,
   };
 }
 

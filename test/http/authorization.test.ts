@@ -4,8 +4,8 @@ import type { Tokens } from "../../src/account/tokens.ts";
 import { createUsedStates } from "../../src/account/used-states.ts";
 import { createAuthCookie } from "../../src/http/auth-cookie.ts";
 import { listen } from "../../src/http/listen.ts";
-import { createLoad } from "../../src/http/load-shedding.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import { createLoadShedding } from "../../src/http/load-shedding.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork, OWN } from "../outreach/social-network.ts";
 import { ask, MASTER_KEY, openWorld, told } from "./app-world.ts";
@@ -20,14 +20,14 @@ async function openX() {
   // `asked`: the network has a code; it answers once `answered` is over.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = await openWorld({
-    authorization({ journal, projector, clock }) {
+    authorization({ eventLog, projector, clock }) {
       let kept: TokenPair | undefined;
       const tokens: Tokens = {
         use: (call) => call("a"),
         send: (call) => call("a"),
-        async store(pair, facts, cause) {
+        async store(pair, newEvents, metadata) {
           kept = pair;
-          await projector.until((await journal.append("account", facts, cause)).last);
+          await projector.until((await eventLog.append("account", newEvents, metadata)).last);
         },
         exclusively: (work) => work(),
         peek: () => kept,
@@ -51,7 +51,7 @@ async function openX() {
       const claims = new Set<string>();
       const claim = (name: string) => !claims.has(name) && claims.add(name).has(name);
       const states = createUsedStates({ claim, isClaimed: (name) => claims.has(name) }, clock);
-      return { oauth, tokens, network, journal, projector, pinnedHandle: undefined, cookie, states };
+      return { oauth, tokens, network, eventLog, projector, pinnedHandle: undefined, cookie, states };
     },
   });
   const begin = async (): Promise<string> => {
@@ -122,10 +122,10 @@ describe("a used state is refused", () => {
         data: { user: { id: "2", username: "u", name: "n" }, scopes: [], expires_at: "2027-01-01T00:00:00.000Z" },
       },
     ],
-  ] as const)("once %s", async (_what, fact) => {
+  ] as const)("once %s", async (_what, newEvent) => {
     const { world, callback, cookie } = await finished();
     await using _world = world;
-    await world.append("account", fact as Fact);
+    await world.append("account", newEvent as NewEvent);
     const again = await callback("state=the-state&code=c", { cookie });
     expect(await again.json()).toMatchObject(REFUSED);
   });
@@ -153,7 +153,7 @@ describe("a network that takes its time with the tokens", () => {
     const { world, x } = opened;
     const answer = Promise.withResolvers<void>();
     x.answered = answer.promise;
-    const server = listen(world.app, { host: "127.0.0.1", port: 0 }, createLoad(), 1);
+    const server = listen(world.app, { host: "127.0.0.1", port: 0 }, createLoadShedding(), 1);
     const url = `http://127.0.0.1:${world.app.server?.port}`;
     const cookie = await opened.begin();
     const follow = (init: RequestInit = {}) =>

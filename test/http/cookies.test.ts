@@ -25,7 +25,7 @@ describe("the authorization's cookie", () => {
 
   test("keeps state and verifier for ten minutes, unreadable, for this site's navigation only", () => {
     const cookie = cookieWith(MASTER_KEY);
-    const set = cookie.seal(authorization);
+    const set = cookie.encrypt(authorization);
     expect(set).toMatch(/^reachlog_oauth=[\w-]+; Path=\/social; Max-Age=600; HttpOnly; SameSite=Lax$/);
     expect(Buffer.from(valueOf(set), "base64url").toString("latin1")).not.toContain("the-");
     expect(cookie.open(valueOf(set))).toEqual(authorization);
@@ -36,14 +36,14 @@ describe("the authorization's cookie", () => {
   });
 
   test("does not open when it is tampered with, under another key, or absent", () => {
-    const value = valueOf(cookieWith(MASTER_KEY).seal(authorization));
+    const value = valueOf(cookieWith(MASTER_KEY).encrypt(authorization));
     expect(cookieWith(MASTER_KEY).open(tampered(value))).toBeUndefined();
     expect(cookieWith(OTHER_KEY).open(value)).toBeUndefined();
     for (const absent of [undefined, "", "x", "=", "%00"]) expect(cookieWith(MASTER_KEY).open(absent)).toBeUndefined();
   });
 
   test("is sent over TLS only where the service has it", () => {
-    expect(cookieWith(MASTER_KEY, true).seal(authorization)).toMatch(
+    expect(cookieWith(MASTER_KEY, true).encrypt(authorization)).toMatch(
       /^__Host-reachlog_oauth=[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
     );
     expect(cookieWith(MASTER_KEY, true).cleared).toBe(
@@ -121,8 +121,8 @@ describe("the console", () => {
 
   test("does not take the authorization's cookie for a session", async () => {
     await using world = await openWorld();
-    const sealed = createAuthCookie(MASTER_KEY, false, () => world.now).seal({ state: "s", verifier: "v" });
-    const cookie = pairOf(sealed).replace("reachlog_oauth", "reachlog_session");
+    const encrypted = createAuthCookie(MASTER_KEY, false, () => world.now).encrypt({ state: "s", verifier: "v" });
+    const cookie = pairOf(encrypted).replace("reachlog_oauth", "reachlog_session");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 

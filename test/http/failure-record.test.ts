@@ -2,29 +2,29 @@ import { expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import { recordFailures } from "../../src/http/failure-record.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
-import { createJournal, type Journal } from "../../src/log/event-log.ts";
+import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
 import { openCommandWorld } from "../commands/command-world.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
 /** A limit on a real, sealed log. `pass` lets the time pass after which failures are told. */
-async function openRecord(replaced: Partial<Journal> = {}) {
+async function openRecord(replaced: Partial<EventLog> = {}) {
   const world = await openCommandWorld();
   const logged: string[] = [];
   const at = (...said: unknown[]): void => void logged.push(JSON.stringify(said));
   const clock = { now: START };
   let tell = Promise.withResolvers<void>();
-  const journal = { ...createJournal(world.store, () => crypto.randomUUID()), ...replaced };
+  const eventLog = { ...createEventLog(world.store, () => crypto.randomUUID()), ...replaced };
   const record = recordFailures({
     limit: createRateLimit(10, () => clock.now),
-    journal,
+    eventLog,
     clock: () => clock.now,
     async sleep(_ms, signal) {
       signal.addEventListener("abort", () => tell.resolve());
       await tell.promise;
       tell = Promise.withResolvers();
     },
-    log: { debug: at, info: at, warn: at, error: at },
+    logger: { debug: at, info: at, warn: at, error: at },
   });
   const types = ["AuthenticationsFailed"];
   return {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
 import { createApp } from "../../src/http/app.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask, type Given } from "./app-world.ts";
 
 const TRACK = "/api/tracking/event";
@@ -211,7 +211,7 @@ describe("the answer of a run", () => {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 
   /** Asks for a run, lets it end, and asks again with the same key. */
-  async function repeatAfter(end: Fact | undefined, prefer: Record<string, string> = {}) {
+  async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
     await using world = await openWorld();
     await world.authorize();
     const send = () => post(world.app, "/social/run", {}, keyed("2026-03-01", { headers: prefer }));
@@ -224,13 +224,16 @@ describe("the answer of a run", () => {
     const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { run_id: string }[];
     return { triggers: world.triggers.length, answered: bodies.map(({ run_id }) => run_id) };
   }
-  const finished = (reason: RunEnd): Fact => ({ type: "RunFinished", data: { run_id: "run-1", reason, ...counts } });
+  const finished = (reason: RunEnd): NewEvent => ({
+    type: "RunFinished",
+    data: { run_id: "run-1", reason, ...counts },
+  });
 
   test.each([
     ["the network was down", finished("network_unavailable")],
     ["the service was stopped", finished("stopped")],
     ["of a fault of ours", finished("fault")],
-    ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies Fact],
+    ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
   ])("that ended because %s is not given again: the day would be lost", async (_why, end) => {
     for (const prefer of [{}, { prefer: "wait=10" }]) {
       // The second run did not end so, and is the answer from then on.

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { tellAllowance, tellAround } from "../../src/http/limit-headers.ts";
+import { setRateLimitHeaders, withRateLimitHeaders } from "../../src/http/limit-headers.ts";
 import { ask, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
 
 const callFrom = (world: World, address: string): void => {
@@ -46,8 +46,8 @@ test("a run tells the day's quota beside the limit of the address", async () => 
 test("what was told of a limit before is told anew, and of others stays", async () => {
   const headers: Record<string, string> = {};
   const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
-  tellAllowance(headers, "a", quota);
-  await tellAround(
+  setRateLimitHeaders(headers, "a", quota);
+  await withRateLimitHeaders(
     headers,
     "b",
     () => quota,
@@ -55,14 +55,14 @@ test("what was told of a limit before is told anew, and of others stays", async 
       quota.left -= 4;
     },
   );
-  tellAllowance(headers, "a", quota);
+  setRateLimitHeaders(headers, "a", quota);
   expect(headers["ratelimit"]).toBe('"b";r=5;t=60, "a";r=5;t=60');
 });
 
 test("a refusal tells what was left before it", async () => {
   const headers: Record<string, string> = {};
   const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
-  const refused = tellAround(
+  const refused = withRateLimitHeaders(
     headers,
     "b",
     () => quota,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLoad } from "../../src/http/load-shedding.ts";
+import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import { Problem } from "../../src/http/problem.ts";
 import { ask, GOOD, openWorld, post, told } from "./app-world.ts";
 
@@ -20,12 +20,12 @@ const busyWith = (pendingRequests: number) => ({
 });
 
 test("so many are answered at the same time, and no more", () => {
-  const load = createLoad(2);
+  const load = createLoadShedding(2);
   expect([refusal(() => load.admit(2)), refusal(() => load.admit(3))]).toEqual([undefined, "overloaded"]);
 });
 
 test("a request that is still coming takes no place until it is there, nor when it never comes", async () => {
-  const load = createLoad(2);
+  const load = createLoadShedding(2);
   const body = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
   const read = load.whileComing(() => body.promise);

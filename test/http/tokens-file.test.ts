@@ -24,7 +24,7 @@ function follow(first: string) {
     fixed: [of("ops", OTHER)],
     tokens,
     authentication,
-    log: { debug: at, info: at, warn: at, error: at },
+    logger: { debug: at, info: at, warn: at, error: at },
     async read() {
       if (world.content === undefined) throw new Error("ENOENT");
       return world.content;

@@ -2,14 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle, StreamContended, type HandleDeps } from "../../src/log/handle.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 
-const skipOf = (id: string): Fact => ({
+const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",
   data: { run_id: "r", recipient: { id }, reason: "self" },
 });
@@ -20,20 +20,20 @@ interface House extends AsyncDisposable {
   readonly projector: Projector;
   /** What was waited between attempts, in ms. */
   readonly waits: number[];
-  append(...facts: Fact[]): Promise<void>;
+  append(...newEvents: NewEvent[]): Promise<void>;
 }
 
 async function openHouse(): Promise<House> {
   const store = await openSqliteStore({ file: newLogFile(), codec });
   const projector = await startProjector(store);
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   const waits: number[] = [];
   return {
-    deps: { journal, projector, random: () => 0.5, sleep: async (ms) => void waits.push(ms) },
+    deps: { eventLog, projector, random: () => 0.5, sleep: async (ms) => void waits.push(ms) },
     store,
     projector,
     waits,
-    append: async (...facts) => void (await journal.append(STREAMS.outreach, facts, CAUSE)),
+    append: async (...newEvents) => void (await eventLog.append(STREAMS.outreach, newEvents, METADATA)),
     async [Symbol.asyncDispose]() {
       await projector[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
@@ -47,7 +47,7 @@ describe("handle", () => {
   test("appends what was decided, and resolves when the projections hold it", async () => {
     await using house = await openHouse();
     const handled = await handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1"), skipOf("2")] }), {
-      cause: CAUSE,
+      metadata: METADATA,
     });
     expect(handled).toMatchObject({ appended: { first: 1, last: 2, version: 2, repeated: false } });
     expect(skippedIn(house)).toBe(2);
@@ -64,21 +64,23 @@ describe("handle", () => {
         seen = skippedIn(house);
         return { events: [] };
       },
-      { cause: CAUSE },
+      { metadata: METADATA },
     );
     expect(seen).toBe(500);
   });
 
   test("a refusal appends nothing and is handed on", async () => {
     await using house = await openHouse();
-    const handled = await handle(house.deps, STREAMS.outreach, () => ({ refusal: "no_consent" }), { cause: CAUSE });
+    const handled = await handle(house.deps, STREAMS.outreach, () => ({ refusal: "no_consent" }), {
+      metadata: METADATA,
+    });
     expect(handled).toEqual({ refusal: "no_consent" });
     expect((await house.store.head()).position).toBe(0);
   });
 
   test("a decision without events appends nothing", async () => {
     await using house = await openHouse();
-    expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { cause: CAUSE })).toEqual({
+    expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { metadata: METADATA })).toEqual({
       appended: undefined,
     });
   });
@@ -95,7 +97,7 @@ describe("handle", () => {
         if (seen.length === 1) void house.append(skipOf("rival"));
         return { events: [skipOf(`mine, having seen ${skippedIn(house)}`)] };
       },
-      { cause: CAUSE },
+      { metadata: METADATA },
     );
     expect(seen).toEqual([0, 1]);
     expect(skippedIn(house)).toBe(2);
@@ -109,11 +111,11 @@ describe("handle", () => {
       STREAMS.outreach,
       () => {
         // A type that no state of outreach folds.
-        const stranger: Fact = { type: "KeyRotated", data: { from: "0123456789abcdef", to: "fedcba9876543210" } };
+        const stranger: NewEvent = { type: "KeyRotated", data: { from: "0123456789abcdef", to: "fedcba9876543210" } };
         if (++decisions === 1) void house.append(stranger);
         return { events: [skipOf("1")] };
       },
-      { cause: CAUSE },
+      { metadata: METADATA },
     );
     expect(decisions).toBe(2);
   });
@@ -121,9 +123,9 @@ describe("handle", () => {
   test("what is appended to other streams does not", async () => {
     await using house = await openHouse();
     let decisions = 0;
-    const elsewhere = (): unknown => house.deps.journal.append("elsewhere", [skipOf("9")], CAUSE);
+    const elsewhere = (): unknown => house.deps.eventLog.append("elsewhere", [skipOf("9")], METADATA);
     await handle(house.deps, STREAMS.outreach, () => (decisions++, void elsewhere(), { events: [skipOf("1")] }), {
-      cause: CAUSE,
+      metadata: METADATA,
     });
     expect(decisions).toBe(1);
   });
@@ -139,7 +141,7 @@ describe("handle", () => {
         void house.append(skipOf(`rival ${decisions}`));
         return { events: [skipOf("mine")] };
       },
-      { cause: CAUSE },
+      { metadata: METADATA },
     );
     expect(await contended.catch((fault: unknown) => fault)).toBeInstanceOf(StreamContended);
     expect(decisions).toBe(ATTEMPTS_MAX);
@@ -152,14 +154,17 @@ describe("handle", () => {
   test("a lost lease ends it at once", async () => {
     await using house = await openHouse();
     const fence = { lease: "run", token: 7 };
-    const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { cause: CAUSE, fence });
+    const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), {
+      metadata: METADATA,
+      fence,
+    });
     expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
   });
 
   test("a repeat with the same key gives the first result", async () => {
     await using house = await openHouse();
     const once = () =>
-      handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { cause: CAUSE, key: "k" });
+      handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { metadata: METADATA, key: "k" });
     await once();
     expect(await once()).toMatchObject({ appended: { first: 1, repeated: true } });
     expect(skippedIn(house)).toBe(1);
@@ -173,7 +178,7 @@ describe("handle", () => {
         house.deps,
         STREAMS.outreach,
         () => (skippedIn(house) >= places ? { refusal: "full" } : { events: [skipOf(name)] }),
-        { cause: CAUSE, attempts: 50 },
+        { metadata: METADATA, attempts: 50 },
       );
     const handled = await Promise.all(Array.from({ length: 12 }, (_, index) => take(String(index))));
     expect(handled.filter((one) => "refusal" in one)).toHaveLength(12 - places);

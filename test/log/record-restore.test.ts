@@ -4,15 +4,15 @@ import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-li
 import { codec, type Event, type Recorded } from "../../events/catalog.ts";
 import { recordRestore } from "../../src/log/record-restore.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { createJournal, OWN_CAUSE, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const YEAR_MS = 365 * 86_400_000;
 
 let now = Date.parse("2026-03-01T08:00:00.000Z");
-const FORGOTTEN: Fact = { type: "PersonForgotten", data: { marks: [], keys: [] } };
-const ADDED: Fact = {
+const FORGOTTEN: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: [] } };
+const ADDED: NewEvent = {
   type: "RecipientAdded",
   data: { recipient: { id: "1" }, basis: "none", fields: {}, source: "list" },
 };
@@ -24,14 +24,14 @@ async function on<Result>(file: string, work: (store: EventStore<Event>) => Prom
 }
 
 /** What a command does. */
-function append(file: string, ...facts: Fact[]): Promise<unknown> {
-  return on(file, (store) => createJournal(store, makeId).append(STREAMS.outreach, facts, OWN_CAUSE));
+function append(file: string, ...newEvents: NewEvent[]): Promise<unknown> {
+  return on(file, (store) => createEventLog(store, makeId).append(STREAMS.outreach, newEvents, SERVICE_METADATA));
 }
 
 /** What a service does when it opens the log. Answers what the log tells of its restores. */
 function serve(file: string): Promise<Recorded<"LogRestored">[]> {
   return on(file, async (store) => {
-    await recordRestore(createJournal(store, makeId), SILENT);
+    await recordRestore(createEventLog(store, makeId), SILENT);
     return (await Array.fromAsync(store.read({ types: ["LogRestored"] }))) as Recorded<"LogRestored">[];
   });
 }

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import { LogContradicted, openCheckpoints } from "../../src/log/signed-heads.ts";
+import { LogContradicted, openSignedHeads } from "../../src/log/signed-heads.ts";
 import { originOf } from "../../src/log/origin.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { createJournal, OWN_CAUSE, type Journal } from "../../src/log/event-log.ts";
+import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { newLogFile } from "../events/temporary-log.ts";
 
@@ -21,14 +21,14 @@ interface House {
   /** How often the head was asked for while checkpoints were kept. */
   readonly heads: { asked: number };
   /** Opens the log, does `work` while its checkpoints are kept, and stops in order. */
-  run(work?: (journal: Journal) => Promise<void>, acceptLoss?: boolean): Promise<void>;
+  run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
 }
 
 function house(): House {
   const files = logFiles(newLogFile());
   const warnings: string[] = [];
   const heads = { asked: 0 };
-  const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
+  const logger = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) };
   return {
     files,
     warnings,
@@ -39,17 +39,17 @@ function house(): House {
         heads.asked += 1;
         return store.head();
       };
-      const journal = createJournal({ ...store, head }, makeId);
-      await using _checkpoints = await openCheckpoints({ journal, files, acceptLoss, clock: () => 0, log });
-      await work?.(journal);
+      const eventLog = createEventLog({ ...store, head }, makeId);
+      await using _checkpoints = await openSignedHeads({ eventLog, files, acceptLoss, clock: () => 0, logger });
+      await work?.(eventLog);
     },
   };
 }
 
-async function write(journal: Journal, count: number): Promise<void> {
+async function write(eventLog: EventLog, count: number): Promise<void> {
   for (let number = 1; number <= count; number++) {
     const data = { text: `message ${number}` };
-    await journal.append("requests", [{ type: "MessageRequested", data }], OWN_CAUSE);
+    await eventLog.append("requests", [{ type: "MessageRequested", data }], SERVICE_METADATA);
   }
 }
 
@@ -80,7 +80,7 @@ async function eventsOf({ files }: House): Promise<{ type: string; data: unknown
 test("a checkpoint is there from the start on, and at the stop it is that of the head", async () => {
   const home = house();
   await home.run(async () => expect(known(home)).toMatchObject({ position: 0 }));
-  await home.run((journal) => write(journal, 5));
+  await home.run((eventLog) => write(eventLog, 5));
   await home.run(async ({ store }) => {
     const { position, hash } = await store.head();
     expect(known(home)).toEqual({
@@ -97,12 +97,12 @@ test("a checkpoint is there from the start on, and at the stop it is that of the
 test("while the head moves a newer one is written every ten seconds, and none while it rests", async () => {
   const home = house();
   jest.useFakeTimers();
-  await home.run(async (journal) => {
+  await home.run(async (eventLog) => {
     const first = readFileSync(home.files.checkpoint, "utf8");
-    await write(journal, 2);
+    await write(eventLog, 2);
     const { asked } = home.heads;
     jest.advanceTimersByTime(9_999);
-    await journal.store.head();
+    await eventLog.store.head();
     expect(home.heads.asked).toBe(asked + 1);
     jest.advanceTimersByTime(1);
     while (readFileSync(home.files.checkpoint, "utf8") === first) await new Promise(setImmediate);
@@ -116,10 +116,10 @@ test("while the head moves a newer one is written every ten seconds, and none wh
 
 test("a checkpoint that cannot be written stops nothing, is told, and is written later", async () => {
   const home = house();
-  await home.run(async (journal) => {
+  await home.run(async (eventLog) => {
     rmSync(home.files.checkpoint);
     mkdirSync(home.files.checkpoint);
-    await write(journal, 1);
+    await write(eventLog, 1);
   });
   expect(home.warnings).toEqual(["the checkpoint could not be written"]);
   rmSync(home.files.checkpoint, { recursive: true });
@@ -129,7 +129,7 @@ test("a checkpoint that cannot be written stops nothing, is told, and is written
 
 test("a log whose end was cut off is refused, with where it ends and what was known", async () => {
   const home = house();
-  await home.run((journal) => write(journal, 9));
+  await home.run((eventLog) => write(eventLog, 9));
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   const message = await refusal(home.run());
   expect(message).toContain("the log ends at position 6");
@@ -141,7 +141,7 @@ test("a log whose end was cut off is refused, with where it ends and what was kn
 
 test("a log whose chain was made anew from some position on is refused", async () => {
   const home = house();
-  await home.run((journal) => write(journal, 9));
+  await home.run((eventLog) => write(eventLog, 9));
   tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 4`);
   chainAnew(home.files.log);
   expect(await refusal(home.run())).toContain("altered at position 9 or before");
@@ -149,7 +149,7 @@ test("a log whose chain was made anew from some position on is refused", async (
 
 test("a log in the place of another, of the same length, is refused", async () => {
   const [home, other] = [house(), house()];
-  for (const { run } of [home, other]) await run((journal) => write(journal, 9));
+  for (const { run } of [home, other]) await run((eventLog) => write(eventLog, 9));
   rmSync(home.files.log);
   writeFileSync(home.files.log, readFileSync(other.files.log));
   expect(await refusal(home.run())).toContain("is of another log");
@@ -157,9 +157,9 @@ test("a log in the place of another, of the same length, is refused", async () =
 
 test("what came after the last checkpoint before a kill is verified", async () => {
   const home = house();
-  await home.run((journal) => write(journal, 5));
+  await home.run((eventLog) => write(eventLog, 5));
   const old = readFileSync(home.files.checkpoint);
-  await home.run((journal) => write(journal, 5));
+  await home.run((eventLog) => write(eventLog, 5));
   writeFileSync(home.files.checkpoint, old);
   await home.run();
   writeFileSync(home.files.checkpoint, old);
@@ -169,7 +169,7 @@ test("what came after the last checkpoint before a kill is verified", async () =
 
 test("a checkpoint that is no checkpoint, or of another key, is refused", async () => {
   const home = house();
-  await home.run((journal) => write(journal, 3));
+  await home.run((eventLog) => write(eventLog, 3));
   const good = readFileSync(home.files.checkpoint, "utf8");
   writeFileSync(home.files.checkpoint, good.slice(0, -10));
   expect(await refusal(home.run())).toContain("cannot be read");
@@ -193,9 +193,9 @@ test("a checkpoint that is gone is told, where there was one", async () => {
   {
     // As a version of reachlog has left it that knew no checkpoints.
     await using store = await openSqliteStore<Event>({ file: home.files.log, codec });
-    await write(createJournal(store, makeId), 1);
+    await write(createEventLog(store, makeId), 1);
   }
-  await home.run((journal) => write(journal, 1));
+  await home.run((eventLog) => write(eventLog, 1));
   expect(home.warnings).toEqual([]);
   rmSync(home.files.checkpoint);
   await home.run();
@@ -205,10 +205,10 @@ test("a checkpoint that is gone is told, where there was one", async () => {
 test("a loss that is accepted is an event with what was known, and is not refused again", async () => {
   const home = house();
   let expected_hash: string | undefined;
-  await home.run(async (journal) => {
-    await write(journal, 9);
-    expected_hash = (await journal.store.head()).hash;
-    await journal.store.snapshots.save("stats", { version: 1, position: 9, state: "{}" });
+  await home.run(async (eventLog) => {
+    await write(eventLog, 9);
+    expected_hash = (await eventLog.store.head()).hash;
+    await eventLog.store.snapshots.save("stats", { version: 1, position: 9, state: "{}" });
   });
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   await home.run(async ({ store }) => {
@@ -249,9 +249,9 @@ test("each kind of loss can be accepted, and is told apart", async () => {
   for (const [reason, spoil] of Object.entries(reasons)) {
     const home = house();
     let log: EventStore<Event> | undefined;
-    await home.run(async (journal) => {
-      log = journal.store;
-      await write(journal, 3);
+    await home.run(async (eventLog) => {
+      log = eventLog.store;
+      await write(eventLog, 3);
     });
     spoil(home, log!);
     await refusal(home.run());
@@ -268,6 +268,6 @@ test("the checkpoint of an empty log does not keep another log from its place", 
   await home.run();
   expect(readFileSync(home.files.checkpoint, "utf8").split("\n")[1]).toBe("0");
   rmSync(home.files.log);
-  await home.run((journal) => write(journal, 3));
+  await home.run((eventLog) => write(eventLog, 3));
   await home.run();
 });

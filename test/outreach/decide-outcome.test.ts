@@ -31,19 +31,19 @@ describe("what a send comes to", () => {
     ),
   ];
 
-  test.each(cases.map(([result, fact, end]) => [result.outcome, result, fact, end] as const))(
+  test.each(cases.map(([result, newEvent, end]) => [result.outcome, result, newEvent, end] as const))(
     "%s",
-    (_outcome, result, fact, end) => {
+    (_outcome, result, newEvent, end) => {
       const decided = decideOutcome(attempt, result, undefined);
-      expect(decided.fact).toMatchObject(fact);
+      expect(decided.newEvent).toMatchObject(newEvent);
       expect(decided.end).toBe(end);
     },
   );
 
   test.each(["recipient_closed", "not_permitted"] as const)("%s behind a row of others", (outcome) => {
     const before = [{ id: "8" }, { id: "9", username: "user_9" }];
-    const { fact, more, end } = decideOutcome(attempt, { outcome, detail, rate }, before);
-    expect(fact).toMatchObject(failed("sender_restricted", true));
+    const { newEvent, more, end } = decideOutcome(attempt, { outcome, detail, rate }, before);
+    expect(newEvent).toMatchObject(failed("sender_restricted", true));
     expect(more).toEqual(
       before.map((recipient) => ({ type: "RecipientRetryAllowed", data: { recipient, run_id: "r" } })),
     );

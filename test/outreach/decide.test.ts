@@ -4,26 +4,26 @@ import { quota } from "../../projections/quota.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
 import {
   decideStart,
-  isTold,
+  isSkipRecorded,
   judgeKnown,
   judgeUser,
   remaining,
   type OutreachRules,
   type OutreachState,
 } from "../../src/outreach/decide.ts";
-import { createMarks } from "../../src/outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
 import { OWN, person } from "./social-network.ts";
 
 const DAY = "2026-03-01";
 const at = (day: string) => momentIn("UTC", Date.parse(day));
-const marks = createMarks(new Uint8Array(32).fill(7));
+const hashes = createSuppressionHashes(new Uint8Array(32).fill(7));
 const RULES: OutreachRules = {
   template: parseTemplate("Hi {{name}}"),
   requireConsent: true,
   dailyLimit: 100,
-  marks,
+  hashes,
   isForgotten: () => false,
 };
 
@@ -62,7 +62,7 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
       handles: new Map([["user_7", "7"]]),
       former: new Map(),
       fields: new Map(),
-      marks: new Map(),
+      hashes: new Map(),
       taken: 0,
       refused: [],
     },
@@ -156,8 +156,8 @@ describe("whether a person gets a message", () => {
 
   test("a skip is told once for each reason", () => {
     const state = given({ contact: { skipped: ["protected"] } });
-    expect(isTold(state, { id: "7" }, "protected")).toBe(true);
-    expect(isTold(state, { id: "7" }, "suppressed")).toBe(false);
-    expect(isTold(state, { id: "8" }, "protected")).toBe(false);
+    expect(isSkipRecorded(state, { id: "7" }, "protected")).toBe(true);
+    expect(isSkipRecorded(state, { id: "7" }, "suppressed")).toBe(false);
+    expect(isSkipRecorded(state, { id: "8" }, "protected")).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import type { Event } from "../../events/catalog.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 const PEOPLE = ["10", "11", "12"];
 
 async function worldOfThree(): Promise<World> {
@@ -29,10 +29,10 @@ test("a run that a full log stopped is closed by itself once there is room, and 
   const { sendDm } = world.network;
   world.network.sendDm = (token, id, text) => {
     // The second message is taken, and what became of it cannot be recorded.
-    if (id === "11") free = fill(context.journal.store);
+    if (id === "11") free = fill(context.eventLog.store);
     return sendDm(token, id, text);
   };
-  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  const triggered = await runner.trigger({ dryRun: false, metadata: METADATA });
   expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
   expect(world.network.accepted).toHaveLength(2);
   free();
@@ -52,7 +52,7 @@ test("a trigger that waits for the lease while another run uses up the day is re
   await using world = await worldOfThree();
   const limited = { rules: { ...RULES, dailyLimit: 2 } };
   const [one, other] = [await world.start(limited), await world.start(limited)];
-  const { leases } = other.context.journal.store;
+  const { leases } = other.context.eventLog.store;
   const { acquire } = leases;
   Object.assign(leases, {
     acquire: async (...args: Parameters<typeof acquire>) => {
@@ -61,8 +61,8 @@ test("a trigger that waits for the lease while another run uses up the day is re
       return acquire(...args);
     },
   });
-  expect(await other.runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+  expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
   // The lease is free again: a dry run takes no place of the quota.
-  expect(await other.runner.trigger({ dryRun: true, cause: CAUSE })).toMatchObject({ kind: "started" });
+  expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });
 });

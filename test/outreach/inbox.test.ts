@@ -31,7 +31,7 @@ describe("somebody who asks to be left alone", () => {
     expect(suppressed?.data).toEqual({
       recipient: { id: "11", username: "user_11" },
       reason: "opt_out",
-      marks: [...RULES.marks({ id: "11", username: "user_11" })],
+      hashes: [...RULES.hashes({ id: "11", username: "user_11" })],
       message_id: asked,
     });
     // Their words are nowhere in the log.
@@ -90,8 +90,8 @@ describe("somebody who asks to be left alone", () => {
 
   test("stays so when all else about them is gone: the marks are enough", async () => {
     await using world = await worldOf("10");
-    const marks = [...RULES.marks({ id: "10" })];
-    await world.append([{ type: "RecipientSuppressed", data: { recipient: {}, reason: "opt_out", marks } }]);
+    const hashes = [...RULES.hashes({ id: "10" })];
+    await world.append([{ type: "RecipientSuppressed", data: { recipient: {}, reason: "opt_out", hashes } }]);
     await world.list("10");
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
@@ -248,20 +248,20 @@ test("what a page says is judged anew when a suppression by hand came between", 
   await world.list("10");
   world.network.receive("10", "stop");
   const { context, projector } = await world.start();
-  const { journal } = context;
+  const { eventLog } = context;
   let other: (() => Promise<void>) | undefined = () =>
     world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand" } }]);
-  const raced: typeof journal = {
-    ...journal,
-    async append(stream, facts, cause, options) {
-      if (facts[0]?.type === "DirectMessageReceived") {
+  const raced: typeof eventLog = {
+    ...eventLog,
+    async append(stream, newEvents, metadata, options) {
+      if (newEvents[0]?.type === "DirectMessageReceived") {
         await other?.();
         other = undefined;
       }
-      return journal.append(stream, facts, cause, options);
+      return eventLog.append(stream, newEvents, metadata, options);
     },
   };
-  const { run } = await world.start({ journal: raced });
+  const { run } = await world.start({ eventLog: raced });
   expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
   await projector.until((await world.store.head()).position);
   // Told once, though the page said it too; and that they wrote is not lost.

@@ -4,7 +4,8 @@ import type { Runner, Triggered } from "../../src/outreach/runner.ts";
 import { person } from "./social-network.ts";
 import { openWorld } from "./world.ts";
 
-const trigger = (runner: Runner): Promise<Triggered> => runner.trigger({ dryRun: false, cause: { caller: "tests" } });
+const trigger = (runner: Runner): Promise<Triggered> =>
+  runner.trigger({ dryRun: false, metadata: { caller: "tests" } });
 
 async function worldOfThree() {
   const world = await openWorld();
@@ -49,7 +50,7 @@ test("triggers of two processes at the same moment start one run", async () => {
 test("a trigger whose start the log refuses leaves the way free for the next one", async () => {
   await using world = await worldOfThree();
   const { context, runner } = await world.start();
-  const { store } = context.journal;
+  const { store } = context.eventLog;
   const { append } = store;
   Object.assign(store, { append: () => Promise.reject(new StoreFull()) });
   expect(await trigger(runner).catch((fault: unknown) => fault)).toBeInstanceOf(StoreFull);

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { nextDayAt } from "../../src/outreach/day.ts";
 import { momentIn, resetsAt } from "../../src/outreach/quota.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -34,7 +34,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
   test("finds no second day's quota at once", async () => {
     const { world: opened, runner } = await worldWithTenSent();
     await using world = opened;
-    expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+    expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
     expect(world.network.accepted).toHaveLength(10);
     expect(await world.events("RunRefused")).toMatchObject([{ data: { day: "2026-02-28", used: 10 } }]);
   });
@@ -99,7 +99,7 @@ function play(
   const taken: Taken[] = [];
   const changes: number[] = [];
   let zone = steps[0]?.timezone;
-  const append = ({ type, data }: Fact): void => {
+  const append = ({ type, data }: NewEvent): void => {
     position += 1;
     const time = new Date(ms).toISOString();
     state = quota.evolve(state, { type, data, position, time, version: position } as Recorded);

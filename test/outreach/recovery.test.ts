@@ -4,7 +4,7 @@ import { StoreFull } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, type World } from "./world.ts";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 
 async function worldOfThree() {
   const world = await openWorld();
@@ -23,7 +23,7 @@ async function dieDuringSecond(world: World, taken: boolean): Promise<string | u
     world.network.sendDm = sendDm;
     return taken ? sendDm(token, id, text) : new Promise(() => {});
   };
-  const triggered = await victim.runner.trigger({ dryRun: false, cause: CAUSE });
+  const triggered = await victim.runner.trigger({ dryRun: false, metadata: METADATA });
   await victim.dead;
   return "run_id" in triggered ? triggered.run_id : undefined;
 }
@@ -54,7 +54,7 @@ test("while the lease of a dead run lasts its id is told; then the next trigger 
   await using world = await worldOfThree();
   const runId = await dieDuringSecond(world, true);
   const { runner, projector, run } = await world.start();
-  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE });
+  const trigger = () => runner.trigger({ dryRun: false, metadata: METADATA });
   expect(await trigger()).toEqual({ kind: "running", run_id: runId });
   expect(await world.events("RunAbandoned")).toEqual([]);
 
@@ -81,7 +81,7 @@ test("a process that has not yet seen the dead run starts none on top of it", as
     },
   };
   const { runner } = await world.start({ projector: lagging });
-  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "running", run_id: runId });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "running", run_id: runId });
   expect(await world.events("RunStarted")).toHaveLength(1);
 });
 
@@ -89,7 +89,7 @@ test("a start whose first try failed leaves alone the run that a trigger has sta
   await using world = await worldOfThree();
   await world.append([{ type: "RunStarted", data: { run_id: "dead", dry_run: false } }]);
   const { context, runner, projector, run } = await world.start({ spacingMs: 20_000 });
-  const { store } = context.journal;
+  const { store } = context.eventLog;
   const { leases } = store;
   const failed = Promise.withResolvers<void>();
   const acquire = (): Promise<never> => {
@@ -100,7 +100,7 @@ test("a start whose first try failed leaves alone the run that a trigger has sta
   const recovering = runner.recover({ steal: true });
   await failed.promise;
   Object.assign(store, { leases });
-  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "running", run_id: "dead" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "running", run_id: "dead" });
   while (projector.state("run").current !== null) await setImmediate();
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
   await recovering;
@@ -126,7 +126,7 @@ test("a process that lost its lease ends its run at once, and the log tells that
     return sendDm(token, id, text);
   };
   const { runner, projector, run } = await world.start();
-  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  const triggered = await runner.trigger({ dryRun: false, metadata: METADATA });
   expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
   while (projector.state("run").current !== null) await world.time.sleep(1_000, new AbortController().signal);
   expect(await world.events("RunAbandoned")).toMatchObject([{ data: { sent: 1 } }]);
@@ -150,7 +150,7 @@ test("an outcome that a slow process learns after another settled it is not told
       },
     },
   });
-  const triggered = await slow.runner.trigger({ dryRun: false, cause: CAUSE });
+  const triggered = await slow.runner.trigger({ dryRun: false, metadata: METADATA });
   await asked.promise;
   const { runner } = await world.start();
   await runner.recover({ steal: true });

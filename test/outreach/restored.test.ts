@@ -1,30 +1,33 @@
 import { expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { followersSource } from "../../src/outreach/sources/followers.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
-const RESTORED: Fact = {
+const RESTORED: NewEvent = {
   type: "LogRestored",
   data: { cause: "restore", epoch: "e", found_position: 1, found_hash: "" },
 };
 const DAY_MS = 86_400_000;
 
-const LOSS: Fact = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 5, found_hash: "" } };
+const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 5, found_hash: "" } };
 
-test.each([RESTORED, LOSS])("on the day of $type nobody is written to, and the operator is told why", async (fact) => {
-  await using world = await openWorld();
-  world.network.people.set("10", person("10"));
-  await world.list("10");
-  await world.append([fact]);
-  const { run, announced } = await world.start();
-  expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
-  expect(announced).toEqual(["outreach stopped: log_restored"]);
-  world.time.jump(DAY_MS);
-  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
-});
+test.each([RESTORED, LOSS])(
+  "on the day of $type nobody is written to, and the operator is told why",
+  async (newEvent) => {
+    await using world = await openWorld();
+    world.network.people.set("10", person("10"));
+    await world.list("10");
+    await world.append([newEvent]);
+    const { run, announced } = await world.start();
+    expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
+    expect(announced).toEqual(["outreach stopped: log_restored"]);
+    world.time.jump(DAY_MS);
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  },
+);
 
 test("another time zone does not end the day of a restore: nobody is written to for 24 hours from it", async () => {
   await using world = await openWorld();

@@ -3,7 +3,7 @@ import { KeyReused } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
@@ -26,7 +26,7 @@ test("everybody who consented gets one message, and each is told as intent and o
     ...["10", "11", "12"].flatMap(() => ["DirectMessageAttempted", "DirectMessageSent"] as const),
     "RunFinished",
   ]);
-  expect(told[1]).toMatchObject({ data: { day: "2026-03-01", text: "Hi Name 10" }, meta: CAUSE });
+  expect(told[1]).toMatchObject({ data: { day: "2026-03-01", text: "Hi Name 10" }, meta: METADATA });
 });
 
 test("a second run sends nothing, and tells each skip once", async () => {
@@ -60,7 +60,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
   expect(world.network.accepted).toHaveLength(100);
   // Nobody is asked about for whom there is no place: that costs money.
   expect(world.network.reads).toHaveLength(1);
-  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([
     { data: { reason: "daily_limit_reached", day: "2026-03-01", used: 100 } },
   ]);
@@ -78,7 +78,7 @@ test("a clock set back to yesterday brings back no quota", async () => {
   const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
   world.time.jump(-24 * 3_600_000);
-  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "limit_reached" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "limit_reached" });
 });
 
 test("the day is the calendar day of the quota's time zone", async () => {
@@ -151,7 +151,7 @@ test("a trigger repeated with its key answers with the first run and sends nothi
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
   const { runner } = await world.start();
-  const trigger = () => runner.trigger({ dryRun: false, cause: CAUSE, key: { key: "monday", digest: "{}" } });
+  const trigger = () => runner.trigger({ dryRun: false, metadata: METADATA, key: { key: "monday", digest: "{}" } });
   const first = await trigger();
   if (first.kind === "started") await first.done;
   await world.list("11");
@@ -167,7 +167,11 @@ test("a trigger repeated with its key after a run that an outage ended starts an
   world.network.answers.push("unreachable");
   const { runner } = await world.start();
   const trigger = async () => {
-    const triggered = await runner.trigger({ dryRun: false, cause: CAUSE, key: { key: "monday", digest: "run" } });
+    const triggered = await runner.trigger({
+      dryRun: false,
+      metadata: METADATA,
+      key: { key: "monday", digest: "run" },
+    });
     if (triggered.kind !== "started") throw new Error(triggered.kind);
     return { id: triggered.run_id, reason: (await triggered.done)?.reason };
   };
@@ -181,7 +185,7 @@ test("a dry run repeated with its key is made anew: it has nothing to repeat", a
   await using world = await openWorld();
   const { runner } = await world.start();
   for (const _ of [1, 2]) {
-    const triggered = await runner.trigger({ dryRun: true, cause: CAUSE, key: { key: "look", digest: "{}" } });
+    const triggered = await runner.trigger({ dryRun: true, metadata: METADATA, key: { key: "look", digest: "{}" } });
     expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "completed" });
   }
 });
@@ -192,7 +196,7 @@ test("a key of a dry run starts no run, also when its answer was lost, nor the o
   await world.list("10");
   const { runner } = await world.start();
   const trigger = async (dryRun: boolean, key: string) => {
-    const triggered = await runner.trigger({ dryRun, cause: CAUSE, key: { key, digest: String(dryRun) } });
+    const triggered = await runner.trigger({ dryRun, metadata: METADATA, key: { key, digest: String(dryRun) } });
     return triggered.kind === "started" ? await triggered.done : triggered;
   };
   await trigger(true, "look");
@@ -227,7 +231,7 @@ test("a suppression that comes between the last look and the intent is obeyed to
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   const { context, run } = await world.start();
-  const { store } = context.journal;
+  const { store } = context.eventLog;
   const { append } = store;
   let suppressed = false;
   const suppressing: typeof append = async (stream, events, options) => {
@@ -246,6 +250,6 @@ test("without an account nothing starts", async () => {
   await using world = await openWorld();
   await world.append([{ type: "AccountUnlinked", data: { user_id: "1", revoked: true } }]);
   const { runner } = await world.start();
-  expect(await runner.trigger({ dryRun: false, cause: CAUSE })).toEqual({ kind: "not_authorized" });
-  expect(await runner.trigger({ dryRun: true, cause: CAUSE })).toEqual({ kind: "not_authorized" });
+  expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "not_authorized" });
+  expect(await runner.trigger({ dryRun: true, metadata: METADATA })).toEqual({ kind: "not_authorized" });
 });

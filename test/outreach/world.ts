@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { X_PRICES } from "../../src/networks/x-prices.ts";
 import type { OutreachContext } from "../../src/outreach/context.ts";
 import type { OutreachRules } from "../../src/outreach/decide.ts";
-import { createMarks } from "../../src/outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/outreach/message.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { createRunner, type Runner } from "../../src/outreach/runner.ts";
@@ -22,7 +22,7 @@ import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 
 /** Spreads like real keys; nothing here is secret. */
 const MASTER_KEY = new Uint8Array(32).fill(7);
@@ -31,7 +31,7 @@ export const RULES: OutreachRules = {
   template: parseTemplate("Hi {{name}}"),
   requireConsent: true,
   dailyLimit: 100,
-  marks: createMarks(MASTER_KEY),
+  hashes: createSuppressionHashes(MASTER_KEY),
   isForgotten: () => false,
 };
 
@@ -58,7 +58,7 @@ export interface World extends AsyncDisposable {
   readonly store: EventStore<Event>;
   /** Starts another process on the same log. */
   start(settings?: Partial<OutreachContext>): Promise<Instance>;
-  append(facts: readonly Fact[]): Promise<void>;
+  append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Imports people of the network with their consent. */
   list(...ids: readonly string[]): Promise<void>;
   events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
@@ -74,7 +74,7 @@ export async function openWorld(): Promise<World> {
   const network = createSimulatedNetwork(clock);
   let ids = 0;
   const makeId = (): string => `id-${(ids += 1)}`;
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   const world: World = {
     time,
     network,
@@ -84,13 +84,13 @@ export async function openWorld(): Promise<World> {
       instances.add(started);
       return started.instance;
     },
-    async append(facts) {
-      const stream = facts[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
-      await journal.append(stream, facts, CAUSE);
+    async append(newEvents) {
+      const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
+      await eventLog.append(stream, newEvents, METADATA);
     },
     list: (...listed) =>
       world.append(
-        listed.map((id): Fact => {
+        listed.map((id): NewEvent => {
           const data = { recipient: { id }, basis: "opt_in", fields: {}, source: "list" } as const;
           return { type: "RecipientAdded", data };
         }),
@@ -126,7 +126,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   life.follow(projector);
   const announced: string[] = [];
   const context: OutreachContext = {
-    journal: createJournal(life.store, makeId),
+    eventLog: createEventLog(life.store, makeId),
     projector,
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
@@ -143,7 +143,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     clock: () => time.now(),
     sleep: (ms, signal) => life.wait(() => time.sleep(ms, signal)),
     makeId,
-    log: SILENT,
+    logger: SILENT,
     announce: async (text) => {
       announced.push(text);
     },
@@ -159,7 +159,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     dieAt: life.dieAt,
     dead: life.dead,
     async run({ dryRun = false } = {}) {
-      const triggered = await runner.trigger({ dryRun, cause: CAUSE });
+      const triggered = await runner.trigger({ dryRun, metadata: METADATA });
       if (triggered.kind !== "started") throw new Error(`no run was started: ${triggered.kind}`);
       const report = await triggered.done;
       if (report === undefined) throw new Error("the run died of a fault");

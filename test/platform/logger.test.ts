@@ -4,12 +4,12 @@ import { badLines, HOSTILE, STEERING } from "../process/hostile/texts.ts";
 
 test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one line", (_aim, text) => {
   const lines: string[] = [];
-  const log = createLogger(
+  const logger = createLogger(
     "debug",
     (line) => lines.push(line),
     () => 0,
   );
-  log.warn(text, { field: text, [text]: text });
+  logger.warn(text, { field: text, [text]: text });
   expect(lines).toHaveLength(1);
   const [line = ""] = lines;
   expect(line.indexOf("\n")).toBe(line.length - 1);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { NewEvent, Recorded as Stored } from "eventstore-lite";
-import { InvalidEvent, makeEvent, SEALED_TYPES, sealingCodec, type Event } from "../../events/catalog.ts";
-import { boxOf, MovedBox } from "../../events/encrypted-data.ts";
-import { DamagedBox } from "../../src/privacy/ciphertext.ts";
+import { InvalidEvent, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
+import { ciphertextOf, MovedCiphertext } from "../../events/encrypted-data.ts";
+import { DamagedCiphertext } from "../../src/privacy/ciphertext.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeysWorld } from "./keys.ts";
 import { finished } from "./encrypted.ts";
@@ -24,7 +24,7 @@ function folded({ type, data, meta, position }: Stored<NewEvent>) {
 
 function sealing(world: ReturnType<typeof openKeysWorld>) {
   const keyring = world.open();
-  const codec = sealingCodec(() => keyring);
+  const codec = encryptingCodec(() => keyring);
   const write = (event: Event): Stored<NewEvent> => {
     codec.prepare?.([event]);
     return stored(finished(codec.encode(event)));
@@ -88,7 +88,7 @@ test.each(PERSONAL)("$type is stored without what is personal, and reads as eras
   expect(JSON.stringify(kept)).not.toContain(TRACE);
   expect(JSON.stringify(codec.decode(kept))).toContain(TRACE);
   // A day's key goes with its day, any other by its ref.
-  const ref = keyring.refOf(boxOf(kept.data) ?? "");
+  const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
   if (/^[am]/.test(ref)) keyring.file.remove(ref);
   else keyring.destroy([ref]);
   keyring.refresh();
@@ -117,7 +117,7 @@ test("a box does not open in another event", () => {
   for (const event of PERSONAL) {
     const moved = { ...write(event), id: "another" };
     const fault = refusalOf(() => codec.decode(moved));
-    expect(fault instanceof DamagedBox || fault instanceof MovedBox).toBe(true);
+    expect(fault instanceof DamagedCiphertext || fault instanceof MovedCiphertext).toBe(true);
   }
 });
 
@@ -139,9 +139,9 @@ test("a click that tells nothing of anybody is stored as it is", () => {
 test("events of before sealing read as ever, and without keys everything sealed reads as erased", () => {
   using world = openKeysWorld();
   const { codec, write } = sealing(world);
-  const bare = sealingCodec(() => undefined);
+  const bare = encryptingCodec(() => undefined);
   for (const event of PERSONAL) {
-    expect(SEALED_TYPES).toContain(event.type);
+    expect(ENCRYPTED_TYPES).toContain(event.type);
     expect(codec.decode(stored(event))).toEqual(stored(event) as never);
     expect(JSON.stringify(bare.decode(write(event)))).not.toContain(TRACE);
   }
@@ -172,7 +172,7 @@ describe("an event that was written here is recalled", () => {
     const event = PERSONAL[0]!;
     write(event);
     keyring.destroy(keyring.refsOf(ANN));
-    expect(boxOf(write(event).data)).toEndWith(":");
+    expect(ciphertextOf(write(event).data)).toEndWith(":");
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
@@ -180,7 +180,7 @@ describe("an event that was written here is recalled", () => {
     using world = openKeysWorld();
     const keyring = world.open();
     let refreshed = 0;
-    const codec = sealingCodec(() => ({ ...keyring, refresh: () => void refreshed++ }));
+    const codec = encryptingCodec(() => ({ ...keyring, refresh: () => void refreshed++ }));
     codec.recall?.(makeEvent("ProjectionRebuilt", "e0", {} as never, {}), place);
     expect(refreshed).toBe(0);
     codec.recall?.(makeEvent("PersonForgotten", "e0", {} as never, {}), place);

@@ -1,5 +1,5 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
-import { boxOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { writeOrder } from "../../events/encryption-order.ts";
 import type { Owner } from "../../events/encryption.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
@@ -12,8 +12,8 @@ export function finished({ unfinished, ...event }: Encoded): NewEvent {
 }
 
 /** A box, made as the log makes it. */
-export function sealed(keyring: Keyring, owner: Owner, text: string, context: string): string {
+export function encrypted(keyring: Keyring, owner: Owner, text: string, context: string): string {
   const { prefix, key } = keyring.keyFor(owner);
   if (key === undefined) return prefix;
-  return boxOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
+  return ciphertextOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
 }

@@ -8,26 +8,26 @@ import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { foldRange } from "../../src/projector/fold.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
-import { createMarks } from "../../src/outreach/suppression-hashes.ts";
-import { openLastingKey } from "../../src/service/open.ts";
+import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
+import { openStableKey } from "../../src/service/open.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
-import { findSealed } from "../../src/privacy/find-person.ts";
+import { findEncrypted } from "../../src/privacy/find-person.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
 import { RULES } from "../outreach/world.ts";
-import { sealed } from "./encrypted.ts";
+import { encrypted } from "./encrypted.ts";
 
 const ANN = { id: "1777000000000001001", username: "ann_builds" };
 const BEA = { id: "1777000000000001002", username: "bea_codes" };
 
-const imported = (username: string, name: string): Fact => ({
+const imported = (username: string, name: string): NewEvent => ({
   type: "RecipientAdded",
   data: { recipient: { username }, name, basis: "opt_in", fields: { company: `${name} & Sons` }, source: "list" },
 });
 
-const messaged = (attempt_id: string, recipient: typeof ANN, text: string): readonly Fact[] => {
+const messaged = (attempt_id: string, recipient: typeof ANN, text: string): readonly NewEvent[] => {
   const attempt = { attempt_id, run_id: "r1", recipient };
   return [
     { type: "DirectMessageAttempted", data: { ...attempt, text, variant: "A", day: "2025-11-20" } },
@@ -35,7 +35,7 @@ const messaged = (attempt_id: string, recipient: typeof ANN, text: string): read
   ];
 };
 
-const clicked = (ip: string, user_agent: string): Fact => ({
+const clicked = (ip: string, user_agent: string): NewEvent => ({
   type: "LinkClicked",
   data: {
     event: "click",
@@ -109,7 +109,7 @@ describe("forget RECIPIENT", () => {
   test("suppresses them by their id, and replay finds no difference afterwards", async () => {
     await world.run(forget, "ann_builds");
     const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
-    expect(last).toMatchObject({ type: "PersonForgotten", data: { marks: [expect.any(String)] } });
+    expect(last).toMatchObject({ type: "PersonForgotten", data: { hashes: [expect.any(String)] } });
     expect(await world.run(replay)).toMatchObject({ code: 0, err: "" });
     expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
     expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 1 });
@@ -132,7 +132,7 @@ describe("forget RECIPIENT", () => {
 
 describe("forget of somebody whose handle is another's now", () => {
   const TAKER = { id: "1777000000000001003", username: "ann_builds" };
-  const written = (recipient: typeof ANN): Fact => ({
+  const written = (recipient: typeof ANN): NewEvent => ({
     type: "DirectMessageReceived",
     data: { recipient, message_id: `from ${recipient.id}`, received_at: "2025-11-20T12:00:00.000Z" },
   });
@@ -170,13 +170,13 @@ describe("forget of somebody whose handle is another's now", () => {
 /** Whether a run would take them for suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
   await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
-  const marks = createMarks(
-    openLastingKey(
+  const hashes = createSuppressionHashes(
+    openStableKey(
       loadConfig(world.env, () => ""),
       "suppression",
     ),
   );
-  const rules = { ...RULES, marks, isForgotten: world.store.keyring.isForgotten };
+  const rules = { ...RULES, hashes, isForgotten: world.store.keyring.isForgotten };
   const state = {
     run: projector.state("run"),
     quota: projector.state("quota"),
@@ -191,7 +191,7 @@ const ASKED_MAX = 5_000_000;
 
 test("who only writes notices within a moment that keys were deleted", async () => {
   const { keyring } = world.store;
-  const key = (): string => keyring.refOf(sealed(keyring, { kind: "click", ip: "203.0.113.7" }, "x", "y"));
+  const key = (): string => keyring.refOf(encrypted(keyring, { kind: "click", ip: "203.0.113.7" }, "x", "y"));
   const before = key();
   await world.run(forget, "203.0.113.7");
   for (let asked = 0; key() === before && asked < ASKED_MAX; asked++);
@@ -236,7 +236,7 @@ test.each([
 });
 
 test("forget RECIPIENT erases the answers that tell of them, and leaves those of other days", async () => {
-  const answered = (username: string): Fact => {
+  const answered = (username: string): NewEvent => {
     const body = JSON.stringify({ would_send: [{ username, text: `Hi ${username}` }] });
     return { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body } };
   };
@@ -257,21 +257,21 @@ async function keysOfAnn(): Promise<string[]> {
   await using projector = await startProjector(world.store);
   const contacts = projector.state("contacts");
   const positions = [1, 3, 4, 7];
-  const { keys } = await findSealed(world.store, { contacts, contact: findContact(contacts, ANN), positions });
+  const { keys } = await findEncrypted(world.store, { contacts, contact: findContact(contacts, ANN), positions });
   return [...keys];
 }
 
 test("what is written of them while a service comes to know does not stay in its states", async () => {
-  const journal = createJournal(world.store, () => crypto.randomUUID());
+  const eventLog = createEventLog(world.store, () => crypto.randomUUID());
   const erase = erasing(world.store.keyring);
   await using projector = await startProjector(world.store, undefined, (event) => {
     // Sealed with the keys as they are, and read after they are gone.
-    meanwhile = journal.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
+    meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
     erase(event);
   });
   let meanwhile: Promise<unknown> | undefined;
   const keys = await keysOfAnn();
-  await world.append(STREAMS.outreach, [{ type: "PersonForgotten", data: { marks: [], keys } }]);
+  await world.append(STREAMS.outreach, [{ type: "PersonForgotten", data: { hashes: [], keys } }]);
   await projector.until((await world.store.head()).position);
   await meanwhile;
   await projector.until((await world.store.head()).position);
@@ -285,7 +285,7 @@ test.each(["contacts", "variants", undefined])(
     const { store } = world;
     // Leaves snapshots of when she was there.
     if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
-    const data = { marks: [], keys: await keysOfAnn() };
+    const data = { hashes: [], keys: await keysOfAnn() };
     const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);
     if (loaded === undefined) await tell();
     const load = async (name: string): Promise<Snapshot | undefined> => {
@@ -307,7 +307,11 @@ test("events from before sealing are counted, and told to be there as ever", asy
   const file = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
   {
     await using plain = await openSqliteStore({ file, codec });
-    await createJournal(plain, () => crypto.randomUUID()).append(STREAMS.outreach, [imported("ann_builds", "Old")], {});
+    await createEventLog(plain, () => crypto.randomUUID()).append(
+      STREAMS.outreach,
+      [imported("ann_builds", "Old")],
+      {},
+    );
   }
   const { code, err } = await world.run(forget, "ann_builds");
   expect([code, err]).toEqual([1, "1 events are of before personal data was sealed, and hold it as ever\n"]);

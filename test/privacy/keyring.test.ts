@@ -3,12 +3,12 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../events/encryption.ts";
-import { DamagedBox } from "../../src/privacy/ciphertext.ts";
+import { DamagedCiphertext } from "../../src/privacy/ciphertext.ts";
 import { KeysFileMismatch } from "../../src/privacy/keys-file.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
 import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { openKeysWorld } from "./keys.ts";
-import { sealed } from "./encrypted.ts";
+import { encrypted } from "./encrypted.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
 const OWNERS: readonly Owner[] = [
@@ -34,11 +34,11 @@ test.each(OWNERS)(
     using world = openKeysWorld();
     const keyring = world.open();
     keyring.prepare([owner]);
-    const box = sealed(keyring, owner, "tea & Größe", "here");
+    const box = encrypted(keyring, owner, "tea & Größe", "here");
     expect(box).not.toContain("tea");
     for (const reader of [keyring, world.open()]) {
       expect(reader.open(box, "here")).toBe("tea & Größe");
-      expect(faultOf(() => reader.open(box, "elsewhere"))).toBeInstanceOf(DamagedBox);
+      expect(faultOf(() => reader.open(box, "elsewhere"))).toBeInstanceOf(DamagedCiphertext);
     }
   },
 );
@@ -46,7 +46,7 @@ test.each(OWNERS)(
 test("no two boxes of one text are alike", () => {
   using world = openKeysWorld();
   const keyring = world.open();
-  const boxes = Array.from({ length: 3_000 }, () => sealed(keyring, { kind: "message" }, "tea", "here"));
+  const boxes = Array.from({ length: 3_000 }, () => encrypted(keyring, { kind: "message" }, "tea", "here"));
   expect(new Set(boxes).size).toBe(boxes.length);
 });
 
@@ -54,10 +54,10 @@ test("a person's destroyed key opens nothing, and nothing is kept of them any mo
   using world = openKeysWorld();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = sealed(keyring, ANN, "tea", "here");
+  const box = encrypted(keyring, ANN, "tea", "here");
   expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
   keyring.prepare([ANN, { kind: "person", username: "ann" }]);
-  const later = sealed(keyring, ANN, "more tea", "here");
+  const later = encrypted(keyring, ANN, "more tea", "here");
   expect([keyring.open(box, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
   expect(later).toEndWith(":");
   expect(keyring.markOf(later)).toBe(keyring.markOf(box));
@@ -76,7 +76,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
   expect(before.includes("1001")).toBe(false);
   // The wrapped key stands behind its ref, and behind the 16 digits that name what wraps it.
-  const day = keyring.refOf(sealed(keyring, { kind: "message" }, "tea", "here"));
+  const day = keyring.refOf(encrypted(keyring, { kind: "message" }, "tea", "here"));
   const bytesBehind = (wanted: string): Buffer => {
     const bytes = readFileSync(world.file);
     const at = bytes.indexOf(wanted) + wanted.length + 16;
@@ -93,19 +93,19 @@ test("a day's key is another one when the day comes again, and what was sealed w
   using world = openKeysWorld();
   const keyring = world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
-  const box = sealed(keyring, clicked, "tea", "here");
+  const box = encrypted(keyring, clicked, "tea", "here");
   removeDays(keyring.file, ["click"], "2026-11-21");
   keyring.refresh();
-  const again = sealed(keyring, clicked, "more tea", "here");
+  const again = encrypted(keyring, clicked, "more tea", "here");
   expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
 });
 
 test("each day has keys of its own", () => {
   using world = openKeysWorld();
   const keyring = world.open();
-  const first = sealed(keyring, { kind: "message" }, "one", "here");
+  const first = encrypted(keyring, { kind: "message" }, "one", "here");
   world.now += 86_400_000;
-  const second = sealed(keyring, { kind: "message" }, "two", "here");
+  const second = encrypted(keyring, { kind: "message" }, "two", "here");
   expect(removeDays(keyring.file, ["click", "message"], "2026-11-21")).toBe(1);
   keyring.refresh();
   expect([keyring.open(first, "here"), keyring.open(second, "here")]).toEqual([undefined, "two"]);
@@ -115,7 +115,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   using world = openKeysWorld();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = sealed(keyring, ANN, "tea", "here");
+  const box = encrypted(keyring, ANN, "tea", "here");
   const bytes = readFileSync(world.file);
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   world.master = to;
@@ -142,7 +142,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   world.master = to;
   command.prepare([ANN]);
   command.replaceStateKey();
-  const [box, state] = [sealed(command, ANN, "tea", "here"), command.sealState("contacts", "{}")];
+  const [box, state] = [encrypted(command, ANN, "tea", "here"), command.sealState("contacts", "{}")];
   const reader = world.open();
   expect([reader.open(box, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
 });
@@ -153,11 +153,11 @@ test("beside a key file of before, who came since reads as erased, and what come
   const older = readFileSync(world.file);
   const newer = world.open();
   newer.prepare([ANN]);
-  const box = sealed(newer, ANN, "tea", "here");
+  const box = encrypted(newer, ANN, "tea", "here");
   writeFileSync(world.file, older);
   const restored = world.open();
   restored.prepare([ANN]);
-  const later = sealed(restored, ANN, "more tea", "here");
+  const later = encrypted(restored, ANN, "more tea", "here");
   expect([restored.open(box, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
   expect(restored.refOf(later)).toBe(restored.refOf(box));
 });
@@ -180,7 +180,7 @@ test("somebody who was erased while only their handle was known does not come ba
   keyring.prepare([{ kind: "person", username: "ann" }]);
   keyring.destroy(keyring.refsOf({ username: "Ann" }));
   keyring.prepare([ANN]);
-  const box = sealed(keyring, ANN, "tea", "here");
+  const box = encrypted(keyring, ANN, "tea", "here");
   expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
 });
 
@@ -189,7 +189,7 @@ const ALONE: Owner = { kind: "person", username: "ann" };
 /** Sealed as in an append of its own. */
 function appended(keyring: ReturnType<ReturnType<typeof openKeysWorld>["open"]>, owner: Owner, text: string): string {
   keyring.prepare([owner]);
-  return sealed(keyring, owner, text, "here");
+  return encrypted(keyring, owner, text, "here");
 }
 
 test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", () => {
@@ -229,5 +229,5 @@ test("a handle that is destroyed between the two halves of an append keeps nothi
   keyring.prepare([ALONE]);
   command.destroy(command.refsOf({ id: "1001", username: "ann" }));
   keyring.refresh();
-  expect(sealed(keyring, ALONE, "tea", "here")).toEndWith(":");
+  expect(encrypted(keyring, ALONE, "tea", "here")).toEndWith(":");
 });

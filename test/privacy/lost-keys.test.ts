@@ -2,41 +2,44 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createJournal, type Fact } from "../../src/log/event-log.ts";
-import { KeysLost, openSealedLog, type SealedLog } from "../../src/privacy/encrypted-log.ts";
+import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
+import { KeysLost, openEncryptedLog, type EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 
 /** Nothing of it is personal, so that it has no box. */
 const CLICK = clickOf();
-const READ: Fact = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
+const READ: NewEvent = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
 
-test.each([CLICK, READ])("that keys are lost is noticed behind however much that needed none: $type", async (fact) => {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-lost-"));
-  try {
-    const open = (): Promise<SealedLog> =>
-      openSealedLog({
-        file: join(directory, "log.sqlite"),
-        keysFile: join(directory, "log.keys.sqlite"),
-        master: () => new Uint8Array(32).fill(1),
-        clock: Date.now,
-        makeId: () => Bun.randomUUIDv7(),
-      });
-    {
-      await using log = await open();
-      const journal = createJournal(log, () => Bun.randomUUIDv7());
-      await journal.append("a", [PERSON], {});
-      for (let batch = 0; batch < 3; batch++)
-        await journal.append(
-          "a",
-          Array.from({ length: 500 }, () => fact),
-          {},
-        );
+test.each([CLICK, READ])(
+  "that keys are lost is noticed behind however much that needed none: $type",
+  async (newEvent) => {
+    const directory = mkdtempSync(join(tmpdir(), "reachlog-lost-"));
+    try {
+      const open = (): Promise<EncryptedLog> =>
+        openEncryptedLog({
+          file: join(directory, "log.sqlite"),
+          keysFile: join(directory, "log.keys.sqlite"),
+          master: () => new Uint8Array(32).fill(1),
+          clock: Date.now,
+          makeId: () => Bun.randomUUIDv7(),
+        });
+      {
+        await using log = await open();
+        const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
+        await eventLog.append("a", [PERSON], {});
+        for (let batch = 0; batch < 3; batch++)
+          await eventLog.append(
+            "a",
+            Array.from({ length: 500 }, () => newEvent),
+            {},
+          );
+      }
+      rmSync(join(directory, "log.keys.sqlite"));
+      const opened = await open().catch((fault: unknown) => fault);
+      expect(opened).toBeInstanceOf(KeysLost);
+      expect(readdirSync(directory)).not.toContain("log.keys.sqlite");
+    } finally {
+      rmSync(directory, { recursive: true });
     }
-    rmSync(join(directory, "log.keys.sqlite"));
-    const opened = await open().catch((fault: unknown) => fault);
-    expect(opened).toBeInstanceOf(KeysLost);
-    expect(readdirSync(directory)).not.toContain("log.keys.sqlite");
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-});
+  },
+);

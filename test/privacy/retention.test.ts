@@ -6,11 +6,11 @@ import type { Timer } from "../../src/delivery/timer.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { Problem } from "../../src/http/problem.ts";
-import { createJournal, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { dispatchOf } from "../../src/delivery/request-of.ts";
-import { heedErasures } from "../../src/privacy/apply-erasures.ts";
+import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
-import { openSealedLog } from "../../src/privacy/encrypted-log.ts";
+import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 
 const DAY_MS = 86_400_000;
@@ -18,7 +18,7 @@ const START = Date.parse("2026-11-01T12:00:00.000Z");
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 const CLICK = clickOf({ ip: "203.0.113.7", channels: ["ads"] });
-const MESSAGE: Fact = { type: "MessageRequested", data: { text: "call Ann" } };
+const MESSAGE: NewEvent = { type: "MessageRequested", data: { text: "call Ann" } };
 
 /** A log whose clock and timer the test has. */
 async function openWorld(days: number | undefined) {
@@ -31,7 +31,7 @@ async function openWorld(days: number | undefined) {
     timers.push(run);
     return () => {};
   };
-  const log = await openSealedLog({
+  const log = await openEncryptedLog({
     file: join(directory, "log.sqlite"),
     keysFile: join(directory, "log.keys.sqlite"),
     master: () => new Uint8Array(32).fill(1),
@@ -39,13 +39,13 @@ async function openWorld(days: number | undefined) {
     makeId: () => Bun.randomUUIDv7(),
   });
   stack.use(log);
-  const journal = createJournal(log, () => Bun.randomUUIDv7());
-  const deps = { journal, keyring: log.keyring, days, clock: () => world.now, timer, log: SILENT };
+  const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
+  const deps = { eventLog, keyring: log.keyring, days, clock: () => world.now, timer, logger: SILENT };
   const shown = async (): Promise<(string | true)[]> =>
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    journal,
+    eventLog,
     shown,
     start: async () => stack.use(await startRetention(deps)),
     later: (ms: number) => void (world.now += ms),
@@ -66,9 +66,9 @@ async function openWorld(days: number | undefined) {
 test("clicks and messages expire with their day, people and the log's chain stay", async () => {
   await using world = await openWorld(2);
   await world.start();
-  await world.journal.append("a", [CLICK, MESSAGE, PERSON], {});
+  await world.eventLog.append("a", [CLICK, MESSAGE, PERSON], {});
   world.later(2 * DAY_MS);
-  await world.journal.append("a", [CLICK], {});
+  await world.eventLog.append("a", [CLICK], {});
   await world.start();
   expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RecipientAdded", "LinkClicked"]);
 
@@ -87,7 +87,7 @@ test("clicks and messages expire with their day, people and the log's chain stay
 test("a service that goes on looks each hour whether a new day has come", async () => {
   await using world = await openWorld(1);
   await world.start();
-  await world.journal.append("a", [CLICK], {});
+  await world.eventLog.append("a", [CLICK], {});
   world.later(2 * DAY_MS);
   const told = new AbortController();
   const expired = (async () => {
@@ -100,8 +100,8 @@ test("a service that goes on looks each hour whether a new day has come", async 
 
 test("without RETENTION_DAYS nothing but answers expires, and nothing is told", async () => {
   await using world = await openWorld(undefined);
-  const answer: Fact = { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body: "{}" } };
-  await world.journal.append("a", [CLICK, MESSAGE, answer], {});
+  const answer: NewEvent = { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body: "{}" } };
+  await world.eventLog.append("a", [CLICK, MESSAGE, answer], {});
   world.later(2 * DAY_MS);
   await world.start();
   expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RequestAnswered"]);
@@ -112,12 +112,12 @@ test("without RETENTION_DAYS nothing but answers expires, and nothing is told", 
 
 test("a key whose answer has expired is refused, and nothing is done twice", async () => {
   await using world = await openWorld(undefined);
-  const request = { header: "k-1", route: "POST /x", body: { a: 1 }, cause: { caller: "ann" } };
+  const request = { header: "k-1", route: "POST /x", body: { a: 1 }, metadata: { caller: "ann" } };
   let done = 0;
   const perform = async () => ({ status: 200, headers: {}, body: `{"n":${++done}}` });
   const once = () =>
     createIdempotency(
-      world.journal,
+      world.eventLog,
       createLogger("error", () => {}, Date.now),
     ).once(request, perform);
   expect((await once()).body).toBe('{"n":1}');
@@ -132,9 +132,9 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
 
 test("what was erased before it was dispatched is nothing to dispatch, also when it is retried by hand", async () => {
   await using world = await openWorld(1);
-  const { first, ids } = await world.journal.append("a", [CLICK], {});
+  const { first, ids } = await world.eventLog.append("a", [CLICK], {});
   const retry = { event_id: ids[0] ?? "", source: first, channel: "ads" } as const;
-  await world.journal.append("a", [{ type: "ChannelDispatchRetryRequested", data: retry }], {});
+  await world.eventLog.append("a", [{ type: "DispatchRetryRequested", data: retry }], {});
   const dispatches = async () =>
     Promise.all((await Array.fromAsync(world.log.read({ to: 2 }))).map(async (event) => dispatchOf(world.log, event)));
   expect(await dispatches()).toEqual([
@@ -149,12 +149,12 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
 test("a clock that is years ahead deletes nothing while it may be put right, and is believed in the end", async () => {
   await using world = await openWorld(30);
   await world.start();
-  await world.journal.append("a", [CLICK], {});
+  await world.eventLog.append("a", [CLICK], {});
   world.later(3_650 * DAY_MS);
   // Also when it is started again, with what is sealed under that clock.
   for (let starts = 0; starts < 2; starts++) {
     await world.start();
-    await world.journal.append("a", [CLICK], {});
+    await world.eventLog.append("a", [CLICK], {});
   }
   expect(await world.shown()).toEqual(["LinkClicked", "LinkClicked", "LinkClicked"]);
   world.later(-3_650 * DAY_MS);
@@ -170,7 +170,7 @@ test("a clock that is years ahead deletes nothing while it may be put right, and
 
 test("a clock that was put right is believed at once", async () => {
   await using world = await openWorld(1);
-  await world.journal.append("a", [CLICK], {});
+  await world.eventLog.append("a", [CLICK], {});
   await world.start();
   world.later(3_650 * DAY_MS);
   world.fire();
@@ -181,16 +181,16 @@ test("a clock that was put right is believed at once", async () => {
 
 test("what a clock told that was years ahead costs no day after it was put right", async () => {
   await using world = await openWorld(30);
-  const ahead: Fact = { type: "PersonalDataExpired", data: { before: "2036-10-01", days: 25 } };
-  await world.journal.append("log", [ahead], {});
-  await world.journal.append("a", [CLICK], {});
-  await heedErasures(world.log, world.log.keyring, world.now());
+  const ahead: NewEvent = { type: "PersonalDataExpired", data: { before: "2036-10-01", days: 25 } };
+  await world.eventLog.append("log", [ahead], {});
+  await world.eventLog.append("a", [CLICK], {});
+  await applyErasures(world.log, world.log.keyring, world.now());
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked"]);
   // From now on the log tells the right day again.
   await world.start();
   await world.start();
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked", "PersonalDataExpired"]);
   world.later(5 * DAY_MS);
-  await heedErasures(world.log, world.log.keyring, world.now());
+  await applyErasures(world.log, world.log.keyring, world.now());
   expect((await world.shown())[1]).toBe("LinkClicked");
 });

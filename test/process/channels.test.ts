@@ -62,7 +62,7 @@ describe("channels that refuse, and channels that are not configured", () => {
     expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
     // Two operators at once: each letter is taken up once.
     await Promise.all([world.command("deliveries", "retry", "--all"), world.command("deliveries", "retry", "--all")]);
-    const retries = (await exported(world)).filter(({ type }) => type === "ChannelDispatchRetryRequested");
+    const retries = (await exported(world)).filter(({ type }) => type === "DispatchRetryRequested");
     expect(retries).toHaveLength(2);
     await until(
       () => Promise.resolve(world.sandbox.slack.messages.total),

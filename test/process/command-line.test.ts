@@ -98,7 +98,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "run",
     "sources",
     "stats",
-    "suspects",
+    "suspected",
     "variants",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);

@@ -7,7 +7,7 @@ import { KEY_BYTES } from "../../src/vault/key.ts";
 import type { Tokens } from "../../src/account/tokens.ts";
 import { isoTime } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createJournal, STREAMS, type Fact } from "../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { openOutreach } from "../../src/service/open-outreach.ts";
@@ -32,7 +32,7 @@ const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 export const WAY_MS = 400;
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-const CAUSE = { caller: "tests" };
+const METADATA = { caller: "tests" };
 
 /** The outreach agent with all of its real parts, and X's sandbox over real HTTP, by one clock that jumps. */
 export interface Day extends AsyncDisposable {
@@ -53,7 +53,7 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
   const sandbox = stack.use(await startSandbox({ clock, x }));
   const config = configOf(sandbox, join(directory, "log.sqlite"));
   const store = stack.use(await openSqliteStore<Event>({ file: config.log.file, codec, clock }));
-  const journal = createJournal(busy.watched(store), () => crypto.randomUUID());
+  const eventLog = createEventLog(busy.watched(store), () => crypto.randomUUID());
   const projector = stack.use(await startProjector(store));
   busy.follow(() => projector.position);
   const fetching = outbound(config);
@@ -66,14 +66,14 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       return answer;
     });
   const keyring = { isForgotten: () => false };
-  const deps = { config, keyring, key: new Uint8Array(KEY_BYTES), journal, projector, log: SILENT, safeFetch };
+  const deps = { config, keyring, key: new Uint8Array(KEY_BYTES), eventLog, projector, logger: SILENT, safeFetch };
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
   };
   const outreach = openOutreach({ ...deps, announce, clock, sleep: time.sleep }, stack);
   if (outreach === undefined) throw new Error("X is not configured");
   await link(sandbox, outreach.tokens, clock() + TOKEN_LIFE_MS);
-  await journal.append(STREAMS.outreach, people(sandbox), CAUSE);
+  await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);
   await projector.until((await store.head()).position);
   const runner = stack.use(createRunner(outreach.context));
   const parts = stack.move();
@@ -94,7 +94,7 @@ async function link(sandbox: Sandbox, tokens: Tokens, expiresAt: number): Promis
   if (account === undefined) throw new Error("the sandbox's account is gone");
   const { id, username, name } = account;
   const data = { user: { id, username, name }, scopes: [], expires_at: isoTime(expiresAt) };
-  await tokens.store(pair, [{ type: "AccountAuthorized", data }], CAUSE);
+  await tokens.store(pair, [{ type: "AccountAuthorized", data }], METADATA);
 }
 
 function configOf(sandbox: Sandbox, file: string) {
@@ -103,8 +103,8 @@ function configOf(sandbox: Sandbox, file: string) {
 }
 
 /** On X and on the list. */
-function people({ x }: Sandbox): Fact[] {
-  return Array.from({ length: PEOPLE }, (_, number): Fact => {
+function people({ x }: Sandbox): NewEvent[] {
+  return Array.from({ length: PEOPLE }, (_, number): NewEvent => {
     const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };
     x.people.set(person.id, { ...person, receives_your_dm: true });
     const recipient = { username: person.username };
@@ -150,6 +150,6 @@ function createBusy() {
 }
 
 async function performed(runner: ReturnType<typeof createRunner>) {
-  const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+  const triggered = await runner.trigger({ dryRun: false, metadata: METADATA });
   return triggered.kind === "started" ? await triggered.done : undefined;
 }

@@ -56,10 +56,10 @@ describe("an operator beside a running service", () => {
       ["one", "other"].map((who) => command("discard", id, "--why", `the campaign is over, says ${who}`)),
     );
     expect(discards.reduce((sum, { code }) => sum + code, 0)).toBe(1);
-    expect(await count(world, "ChannelDispatchDiscarded")).toBe(1);
+    expect(await count(world, "DispatchDiscarded")).toBe(1);
     const refused = { code: 1, out: "0 taken up again\n", err: `${id} is no dead letter\n` };
     expect(await command("retry", id)).toEqual(refused);
-    expect(await count(world, "ChannelDispatchRetryRequested")).toBe(0);
+    expect(await count(world, "DispatchRetryRequested")).toBe(0);
     expect(await list()).toMatchObject({ dead_letters: [] });
     expect(chatOf(await list())).toMatchObject({ dead: 0 });
     expect((await command("show", id)).out).toMatch(/ was discarded by hand: "the campaign is over, says \w+"\n$/);
@@ -90,11 +90,11 @@ describe("an operator beside a running service", () => {
   test("one retries and another discards at the same moment: one of the two stands", async () => {
     const id = await refuse("contested");
     expect((await command("resume", "chat")).code).toBe(0);
-    const before = await count(world, "ChannelDispatchDiscarded");
+    const before = await count(world, "DispatchDiscarded");
     const answers = await Promise.all([command("retry", id), command("discard", id, "--why", "over")]);
     expect(answers.reduce((sum, { code }) => sum + code, 0)).toBe(1);
-    const retried = await count(world, "ChannelDispatchRetryRequested");
-    const discarded = (await count(world, "ChannelDispatchDiscarded")) - before;
+    const retried = await count(world, "DispatchRetryRequested");
+    const discarded = (await count(world, "DispatchDiscarded")) - before;
     expect(retried + discarded).toBe(1);
     await until(
       () => command("show", id),

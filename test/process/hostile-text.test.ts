@@ -86,7 +86,7 @@ describe("texts of others", () => {
       for await (const chunk of tail.stdout.pipeThrough(new TextDecoderStream())) {
         out += chunk;
         // The last fact of the log that was written.
-        if (out.split("ChannelStopped").length > Object.keys(HOSTILE).length) break;
+        if (out.split("ChannelSuspended").length > Object.keys(HOSTILE).length) break;
       }
       tail.kill("SIGKILL");
       await tail.exited;

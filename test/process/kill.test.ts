@@ -123,7 +123,7 @@ test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, wit
   expect(clicks.filter(({ id }) => !acknowledged.has(id))).toEqual([]);
   const outcomes = new Map<string, string[]>();
   for (const { type, data } of events) {
-    if (!/^ChannelDispatch(ed|Skipped|InDoubt|Abandoned)$/.test(type)) continue;
+    if (!/^Dispatch(Succeeded|Skipped|InDoubt|Abandoned)$/.test(type)) continue;
     const id = String(data["event_id"]);
     outcomes.set(id, [...(outcomes.get(id) ?? []), String(data["channel"])]);
   }

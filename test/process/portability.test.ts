@@ -67,7 +67,7 @@ test(
     expect((await first.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
     await until(
       () => exported(world),
-      (events) => events.some(({ type }) => type === "ChannelDispatched"),
+      (events) => events.some(({ type }) => type === "DispatchSucceeded"),
     );
     const copy = join(world.directory, "copy.sqlite");
     const { position } = JSON.parse((await world.command("backup", copy, "--json")).out) as { position: number };

@@ -25,7 +25,7 @@ test("beside a running service, the log of its own making is told as it was at a
   const { id } = (await (await service.post("/api/tracking/event", CLICK, key)).json()) as { id: string };
   const events = await until(
     () => exported(world),
-    (all) => all.filter(({ type }) => type === "ChannelDispatched").length === 3,
+    (all) => all.filter(({ type }) => type === "DispatchSucceeded").length === 3,
   );
   const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
   const head = events.length;
@@ -79,7 +79,7 @@ test("beside a running service, the log of its own making is told as it was at a
     .trim()
     .split("\n")
     .map((line) => (JSON.parse(line) as { type: string }).type);
-  expect(types.sort()).toEqual([...Array(3).fill("ChannelDispatched"), "LinkClicked", "RequestAnswered"]);
+  expect(types.sort()).toEqual([...Array(3).fill("DispatchSucceeded"), "LinkClicked", "RequestAnswered"]);
 
   // The run, by the id that its starter was answered.
   const whole = (await world.command("audit", "show", run.run_id)).out;

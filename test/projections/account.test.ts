@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { account } from "../../projections/account.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const user = { id: "9001", username: "acme", name: "Acme" };
 const expires_at = "2026-11-20T12:00:00.000Z";
 
-const authorized: Fact = { type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at } };
-const refreshed: Fact = { type: "TokenRefreshed", data: { user_id: user.id, expires_at } };
-const unlinked: Fact = { type: "AccountUnlinked", data: { user_id: user.id, revoked: false } };
+const authorized: NewEvent = { type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at } };
+const refreshed: NewEvent = { type: "TokenRefreshed", data: { user_id: user.id, expires_at } };
+const unlinked: NewEvent = { type: "AccountUnlinked", data: { user_id: user.id, revoked: false } };
 
-function refreshFailed(dead: boolean): Fact {
+function refreshFailed(dead: boolean): NewEvent {
   return { type: "TokenRefreshFailed", data: { user_id: user.id, reason: "invalid_grant", dead } };
 }
 
@@ -20,7 +20,10 @@ test("nobody is linked at first", () => {
 
 test("an authorization links the account, and a later one replaces it", () => {
   expect(given(account, [authorized])).toEqual({ user, scopes: ["dm.write"], authorized: true });
-  const renamed: Fact = { type: "AccountAuthorized", data: { user: { ...user, name: "B" }, scopes: [], expires_at } };
+  const renamed: NewEvent = {
+    type: "AccountAuthorized",
+    data: { user: { ...user, name: "B" }, scopes: [], expires_at },
+  };
   expect(given(account, [authorized, renamed])).toMatchObject({ user: { name: "B" }, scopes: [] });
 });
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { clicks } from "../../projections/clicks.ts";
 import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
-function click(short_code: string, bot = false): Fact {
+function click(short_code: string, bot = false): NewEvent {
   const link = { domain: "go.example", short_code, original_url: "https://example.com" };
   return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
 }

@@ -4,40 +4,40 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
 import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given as givenFor } from "./recorded.ts";
 
 const ANN = { id: "101", username: "ann" };
 
-function given(...facts: Fact[]): Contacts {
-  return givenFor(contacts, facts);
+function given(...newEvents: NewEvent[]): Contacts {
+  return givenFor(contacts, newEvents);
 }
 
-function added(recipient: Recipient, more: Partial<DataOf<"RecipientAdded">> = {}): Fact {
+function added(recipient: Recipient, more: Partial<DataOf<"RecipientAdded">> = {}): NewEvent {
   return { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list", ...more } };
 }
 
-function suppressed(recipient: Recipient): Fact {
+function suppressed(recipient: Recipient): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
 }
 
-function attempted(recipient: KnownRecipient): Fact {
+function attempted(recipient: KnownRecipient): NewEvent {
   const data = { attempt_id: "a", run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
   return { type: "DirectMessageAttempted", data };
 }
 
-function sent(recipient: KnownRecipient): Fact {
+function sent(recipient: KnownRecipient): NewEvent {
   const data = { attempt_id: "a", run_id: "r", recipient, message_id: "m", settled_by: "answer" } as const;
   return { type: "DirectMessageSent", data };
 }
 
-function failed(recipient: KnownRecipient, retry: boolean): Fact {
+function failed(recipient: KnownRecipient, retry: boolean): NewEvent {
   const data = { attempt_id: "a", run_id: "r", recipient, reason: "rejected", detail: "", frees_quota: true } as const;
   return { type: "DirectMessageFailed", data: { ...data, retry } };
 }
 
-function skipped(recipient: Recipient, reason: DataOf<"DirectMessageSkipped">["reason"]): Fact {
+function skipped(recipient: Recipient, reason: DataOf<"DirectMessageSkipped">["reason"]): NewEvent {
   return { type: "DirectMessageSkipped", data: { run_id: "r", recipient, reason } };
 }
 
@@ -146,7 +146,7 @@ describe("a suppression", () => {
   test.each(["suppression", "retry"])("by a handle that nobody has any more is a %s of who had it", (kind) => {
     const renamed = { id: "101", username: "ann_b" };
     const recipient = { username: "ANN" };
-    const told: Fact =
+    const told: NewEvent =
       kind === "suppression" ? suppressed(recipient) : { type: "RecipientRetryAllowed", data: { recipient } };
     const before = [attempted(ANN), failed(ANN, false), skipped(renamed, "protected")];
     const means = (state: Contacts): string[] =>
@@ -158,7 +158,7 @@ describe("a suppression", () => {
   });
 
   test("is not lifted by an allowed retry", () => {
-    const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
+    const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
     expect(findContact(given(suppressed(ANN), retry), ANN)?.suppressed).toBe(true);
   });
 });
@@ -169,12 +169,12 @@ describe("how far we got", () => {
   });
 
   test("a failed person is open again once an operator allows it", () => {
-    const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
+    const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
     expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)?.status).toBe("open");
   });
 
   test("in doubt is told apart", () => {
-    const doubt: Fact = {
+    const doubt: NewEvent = {
       type: "DirectMessageInDoubt",
       data: { attempt_id: "a", run_id: "r", recipient: ANN, detail: "" },
     };
@@ -268,7 +268,7 @@ describe("fields of the template", () => {
 });
 
 describe("who wrote to us", () => {
-  const received = (recipient: Recipient, received_at: string): Fact => {
+  const received = (recipient: Recipient, received_at: string): NewEvent => {
     return { type: "DirectMessageReceived", data: { recipient, message_id: "m", received_at } };
   };
   const BEFORE = "2026-11-20T09:00:00.000Z";
@@ -289,7 +289,7 @@ describe("who wrote to us", () => {
   });
 
   test("after a message that certainly did not go out, wrote first", () => {
-    const lost = (frees_quota: boolean): Fact => {
+    const lost = (frees_quota: boolean): NewEvent => {
       const outcome = { attempt_id: "a", run_id: "r", recipient: ANN, detail: "", retry: false };
       return { type: "DirectMessageFailed", data: { ...outcome, reason: "not_delivered", frees_quota } };
     };
@@ -312,21 +312,21 @@ describe("who wrote to us", () => {
 
 describe("a suppression", () => {
   test("keeps the marks for ever, also of somebody of whom nothing else is left", () => {
-    const marked = { recipient: {}, reason: "opt_out", marks: ["x", "y"] } as const;
+    const marked = { recipient: {}, reason: "opt_out", hashes: ["x", "y"] } as const;
     const state = given(
-      { type: "RecipientSuppressed", data: { ...marked, marks: [...marked.marks] } },
+      { type: "RecipientSuppressed", data: { ...marked, hashes: [...marked.hashes] } },
       added({}, { fields: { company: "Acme" } }),
       added(ANN),
     );
     expect(state.fields.size).toBe(0);
-    expect([...state.marks.keys()]).toEqual(["x", "y"]);
+    expect([...state.hashes.keys()]).toEqual(["x", "y"]);
     expect([...state.people.keys()]).toEqual(["101"]);
     expect(findContact(state, ANN)?.suppressed).toBe(false);
   });
 });
 
 describe("a retry that is allowed", () => {
-  const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
+  const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
 
   test("opens who failed, once, to be tried again", () => {
     expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)).toMatchObject({

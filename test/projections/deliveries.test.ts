@@ -18,20 +18,20 @@ function message(log: TestLog): number {
 
 interface Of {
   readonly lane?: Lane;
-  readonly settledBelow?: number;
+  readonly lowWatermark?: number;
 }
 
-function dispatch(owed: number, { lane = "clicks", settledBelow = 0 }: Of) {
-  return { event_id: "e", owed, channel: "chat", lane, attempt: 1, settled_below: settledBelow } as const;
+function dispatch(owed: number, { lane = "clicks", lowWatermark = 0 }: Of) {
+  return { event_id: "e", owed, channel: "chat", lane, attempt: 1, low_watermark: lowWatermark } as const;
 }
 
 function delivered(log: TestLog, owed: number, of: Of = {}): number {
-  return log.add("ChannelDispatched", { ...dispatch(owed, of), status: 200, latency_ms: 5 });
+  return log.add("DispatchSucceeded", { ...dispatch(owed, of), status: 200, latency_ms: 5 });
 }
 
 function failed(log: TestLog, owed: number, of: Of = {}): number {
   const retry_at = "2026-11-20T11:00:00.000Z";
-  return log.add("ChannelDispatchFailed", { ...dispatch(owed, of), detail: "503", retry_at });
+  return log.add("DispatchFailed", { ...dispatch(owed, of), detail: "503", retry_at });
 }
 
 function given(log: TestLog): Deliveries {
@@ -64,10 +64,10 @@ describe("a settled dispatch", () => {
     const log = testLog();
     const [a, b, c, d] = [click(log), click(log), click(log), click(log)];
     delivered(log, a);
-    log.add("ChannelDispatchSkipped", { ...dispatch(b, {}), reason: "too_old" });
-    log.add("ChannelDispatchInDoubt", { ...dispatch(c, {}), detail: "" });
+    log.add("DispatchSkipped", { ...dispatch(b, {}), reason: "too_old" });
+    log.add("DispatchInDoubt", { ...dispatch(c, {}), detail: "" });
     expect(pendingOf(given(log).chat)).toBe(1);
-    log.add("ChannelDispatchAbandoned", { ...dispatch(d, {}), detail: "", refused: true });
+    log.add("DispatchAbandoned", { ...dispatch(d, {}), detail: "", refused: true });
     const { chat } = given(log);
     expect(chat).toMatchObject({ dispatched: 1, skipped: 1, in_doubt: 1, dead: 1 });
     expect(pendingOf(chat)).toBe(0);
@@ -77,17 +77,17 @@ describe("a settled dispatch", () => {
     const log = testLog();
     const [a, b, c, d, e] = [click(log), click(log), click(log), click(log), click(log)];
     const kept = () => [...given(log).chat.lanes.clicks.above.keys()];
-    for (const owed of [c, b, e]) delivered(log, owed, { settledBelow: a });
+    for (const owed of [c, b, e]) delivered(log, owed, { lowWatermark: a });
     expect(kept()).toEqual([c, b, e]);
-    delivered(log, a, { settledBelow: d });
+    delivered(log, a, { lowWatermark: d });
     expect(kept()).toEqual([e]);
-    delivered(log, d, { settledBelow: e + 1 });
+    delivered(log, d, { lowWatermark: e + 1 });
     expect(kept()).toEqual([]);
     const [f, g] = [click(log), click(log)];
     click(log);
-    delivered(log, g, { settledBelow: f });
+    delivered(log, g, { lowWatermark: f });
     expect(kept()).toEqual([g]);
-    delivered(log, f, { settledBelow: g + 1 });
+    delivered(log, f, { lowWatermark: g + 1 });
     expect(kept()).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe("a settled dispatch", () => {
     click(log);
     delivered(log, owed);
     if (kind === "same") delivered(log, owed);
-    else log.add("ChannelDispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: true });
+    else log.add("DispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: true });
     const { chat } = given(log);
     expect(chat).toMatchObject({ dispatched: 1, dead: 0 });
     expect(pendingOf(chat)).toBe(1);
@@ -116,7 +116,7 @@ describe("a settled dispatch", () => {
   test("is told from one that is not, out of order", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
-    delivered(log, b, { settledBelow: a });
+    delivered(log, b, { lowWatermark: a });
     const { clicks } = given(log).chat.lanes;
     expect([a, b, c].map((owed) => isSettled(clicks, owed))).toEqual([false, true, false]);
   });
@@ -124,11 +124,11 @@ describe("a settled dispatch", () => {
   test("raises the mark below which a restart need not read", () => {
     const log = testLog();
     const [a, b] = [click(log), click(log)];
-    delivered(log, a, { settledBelow: b });
-    expect(given(log).chat.lanes.clicks.settled_below).toBe(b);
-    const last = delivered(log, b, { settledBelow: a });
+    delivered(log, a, { lowWatermark: b });
+    expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
+    const last = delivered(log, b, { lowWatermark: a });
     // Nothing is pending, so the mark stands behind the outcome itself.
-    expect(given(log).chat.lanes.clicks.settled_below).toBe(last + 1);
+    expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 
   test("says nothing of the other lane", () => {
@@ -154,13 +154,13 @@ describe("a dispatch that waits for its retry", () => {
   test("stays owed though the mark passes it, and is settled when it ends", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
-    failed(log, a, { settledBelow: b });
-    expect(given(log).chat.lanes.clicks.settled_below).toBe(b);
-    delivered(log, b, { settledBelow: c });
+    failed(log, a, { lowWatermark: b });
+    expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
+    delivered(log, b, { lowWatermark: c });
     const waiting = given(log).chat.lanes.clicks;
-    expect(waiting.settled_below).toBe(c);
+    expect(waiting.low_watermark).toBe(c);
     expect([a, b, c].map((owed) => isSettled(waiting, owed))).toEqual([false, true, false]);
-    delivered(log, a, { settledBelow: c });
+    delivered(log, a, { lowWatermark: c });
     const { clicks } = given(log).chat.lanes;
     expect(isSettled(clicks, a)).toBe(true);
     expect(clicks).toMatchObject({ owed: 3, settled: 2, retries: new Map() });
@@ -171,9 +171,9 @@ describe("a dead letter", () => {
   test("that is retried is owed anew, in the direct lane, and dead no longer", () => {
     const log = testLog();
     const owed = click(log);
-    log.add("ChannelDispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: false });
+    log.add("DispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: false });
     expect(given(log).chat).toMatchObject({ dead: 1 });
-    const retry = log.add("ChannelDispatchRetryRequested", { event_id: "e", source: owed, channel: "chat" });
+    const retry = log.add("DispatchRetryRequested", { event_id: "e", source: owed, channel: "chat" });
     expect(given(log).chat).toMatchObject({ dead: 0 });
     expect(pendingOf(given(log).chat)).toBe(1);
     delivered(log, retry, { lane: "direct" });
@@ -218,7 +218,7 @@ describe("its memory stays as small as the dispatcher's window", () => {
     let sizeMax = 0;
     const owed = Array.from({ length: CLICKS }, () => click(log));
     for (const [index, position] of owed.entries()) {
-      delivered(log, position, { settledBelow: owed[index + 1] ?? position });
+      delivered(log, position, { lowWatermark: owed[index + 1] ?? position });
     }
     for (const event of log.events) {
       state = deliveries.evolve(state, event);
@@ -231,10 +231,10 @@ describe("its memory stays as small as the dispatcher's window", () => {
   test("while 10,000 clicks are settled and one before them waits an hour for its retry", () => {
     const log = testLog();
     const slow = click(log);
-    failed(log, slow, { settledBelow: slow + 1 });
+    failed(log, slow, { lowWatermark: slow + 1 });
     for (let at = 0; at < CLICKS; at++) {
       const position = click(log);
-      delivered(log, position, { settledBelow: position + 1 });
+      delivered(log, position, { lowWatermark: position + 1 });
     }
     const state = given(log);
     expect(sizeOf(state)).toBe(1);

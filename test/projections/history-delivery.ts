@@ -41,16 +41,16 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     if (pending.length === 0) return click(dice);
     // Near the front, as within a window.
     const item = dice.pick(pending.slice(0, 6));
-    const account = settledBelow(owed, item, log.events.length + 1);
-    const settled_below = dice.once(4) ? Math.min(account, item.position) : account;
-    tell(log, dice, { item, settled_below, letters });
+    const account = lowWatermark(owed, item, log.events.length + 1);
+    const low_watermark = dice.once(4) ? Math.min(account, item.position) : account;
+    tell(log, dice, { item, low_watermark, letters });
   };
   const repeat: Step = (dice) => {
     const ended = owed.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
     // A second process, or a start after a crash, told an outcome that the log has already.
-    tell(log, dice, { item: { ...item, end: undefined }, settled_below: Math.min(item.position, 1), letters: [] });
+    tell(log, dice, { item: { ...item, end: undefined }, low_watermark: Math.min(item.position, 1), letters: [] });
   };
 
   const steps: Step[] = [
@@ -72,17 +72,17 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
       const letter = letters.shift();
       if (letter === undefined) return;
       const { channel, event_id, source } = letter;
-      owe([channel], "direct", log.add("ChannelDispatchRetryRequested", { event_id, source, channel }), letter);
+      owe([channel], "direct", log.add("DispatchRetryRequested", { event_id, source, channel }), letter);
     },
     () => {
       const letter = letters.shift();
       if (letter === undefined) return;
       const { channel, event_id, source } = letter;
-      log.add("ChannelDispatchDiscarded", { event_id, source, channel, why: "over" });
+      log.add("DispatchDiscarded", { event_id, source, channel, why: "over" });
     },
     (dice) => {
       const refused = { channel: dice.pick(CHANNELS), network: "n", detail: "gone" };
-      log.add("ChannelStopped", { ...refused, credential: dice.pick(["one", "other"]) });
+      log.add("ChannelSuspended", { ...refused, credential: dice.pick(["one", "other"]) });
     },
     (dice) => log.add("ChannelResumed", { channel: dice.pick(CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
   ];
@@ -91,41 +91,41 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
 
 interface Told {
   readonly item: Owed;
-  readonly settled_below: number;
+  readonly low_watermark: number;
   /** Takes the item when it is given up. */
   readonly letters: Owed[];
 }
 
-function tell(log: TestLog, dice: Dice, { item, settled_below, letters }: Told): void {
+function tell(log: TestLog, dice: Dice, { item, low_watermark, letters }: Told): void {
   const { channel, lane, position, event_id } = item;
-  const base = { event_id, owed: position, channel, lane, attempt: ++item.attempts, settled_below };
+  const base = { event_id, owed: position, channel, lane, attempt: ++item.attempts, low_watermark };
   item.waits = false;
   switch (dice.pick(["dispatched", "dispatched", "failed", "skipped", "doubt", "dead"] as const)) {
     case "dispatched":
       item.end = "dispatched";
-      log.add("ChannelDispatched", { ...base, status: 200, latency_ms: 12 });
+      log.add("DispatchSucceeded", { ...base, status: 200, latency_ms: 12 });
       return;
     case "failed":
       item.waits = true;
-      log.add("ChannelDispatchFailed", { ...base, detail: "503", retry_at: "2026-11-20T11:00:00.000Z" });
+      log.add("DispatchFailed", { ...base, detail: "503", retry_at: "2026-11-20T11:00:00.000Z" });
       return;
     case "skipped":
       item.end = "skipped";
-      log.add("ChannelDispatchSkipped", { ...base, reason: "too_old" });
+      log.add("DispatchSkipped", { ...base, reason: "too_old" });
       return;
     case "doubt":
       item.end = "in_doubt";
-      log.add("ChannelDispatchInDoubt", { ...base, detail: "time-out" });
+      log.add("DispatchInDoubt", { ...base, detail: "time-out" });
       return;
     case "dead":
       item.end = "dead";
       letters.push(item);
-      log.add("ChannelDispatchAbandoned", { ...base, detail: "400", refused: true });
+      log.add("DispatchAbandoned", { ...base, detail: "400", refused: true });
   }
 }
 
 /** The dispatcher's account: the oldest other one that the log does not tell of; the end of the log without one. */
-function settledBelow(owed: readonly Owed[], item: Owed, end: number): number {
+function lowWatermark(owed: readonly Owed[], item: Owed, end: number): number {
   const others = owed.filter(
     (other) => other !== item && other.channel === item.channel && other.lane === item.lane && other.end === undefined,
   );

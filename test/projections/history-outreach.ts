@@ -107,10 +107,10 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       log.add("RecipientAdded", { recipient: someone(dice), ...added, ...name, source: "list" });
     },
     (dice) => {
-      const marks = dice.once(2) ? { marks: [`mark-${dice.pick([1, 2, 3])}`] } : {};
+      const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
       // Of somebody who was erased the marks are left.
-      const recipient = "marks" in marks && dice.once(3) ? {} : someone(dice);
-      log.add("RecipientSuppressed", { recipient, reason: "opt_out", ...marks });
+      const recipient = "hashes" in hashes && dice.once(3) ? {} : someone(dice);
+      log.add("RecipientSuppressed", { recipient, reason: "opt_out", ...hashes });
     },
     (dice) => {
       const received_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);

@@ -68,7 +68,7 @@ function accountPart(log: TestLog): readonly Step[] {
         since: expires_at,
         until: expires_at,
       }),
-    () => log.add("PersonForgotten", { marks: ["mark"], keys: ["p00"] }),
+    () => log.add("PersonForgotten", { hashes: ["mark"], keys: ["p00"] }),
     () => log.add("PersonalDataExpired", { before: "2026-11-01", days: 1 }),
     () => log.add("PersonalKeysLost", { lost: "0badcafe", replaced_by: "1badcafe" }),
     () => log.add("KeyRotated", { from: "0011", to: "2233" }),

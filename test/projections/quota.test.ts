@@ -1,35 +1,35 @@
 import { describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import { quota, usedOn } from "../../projections/quota.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const recipient = { id: "101", username: "ann" };
 const TODAY = "2026-11-20";
 
-function attempted(attempt_id: string, day = TODAY): Fact {
+function attempted(attempt_id: string, day = TODAY): NewEvent {
   return {
     type: "DirectMessageAttempted",
     data: { attempt_id, run_id: "r", recipient, text: "Hi", variant: "A", day },
   };
 }
 
-function failed(attempt_id: string, reason: DataOf<"DirectMessageFailed">["reason"], frees_quota: boolean): Fact {
+function failed(attempt_id: string, reason: DataOf<"DirectMessageFailed">["reason"], frees_quota: boolean): NewEvent {
   const data = { attempt_id, run_id: "r", recipient, reason, detail: "", frees_quota, retry: false };
   return { type: "DirectMessageFailed", data };
 }
 
-function sent(attempt_id: string): Fact {
+function sent(attempt_id: string): NewEvent {
   const data = { attempt_id, run_id: "r", recipient, message_id: "m", settled_by: "answer" } as const;
   return { type: "DirectMessageSent", data };
 }
 
-function doubted(attempt_id: string): Fact {
+function doubted(attempt_id: string): NewEvent {
   return { type: "DirectMessageInDoubt", data: { attempt_id, run_id: "r", recipient, detail: "" } };
 }
 
-function used(facts: readonly Fact[], day = TODAY): number {
-  return usedOn(given(quota, facts), day);
+function used(newEvents: readonly NewEvent[], day = TODAY): number {
+  return usedOn(given(quota, newEvents), day);
 }
 
 describe("a place of the day", () => {
@@ -56,14 +56,14 @@ describe("a place of the day", () => {
   });
 
   test("is given back to the day it was taken from, even after midnight", () => {
-    const facts = [attempted("a"), attempted("b", "2026-11-21"), failed("a", "rate_limited", true)];
-    expect([used(facts), used(facts, "2026-11-21")]).toEqual([0, 1]);
+    const newEvents = [attempted("a"), attempted("b", "2026-11-21"), failed("a", "rate_limited", true)];
+    expect([used(newEvents), used(newEvents, "2026-11-21")]).toEqual([0, 1]);
   });
 });
 
 test("an attempt without an outcome stays open until it has one", () => {
-  const facts = [attempted("a"), attempted("b"), sent("b")];
-  expect([...given(quota, facts).open.keys()]).toEqual(["a"]);
+  const newEvents = [attempted("a"), attempted("b"), sent("b")];
+  expect([...given(quota, newEvents).open.keys()]).toEqual(["a"]);
 });
 
 test("a day's places are remembered though the clock went ahead for weeks and came back", () => {

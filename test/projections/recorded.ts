@@ -1,5 +1,5 @@
 import { makeEvent, type DataOf, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { fold, type Projection } from "../../projections/projection.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
@@ -32,15 +32,15 @@ export function testLog(): TestLog {
 }
 
 /** The state after these facts. */
-export function given<State>(projection: Projection<State>, facts: readonly Fact[]): State {
+export function given<State>(projection: Projection<State>, newEvents: readonly NewEvent[]): State {
   const log = testLog();
-  for (const { type, data } of facts) log.add(type, data);
+  for (const { type, data } of newEvents) log.add(type, data);
   return fold(projection, projection.initial(), log.events);
 }
 
 /** Stands for the streams of the journal; only that outreach has one of its own matters here. */
 function streamOf(type: EventType, data: object): string {
-  if (type.startsWith("ChannelDispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
+  if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
   if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";
   return "others";
 }

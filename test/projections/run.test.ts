@@ -1,39 +1,39 @@
 import { describe, expect, test } from "bun:test";
 import { run } from "../../projections/run.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
 const recipient = { id: "101", username: "ann" };
 const COUNTS = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 
-function started(run_id: string, dry_run = false): Fact {
+function started(run_id: string, dry_run = false): NewEvent {
   return { type: "RunStarted", data: { run_id, dry_run } };
 }
 
-function attempted(attempt_id: string, run_id = "r1"): Fact {
+function attempted(attempt_id: string, run_id = "r1"): NewEvent {
   return {
     type: "DirectMessageAttempted",
     data: { attempt_id, run_id, recipient, text: `Hi from ${attempt_id}`, variant: "A", day: "2026-11-20" },
   };
 }
 
-function sent(attempt_id: string, run_id = "r1"): Fact {
+function sent(attempt_id: string, run_id = "r1"): NewEvent {
   const data = { attempt_id, run_id, recipient, message_id: "m", settled_by: "answer" } as const;
   return { type: "DirectMessageSent", data };
 }
 
-function failed(attempt_id: string, run_id = "r1"): Fact {
+function failed(attempt_id: string, run_id = "r1"): NewEvent {
   const data = { attempt_id, run_id, recipient, detail: "", frees_quota: true, retry: false } as const;
   return { type: "DirectMessageFailed", data: { ...data, reason: "rejected" } };
 }
 
-function doubted(attempt_id: string, run_id = "r1"): Fact {
+function doubted(attempt_id: string, run_id = "r1"): NewEvent {
   return { type: "DirectMessageInDoubt", data: { attempt_id, run_id, recipient, detail: "" } };
 }
 
-const skipped: Fact = { type: "DirectMessageSkipped", data: { run_id: "r1", recipient, reason: "no_consent" } };
+const skipped: NewEvent = { type: "DirectMessageSkipped", data: { run_id: "r1", recipient, reason: "no_consent" } };
 
-const ENDS: Fact[] = [
+const ENDS: NewEvent[] = [
   { type: "RunFinished", data: { run_id: "r1", reason: "completed", ...COUNTS } },
   { type: "RunAbandoned", data: { run_id: "r1", ...COUNTS } },
   { type: "DryRunFinished", data: { run_id: "r1", reason: "completed", would_send: 0, would_skip: 0 } },
@@ -52,7 +52,7 @@ describe("the run in progress", () => {
 
   test("says what it waits for, until it does something", () => {
     const until = "2026-11-20T10:15:00.000Z";
-    const paused: Fact = { type: "RunPaused", data: { run_id: "r1", reason: "rate_limited", until } };
+    const paused: NewEvent = { type: "RunPaused", data: { run_id: "r1", reason: "rate_limited", until } };
     const waiting = { reason: "rate_limited" as const, until };
     expect(given(run, [started("r1"), paused]).current).toMatchObject({ waiting });
     const added = { recipient, basis: "opt_in", fields: {}, source: "list" } as const;
@@ -64,14 +64,19 @@ describe("the run in progress", () => {
   });
 
   test("counts what became of its messages", () => {
-    const facts = [started("r1"), attempted("a"), sent("a"), attempted("b"), failed("b"), skipped, attempted("c")];
-    expect(given(run, [...facts, doubted("c")]).current).toMatchObject({ sent: 1, failed: 1, skipped: 1, in_doubt: 1 });
+    const newEvents = [started("r1"), attempted("a"), sent("a"), attempted("b"), failed("b"), skipped, attempted("c")];
+    expect(given(run, [...newEvents, doubted("c")]).current).toMatchObject({
+      sent: 1,
+      failed: 1,
+      skipped: 1,
+      in_doubt: 1,
+    });
   });
 
   test("counts a message in doubt as what it turned out to be", () => {
-    const facts = [started("r1"), attempted("a"), doubted("a"), attempted("b"), doubted("b"), doubted("b")];
-    expect(given(run, facts).current).toMatchObject({ in_doubt: 2 });
-    const settled = given(run, [...facts, sent("a"), failed("b")]).current;
+    const newEvents = [started("r1"), attempted("a"), doubted("a"), attempted("b"), doubted("b"), doubted("b")];
+    expect(given(run, newEvents).current).toMatchObject({ in_doubt: 2 });
+    const settled = given(run, [...newEvents, sent("a"), failed("b")]).current;
     expect(settled).toMatchObject({ in_doubt: 0, sent: 1, failed: 1 });
   });
 
@@ -80,8 +85,8 @@ describe("the run in progress", () => {
   });
 
   test("does not count what an earlier run left open", () => {
-    const facts = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(0, 1), started("r2"), sent("a")];
-    expect(given(run, facts).current).toMatchObject({ run_id: "r2", ...COUNTS });
+    const newEvents = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(0, 1), started("r2"), sent("a")];
+    expect(given(run, newEvents).current).toMatchObject({ run_id: "r2", ...COUNTS });
   });
 
   test.each(ENDS)("is over with $type", (end) => {
@@ -89,7 +94,7 @@ describe("the run in progress", () => {
   });
 
   test("is not made by a refusal", () => {
-    const refused: Fact = {
+    const refused: NewEvent = {
       type: "RunRefused",
       data: { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
     };
@@ -99,8 +104,8 @@ describe("the run in progress", () => {
 
 describe("an attempt", () => {
   test("stays open over the end of its run, with what a lookup needs, until it has its outcome", () => {
-    const facts = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(1, 2)];
-    expect(given(run, facts).open).toEqual(
+    const newEvents = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(1, 2)];
+    expect(given(run, newEvents).open).toEqual(
       new Map([
         [
           "a",
@@ -115,17 +120,17 @@ describe("an attempt", () => {
         ],
       ]),
     );
-    expect(given(run, [...facts, failed("a")]).open.size).toBe(0);
+    expect(given(run, [...newEvents, failed("a")]).open.size).toBe(0);
   });
 });
 
 test("the fence is the version of the outreach stream, whatever other streams tell", () => {
-  const other: Fact = { type: "MessageRequested", data: { text: "t" } };
-  const added: Fact = { type: "RecipientAdded", data: { recipient, basis: "none", fields: {}, source: "list" } };
-  const suppressed: Fact = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
-  const retry: Fact = { type: "RecipientRetryAllowed", data: { recipient } };
+  const other: NewEvent = { type: "MessageRequested", data: { text: "t" } };
+  const added: NewEvent = { type: "RecipientAdded", data: { recipient, basis: "none", fields: {}, source: "list" } };
+  const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
+  const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient } };
   expect(given(run, []).version).toBe(0);
-  const facts = [other, added, suppressed, other, retry, started("r1"), attempted("a"), skipped, other];
-  const versions = facts.map((_fact, index) => given(run, facts.slice(0, index + 1)).version);
+  const newEvents = [other, added, suppressed, other, retry, started("r1"), attempted("a"), skipped, other];
+  const versions = newEvents.map((_fact, index) => given(run, newEvents.slice(0, index + 1)).version);
   expect(versions).toEqual([0, 1, 2, 2, 3, 4, 5, 6, 6]);
 });

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { cursorOf, sources } from "../../projections/sources.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "./recorded.ts";
 
-const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): Fact => {
+const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): NewEvent => {
   const { scope = "42", ...rest } = more;
   return { type: "SourceRead", data: { run_id: "r1", source: "followers", scope, people: 2, ...rest } };
 };
 
-const after = (...facts: Fact[]) => cursorOf(given(sources, facts), "followers", "42");
+const after = (...newEvents: NewEvent[]) => cursorOf(given(sources, newEvents), "followers", "42");
 
 test("a source that was never read begins at the top", () => {
   expect(after()).toEqual({ next: null, newest: [], since: [] });

@@ -10,8 +10,8 @@ import {
   FETCH_MS,
   SENDS_MAX,
   SUSPECTED_PER_SEND,
-  suspects,
-  type Suspects,
+  suspected,
+  type Suspected,
 } from "../../projections/suspected.ts";
 import { histories } from "./history.ts";
 
@@ -62,8 +62,8 @@ function eventOf({ ms, what, of }: Step, index: number): Folded {
   }
 }
 
-function after(history: string, from: Suspects = suspects.initial()): Suspects {
-  return fold(suspects, from, stepsOf(history).map(eventOf));
+function after(history: string, from: Suspected = suspected.initial()): Suspected {
+  return fold(suspected, from, stepsOf(history).map(eventOf));
 }
 
 const people = (count: number, seconds: number): string => many(count, (at) => `${seconds + at / 10} person`);
@@ -197,7 +197,7 @@ test("whatever happened, it says what the rule says", () => {
   let seen = 0;
   fc.assert(
     fc.property(closeHistories, (events) => {
-      const { links, all } = fold(suspects, suspects.initial(), events);
+      const { links, all } = fold(suspected, suspected.initial(), events);
       const expected = byTheRule(events);
       for (const [link, { suspected }] of links) expect([link, suspected]).toEqual([link, expected.get(link) ?? 0]);
       seen += all.suspected;
@@ -211,7 +211,7 @@ test("whatever happened, it counts clicks as they are counted elsewhere, and sus
   let seen = 0;
   fc.assert(
     fc.property(histories(), ({ events }) => {
-      const { links, all } = fold(suspects, suspects.initial(), events);
+      const { links, all } = fold(suspected, suspected.initial(), events);
       const counted = fold(clicks, clicks.initial(), events);
       expect([...links].map(([link, of]) => [link, of.clicks, of.bots])).toEqual(
         [...counted.links].map(([link, of]) => [link, of.clicks, of.bots]),
@@ -240,7 +240,7 @@ test("a click that waits while its link falls out of the list is not suspected a
 
 describe("what it remembers of messages", () => {
   test("it knows which links are in them, and of no others", () => {
-    const linksOf = ({ sends }: Suspects): Map<string, number> => {
+    const linksOf = ({ sends }: Suspected): Map<string, number> => {
       const found = new Map<string, number>();
       for (const { left } of sends.values())
         for (const link of left.keys()) found.set(link, (found.get(link) ?? 0) + 1);
@@ -248,7 +248,7 @@ describe("what it remembers of messages", () => {
     };
     fc.assert(
       fc.property(closeHistories, (events) => {
-        const state = fold(suspects, suspects.initial(), events);
+        const state = fold(suspected, suspected.initial(), events);
         expect(state.sent).toEqual(linksOf(state));
       }),
       { numRuns: 1_000 },

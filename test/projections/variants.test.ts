@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { variants, type VariantResults } from "../../projections/variants.ts";
-import type { Fact } from "../../src/log/event-log.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given } from "./recorded.ts";
 
@@ -20,46 +20,46 @@ interface Intended {
   readonly template?: string;
 }
 
-function attempted(attempt_id: string, { recipient = ANN, variant = "A", template = "aaaa" }: Intended = {}): Fact {
+function attempted(attempt_id: string, { recipient = ANN, variant = "A", template = "aaaa" }: Intended = {}): NewEvent {
   const data = { attempt_id, ...RUN, recipient, text: "Hi", variant, template, day: "2026-11-20" };
   return { type: "DirectMessageAttempted", data };
 }
 
-function sent(attempt_id: string, recipient = ANN): Fact {
+function sent(attempt_id: string, recipient = ANN): NewEvent {
   const data = { attempt_id, ...RUN, recipient, message_id: "m", settled_by: "answer" } as const;
   return { type: "DirectMessageSent", data };
 }
 
-function failed(attempt_id: string, recipient = ANN): Fact {
+function failed(attempt_id: string, recipient = ANN): NewEvent {
   const outcome = { reason: "not_delivered", detail: "", frees_quota: false, retry: false } as const;
   return { type: "DirectMessageFailed", data: { attempt_id, ...RUN, recipient, ...outcome } };
 }
 
-function inDoubt(attempt_id: string, recipient = ANN): Fact {
+function inDoubt(attempt_id: string, recipient = ANN): NewEvent {
   return { type: "DirectMessageInDoubt", data: { attempt_id, ...RUN, recipient, detail: "time-out" } };
 }
 
-function received(recipient: { id?: string; username?: string }, received_at = AFTER): Fact {
+function received(recipient: { id?: string; username?: string }, received_at = AFTER): NewEvent {
   return { type: "DirectMessageReceived", data: { recipient, message_id: "m2", received_at } };
 }
 
-function optedOut(recipient: { id?: string; username?: string }): Fact {
+function optedOut(recipient: { id?: string; username?: string }): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out" } };
 }
 
-function results(facts: readonly Fact[]): VariantResults[] {
-  return given(variants, facts).groups;
+function results(newEvents: readonly NewEvent[]): VariantResults[] {
+  return given(variants, newEvents).groups;
 }
 
 const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
 
 test("the same letter of two templates is counted apart, and messages without a template apart from both", () => {
-  const old: Fact = {
+  const old: NewEvent = {
     type: "DirectMessageAttempted",
     data: { attempt_id: "0", ...RUN, recipient: ANN, text: "Hi", variant: "A", day: "2026-11-19" },
   };
-  const facts = [old, failed("0"), attempted("1"), sent("1"), attempted("2", { recipient: BEA, template: "bbbb" })];
-  expect(results([...facts, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
+  const newEvents = [old, failed("0"), attempted("1"), sent("1"), attempted("2", { recipient: BEA, template: "bbbb" })];
+  expect(results([...newEvents, attempted("3", { recipient: BEA, variant: "B" })])).toEqual([
     { ...NONE, template: "", variant: "A", attempted: 1, failed: 1 },
     { ...NONE, template: "aaaa", variant: "A", attempted: 1, sent: 1 },
     { ...NONE, template: "bbbb", variant: "A", attempted: 1 },
@@ -77,14 +77,14 @@ test("in doubt counts until it is settled, once however often it is told", () =>
 });
 
 test("a person who writes back or opts out is counted once, for the message they got", () => {
-  const facts = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
+  const newEvents = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
   const reactions = [
     received({ id: "102" }),
     received({ id: "102" }),
     optedOut({ id: "102" }),
     optedOut({ id: "102" }),
   ];
-  expect(results([...facts, ...reactions])).toMatchObject([
+  expect(results([...newEvents, ...reactions])).toMatchObject([
     { variant: "A", replied: 0, opted_out: 0 },
     { variant: "B", replied: 1, opted_out: 1 },
   ]);
@@ -97,26 +97,31 @@ test("what a person wrote before our message is no reply, even when it is read a
 });
 
 test("somebody who never got a message, or only a failed one, is counted nowhere", () => {
-  const facts = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
-  expect(results(facts)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
+  const newEvents = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
+  expect(results(newEvents)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
 });
 
 test("a suppression by hand is no opt-out", () => {
-  const byHand: Fact = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
+  const byHand: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
   expect(results([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
 });
 
 test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", () => {
   const namesake = { id: "109", username: "ANN" };
-  const facts = [attempted("1"), sent("1"), attempted("2", { recipient: namesake, variant: "B" }), sent("2", namesake)];
-  expect(results([...facts, optedOut({ username: "aNN" })])).toMatchObject([{ opted_out: 0 }, { opted_out: 1 }]);
+  const newEvents = [
+    attempted("1"),
+    sent("1"),
+    attempted("2", { recipient: namesake, variant: "B" }),
+    sent("2", namesake),
+  ];
+  expect(results([...newEvents, optedOut({ username: "aNN" })])).toMatchObject([{ opted_out: 0 }, { opted_out: 1 }]);
 });
 
 test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", () => {
-  const facts = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
-  expect(results(facts)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
-  expect(results([...facts, sent("1")])).toMatchObject([{ in_doubt: 0, sent: 1, replied: 1, opted_out: 1 }]);
-  expect(results([...facts, failed("1")])).toMatchObject([{ in_doubt: 0, failed: 1, replied: 0, opted_out: 0 }]);
+  const newEvents = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
+  expect(results(newEvents)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
+  expect(results([...newEvents, sent("1")])).toMatchObject([{ in_doubt: 0, sent: 1, replied: 1, opted_out: 1 }]);
+  expect(results([...newEvents, failed("1")])).toMatchObject([{ in_doubt: 0, failed: 1, replied: 0, opted_out: 0 }]);
 });
 
 test("every message is counted, and nobody reacts who was not reached", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { deriveKey } from "../../src/vault/key.ts";
-import { open, seal } from "../../src/vault/encrypt.ts";
+import { open, encrypt } from "../../src/vault/encrypt.ts";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const text = fc.string({ unit: "binary" });
@@ -9,7 +9,7 @@ const text = fc.string({ unit: "binary" });
 test("whatever is sealed opens again under the same key and context", () => {
   fc.assert(
     fc.property(key, text, text, (master, value, context) => {
-      expect(open(master, seal(master, value, context), context)).toBe(value);
+      expect(open(master, encrypt(master, value, context), context)).toBe(value);
     }),
   );
 });
@@ -17,7 +17,7 @@ test("whatever is sealed opens again under the same key and context", () => {
 test("after any flipped bit it does not open", () => {
   fc.assert(
     fc.property(key, text, fc.nat(), (master, value, position) => {
-      const sealed = seal(master, value, "context");
+      const sealed = encrypt(master, value, "context");
       const bit = position % (sealed.length * 8);
       sealed[bit >> 3]! ^= 1 << (bit & 7);
       expect(open(master, sealed, "context")).toBeUndefined();
@@ -28,7 +28,7 @@ test("after any flipped bit it does not open", () => {
 test("cut short, under another key or in another context it does not open", () => {
   fc.assert(
     fc.property(key, key, text, text, fc.nat(), (master, other, value, context, cut) => {
-      const sealed = seal(master, value, context);
+      const sealed = encrypt(master, value, context);
       expect(open(master, sealed.subarray(0, cut % sealed.length), context)).toBeUndefined();
       expect(open(master, sealed, `${context}.`)).toBeUndefined();
       fc.pre(!Buffer.from(master).equals(other));
@@ -41,7 +41,7 @@ test.each(["x", "ü", "茶", "🍵"])("contexts of any length are bound to their
   const master = new Uint8Array(32).fill(7);
   for (const length of [1, 85, 127, 128, 255, 256, 257, 400, 1_000]) {
     const context = character.repeat(length);
-    const sealed = seal(master, "tea", `${context}1`);
+    const sealed = encrypt(master, "tea", `${context}1`);
     expect(open(master, sealed, `${context}1`)).toBe("tea");
     expect(open(master, sealed, `${context}2`)).toBeUndefined();
     expect(open(master, sealed, context)).toBeUndefined();
@@ -50,7 +50,7 @@ test.each(["x", "ü", "茶", "🍵"])("contexts of any length are bound to their
 
 test("the same text is never sealed to the same bytes", () => {
   const master = new Uint8Array(32);
-  expect(seal(master, "a", "b")).not.toEqual(seal(master, "a", "b"));
+  expect(encrypt(master, "a", "b")).not.toEqual(encrypt(master, "a", "b"));
 });
 
 test("each purpose has a key of its own, and the same one each time", () => {

@@ -5,10 +5,10 @@ import { DatabaseSync } from "node:sqlite";
 import { unwrap } from "../../src/vault/data-key.ts";
 import { makeKeyFile } from "../../src/vault/key-file.ts";
 import { deriveKey, KeyError } from "../../src/vault/key.ts";
-import { keepLastingKeys, lastingKey, readLastingKey } from "../../src/vault/stable-keys.ts";
+import { keepStableKeys, stableKey, readStableKey } from "../../src/vault/stable-keys.ts";
 import { openMasterKey } from "../../src/vault/master-key.ts";
 import { rotateKey, type Rotated, type Step } from "../../src/vault/rotation.ts";
-import { openRow } from "../../src/vault/secret-row.ts";
+import { decryptRow } from "../../src/vault/secret-row.ts";
 import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
@@ -26,7 +26,7 @@ function openFiles(source: "file" | "environment") {
   if (source === "file") makeKeyFile(files.key, FROM);
   {
     using vault = openVault(files.vault, FROM);
-    keepLastingKeys(vault, FROM);
+    keepStableKeys(vault, FROM);
     vault.put("tokens", "first", 0);
     vault.put("tokens", "canary", 1);
   }
@@ -70,8 +70,8 @@ test("what is sealed after a rotation does not open with the former master key a
     sealed: Uint8Array;
   };
   const current = unwrap(present, TO, "present");
-  expect(openRow(current, "tokens", row.version, row.sealed)).toBe("canary");
-  expect(openRow({ ...former, id: current.id }, "tokens", row.version, row.sealed)).toBeUndefined();
+  expect(decryptRow(current, "tokens", row.version, row.sealed)).toBe("canary");
+  expect(decryptRow({ ...former, id: current.id }, "tokens", row.version, row.sealed)).toBeUndefined();
 });
 
 test("keyed marks stay the same whatever the master key is, from the first one on", () => {
@@ -82,7 +82,7 @@ test("keyed marks stay the same whatever the master key is, from the first one o
     [TO, new Uint8Array(32).fill(3)],
   ] as const) {
     rotateKey(world.rotated, { from, to });
-    expect(readLastingKey(world.files.vault, to, "suppression")).toEqual(first);
+    expect(readStableKey(world.files.vault, to, "suppression")).toEqual(first);
   }
 });
 
@@ -90,12 +90,12 @@ test("marks that were made before there was a vault stay good after a rotation",
   using directory = temporaryDirectory();
   const files = logFiles(directory.file("reachlog.sqlite"));
   makeKeyFile(files.key, FROM);
-  const before = readLastingKey(files.vault, FROM, "suppression");
+  const before = readStableKey(files.vault, FROM, "suppression");
   expect(existsSync(files.vault)).toBe(false);
   rotateKey({ vaultFile: files.vault, keyFile: files.key, rewrap() {} }, { from: FROM, to: TO });
-  expect(readLastingKey(files.vault, TO, "suppression")).toEqual(before);
+  expect(readStableKey(files.vault, TO, "suppression")).toEqual(before);
   using vault = openVault(files.vault, TO);
-  expect(lastingKey(vault, TO, "credentials")).toEqual(deriveKey(FROM, "credentials"));
+  expect(stableKey(vault, TO, "credentials")).toEqual(deriveKey(FROM, "credentials"));
 });
 
 test("a vault that was open meanwhile goes on while its master key is good, with the new data key", () => {
@@ -142,7 +142,7 @@ describe("killed", () => {
 
       expect(openMasterKey(world.options())).toEqual(TO);
       expect(tokenWith(world.files, TO)).toBe("canary");
-      expect(readLastingKey(world.files.vault, TO, "suppression")).toEqual(deriveKey(FROM, "suppression"));
+      expect(readStableKey(world.files.vault, TO, "suppression")).toEqual(deriveKey(FROM, "suppression"));
       expect(() => openVault(world.files.vault, FROM)).toThrow(VaultKeyMismatch);
       expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId } from "../../src/vault/key.ts";
-import { seal } from "../../src/vault/encrypt.ts";
+import { encrypt } from "../../src/vault/encrypt.ts";
 import { VaultDamaged, VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { temporaryDirectory } from "./directory.ts";
@@ -197,7 +197,7 @@ describe("a vault of the first format, without ids of keys", () => {
     );
     const insert = database.prepare("INSERT INTO secrets VALUES (?, ?, ?)");
     for (const [name, version, value] of [["key-check", 1, ""] as const, ["tokens", 7, "kept"] as const]) {
-      insert.run(name, version, seal(deriveKey(KEY, "vault"), value, `${name}|${version}`));
+      insert.run(name, version, encrypt(deriveKey(KEY, "vault"), value, `${name}|${version}`));
     }
   }
 

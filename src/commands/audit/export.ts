@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { SealedLog } from "../../privacy/encrypted-log.ts";
+import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { FORMATS, isFormat, type Format } from "../export-formats.ts";
 import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";
@@ -23,10 +23,10 @@ export const exportAction: AuditAction = {
     const { values } = parse(args, {
       format: { type: "string", default: "jsonl" },
       out: { type: "string" },
-      sealed: { type: "boolean", default: false },
+      encrypted: { type: "boolean", default: false },
     });
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    await using source = await openSource(terminal, values.sealed);
+    await using source = await openSource(terminal, values.encrypted);
     if (values.out !== undefined) return await exportToFile(source, terminal, values.format, values.out);
     await exportLog(source, terminal, values.format, terminal.out);
     return EXIT.ok;
@@ -39,9 +39,9 @@ interface Source extends AsyncDisposable {
   readonly show: (event: StoredEvent) => ShownEvent;
 }
 
-async function openSource(terminal: Terminal, sealed: boolean): Promise<Source> {
+async function openSource(terminal: Terminal, encrypted: boolean): Promise<Source> {
   const config = configOf(terminal);
-  if (sealed) {
+  if (encrypted) {
     const store = await openStoredLog(config);
     return { store, show: (event) => event, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
   }
@@ -49,7 +49,7 @@ async function openSource(terminal: Terminal, sealed: boolean): Promise<Source> 
   return { store, show: (event) => shown(store, event), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
-function shown(store: SealedLog, event: StoredEvent): ShownEvent {
+function shown(store: EncryptedLog, event: StoredEvent): ShownEvent {
   const { data } = store.open(event);
   return data === event.data ? event : { ...event, data, stored: event.data };
 }

@@ -29,7 +29,7 @@ export const discard: DeliveriesAction = {
     return await decideLetters(terminal, choice, {
       done: "discarded",
       of: ({ event_id, source, channel }) => ({
-        type: "ChannelDispatchDiscarded",
+        type: "DispatchDiscarded",
         data: { event_id, source, channel, why },
       }),
     });

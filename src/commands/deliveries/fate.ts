@@ -20,19 +20,19 @@ export function fateOf(events: readonly Recorded[]): Fate {
 }
 
 function next(fate: Fate, { type, data }: Recorded): Fate {
-  if (type === "ChannelDispatchRetryRequested") return UNTRIED;
-  if (type === "ChannelDispatchDiscarded") return { status: "discarded" };
+  if (type === "DispatchRetryRequested") return UNTRIED;
+  if (type === "DispatchDiscarded") return { status: "discarded" };
   if (fate.status !== "waiting") return fate;
   switch (type) {
-    case "ChannelDispatchFailed":
+    case "DispatchFailed":
       return { status: "waiting", attempts: data.attempt, retry_at: data.retry_at };
-    case "ChannelDispatched":
+    case "DispatchSucceeded":
       return { status: "delivered" };
-    case "ChannelDispatchSkipped":
+    case "DispatchSkipped":
       return { status: "skipped" };
-    case "ChannelDispatchInDoubt":
+    case "DispatchInDoubt":
       return { status: "in_doubt" };
-    case "ChannelDispatchAbandoned":
+    case "DispatchAbandoned":
       return { status: "dead", event_id: data.event_id };
     default:
       return fate;

@@ -27,7 +27,7 @@ export interface Measured {
   /** When the oldest pending click was recorded. */
   readonly oldest: string | undefined;
   readonly settledPerMinute: number;
-  readonly owedPerMinute: number;
+  readonly requestedPerMinute: number;
   readonly failuresInARow: number;
   /** ms since the epoch. */
   readonly now: number;
@@ -35,7 +35,7 @@ export interface Measured {
 
 /** What is measured of a channel, put into relation (pure). */
 export function lagOf(measured: Measured): ChannelLag {
-  const { channel, configured, backlog, stopped, oldest, settledPerMinute, owedPerMinute, failuresInARow, now } =
+  const { channel, configured, backlog, stopped, oldest, settledPerMinute, requestedPerMinute, failuresInARow, now } =
     measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
@@ -43,8 +43,8 @@ export function lagOf(measured: Measured): ChannelLag {
     backlog,
     oldest_click_seconds: age,
     settled_per_minute: rounded(settledPerMinute),
-    owed_per_minute: rounded(owedPerMinute),
-    drained_in_seconds: drainedIn(backlog, settledPerMinute - owedPerMinute),
+    owed_per_minute: rounded(requestedPerMinute),
+    drained_in_seconds: drainedIn(backlog, settledPerMinute - requestedPerMinute),
     failures_in_a_row: failuresInARow,
     stopped: stopped && { since: stopped.since, detail: stopped.detail },
     configured,

@@ -2,14 +2,14 @@ import { pendingOf } from "../../../projections/deliveries.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import type { Journal } from "../../log/event-log.ts";
+import type { EventLog } from "../../log/event-log.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { configOf, EXIT, parse, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";
 import { channelsOf, isConfigured } from "./channel-name.ts";
 import { lagOf, lagsAsText, type ChannelLag } from "./lag-of.ts";
-import { readOldestClick, readOwed, readTail } from "./tail.ts";
+import { readOldestClick, readRequested, readTail } from "./tail.ts";
 
 /** Often enough to see a backlog move; each look reads the end of the log. */
 const WATCH_MS = 2_000;
@@ -45,16 +45,16 @@ export const lag: DeliveriesAction = {
 
 interface Session {
   readonly config: Config;
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly projector: Projector;
 }
 
 async function measure(
-  { journal: { store }, projector, config }: Session,
+  { eventLog: { store }, projector, config }: Session,
   wanted: readonly ChannelName[],
   now: number,
 ): Promise<ChannelLag[]> {
-  const owed = await readOwed(store, now);
+  const owed = await readRequested(store, now);
   const lags: ChannelLag[] = [];
   for (const channel of wanted) {
     const tail = await readTail(store, channel, now);
@@ -64,7 +64,16 @@ async function measure(
     const oldest = await readOldestClick(store, channel, state.lanes.clicks);
     const configured = isConfigured(config, channel);
     lags.push(
-      lagOf({ channel, configured, backlog, stopped, oldest, ...tail, owedPerMinute: owed.get(channel) ?? 0, now }),
+      lagOf({
+        channel,
+        configured,
+        backlog,
+        stopped,
+        oldest,
+        ...tail,
+        requestedPerMinute: owed.get(channel) ?? 0,
+        now,
+      }),
     );
   }
   return lags;

@@ -1,9 +1,9 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Deliveries } from "../../../projections/deliveries.ts";
 import { decideLetter, findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
-import type { Fact } from "../../log/event-log.ts";
+import type { NewEvent } from "../../log/event-log.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
-import { COMMAND_CAUSE, openExistingLog, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 
 /** Which dead letters an operator means. */
@@ -19,7 +19,7 @@ export function choiceOf(action: string, { all, ids, channels }: Choice): Choice
   return { all, ids, channels };
 }
 
-export type Decision = Fact<"ChannelDispatchRetryRequested" | "ChannelDispatchDiscarded">;
+export type Decision = NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
 
 /**
  * Decides of the letters chosen and tells of how many. Answers the exit code: a fault where one that was named is no
@@ -36,8 +36,8 @@ export async function decideLetters(
   },
 ): Promise<number> {
   await using stack = new AsyncDisposableStack();
-  const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
-  const found = await findDeadLetters(journal.store);
+  const { eventLog, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const found = await findDeadLetters(eventLog.store);
   const letters = found.filter(({ channel }) => choice.channels.includes(channel));
   const meant = choice.all ? letters : letters.filter(({ event_id }) => choice.ids.includes(event_id));
   const states = projector.state("deliveries");
@@ -48,7 +48,7 @@ export async function decideLetters(
     return hindrance === undefined;
   });
   const won = await Promise.all(
-    chosen.map((letter) => decideLetter(journal, letter, decision.of(letter), COMMAND_CAUSE)),
+    chosen.map((letter) => decideLetter(eventLog, letter, decision.of(letter), COMMAND_METADATA)),
   );
   const count = won.filter(Boolean).length;
   terminal.out(`${count} ${decision.done}\n`);

@@ -21,8 +21,8 @@ export const list: DeliveriesAction = {
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
     const config = configOf(terminal);
-    const { journal, projector } = await openSession(stack, await openExistingLog(config));
-    const letters = (await findDeadLetters(journal.store)).filter(({ channel }) => wanted.includes(channel));
+    const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+    const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
     const channels = countsOf(projector, wanted).map((counts) => {
       return { ...counts, configured: isConfigured(config, counts.channel) };
     });

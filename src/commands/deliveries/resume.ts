@@ -1,6 +1,6 @@
-import { STREAMS, type Fact } from "../../log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
-import { COMMAND_CAUSE, openExistingLog, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
 import type { DeliveriesAction } from "./action.ts";
 import { channelOf } from "./channel-name.ts";
 
@@ -15,16 +15,16 @@ export const resume: DeliveriesAction = {
     if (name === undefined) throw new UsageError("resume wants one channel");
     const channel = channelOf(name);
     await using stack = new AsyncDisposableStack();
-    const { journal, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
+    const { eventLog, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
     const { stopped } = projector.state("deliveries")[channel];
     if (stopped === null) {
       terminal.err(`${channel} is not stopped\n`);
       return EXIT.fault;
     }
-    const fact: Fact = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
+    const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
     // Each stop is ended by hand once, however many ask for it at the same moment.
     const key = `resume/${channel}/${stopped.since}`;
-    const { repeated } = await journal.append(STREAMS.delivery(channel), [fact], COMMAND_CAUSE, { key });
+    const { repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], COMMAND_METADATA, { key });
     terminal.out(
       repeated
         ? `${channel} was resumed at the same moment\n`

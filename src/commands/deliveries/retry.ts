@@ -41,7 +41,7 @@ export const retry: DeliveriesAction = {
       of(letter) {
         const { event_id, source, channel } = letter;
         const data = { event_id, source, channel, ...doubtOf(letter, acceptsDoubles) };
-        return { type: "ChannelDispatchRetryRequested", data };
+        return { type: "DispatchRetryRequested", data };
       },
     });
   },

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { owedChannels } from "../../../projections/deliveries.ts";
+import { requestedChannels } from "../../../projections/deliveries.ts";
 import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
 import { findEvent } from "../audit/show/find-event.ts";
 import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
@@ -28,10 +28,10 @@ export const show: DeliveriesAction = {
     const wanted = channelsOf(values.channel);
     await using stack = new AsyncDisposableStack();
     const config = configOf(terminal);
-    const { journal, projector } = await openSession(stack, await openExistingLog(config));
+    const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
     const to = projector.position;
     const progress = startProgress(terminal, "reading", to);
-    const reading = { store: journal.store, to, onProgress: progress.update };
+    const reading = { store: eventLog.store, to, onProgress: progress.update };
     const dispatch = await findDispatch(reading, id.toLowerCase(), wanted);
     progress.end();
     if (dispatch === undefined) {
@@ -62,7 +62,7 @@ async function findDispatch(
   if (asked === undefined) return undefined;
   const source = await sourceOf(reading, asked);
   if (source === undefined) return { source: asked, channels: new Map() };
-  const names = owedChannels(source).filter((channel) => wanted.includes(channel));
+  const names = requestedChannels(source).filter((channel) => wanted.includes(channel));
   const positions: number[] = [];
   const owed = new Map([[source.position, names]]);
   await findDispatches(reading, owed, ({ position }) => void positions.push(position));

@@ -1,7 +1,7 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import { isSettled, owedChannels, owes, type LaneState } from "../../../projections/deliveries.ts";
+import { isSettled, requestedChannels, requestsDispatch, type LaneState } from "../../../projections/deliveries.ts";
 import { OWING } from "../../delivery/request-of.ts";
 import { STREAMS } from "../../log/event-log.ts";
 
@@ -33,21 +33,21 @@ export async function readTail(store: EventStore<Event>, channel: ChannelName, n
   let isRow = true;
   const minutes = await lookBack(store, { stream: STREAMS.delivery(channel) }, now, ({ type, data }) => {
     if (!("owed" in data)) return;
-    if (type !== "ChannelDispatchFailed") settled.add(data.owed);
-    if (type === "ChannelDispatchSkipped") return;
-    if (type === "ChannelDispatchFailed" && data.status === TOO_MANY_REQUESTS) return;
-    isRow &&= type === "ChannelDispatchFailed" || type === "ChannelDispatchInDoubt";
+    if (type !== "DispatchFailed") settled.add(data.owed);
+    if (type === "DispatchSkipped") return;
+    if (type === "DispatchFailed" && data.status === TOO_MANY_REQUESTS) return;
+    isRow &&= type === "DispatchFailed" || type === "DispatchInDoubt";
     if (isRow) failuresInARow++;
   });
   return { settledPerMinute: settled.size / minutes, failuresInARow };
 }
 
 /** Dispatches that came to be owed to each channel, a minute. Reads nothing but the end of the log. */
-export async function readOwed(store: EventStore<Event>, now: number): Promise<ReadonlyMap<ChannelName, number>> {
+export async function readRequested(store: EventStore<Event>, now: number): Promise<ReadonlyMap<ChannelName, number>> {
   const owed = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
   const types = [...OWING.clicks, ...OWING.direct];
   const minutes = await lookBack(store, { types }, now, (event) => {
-    for (const channel of owedChannels(event)) owed.set(channel, (owed.get(channel) ?? 0) + 1);
+    for (const channel of requestedChannels(event)) owed.set(channel, (owed.get(channel) ?? 0) + 1);
   });
   return new Map([...owed].map(([channel, count]) => [channel, count / minutes]));
 }
@@ -79,9 +79,10 @@ export async function readOldestClick(
   lane: LaneState,
 ): Promise<string | undefined> {
   if (lane.owed === lane.settled) return undefined;
-  const from = Math.max(1, Math.min(lane.settled_below, ...lane.retries.keys()));
+  const from = Math.max(1, Math.min(lane.low_watermark, ...lane.retries.keys()));
   for await (const batch of store.readFolded({ types: OWING.clicks, from })) {
-    for (const event of batch) if (owes(event, channel) && !isSettled(lane, event.position)) return event.time;
+    for (const event of batch)
+      if (requestsDispatch(event, channel) && !isSettled(lane, event.position)) return event.time;
   }
   return undefined;
 }

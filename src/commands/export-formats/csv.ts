@@ -1,5 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { unsteered } from "../../platform/escape-controls.ts";
+import { escapeControls } from "../../platform/escape-controls.ts";
 import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
@@ -50,7 +50,7 @@ function jsonOf(value: unknown): string {
 
 /** A name in which nothing steers a terminal, as JSON would write that; outside of JSON it has to be taken back. */
 function escaped(name: string): string {
-  return unsteered(name.replaceAll("\\u", "\\u005cu"));
+  return escapeControls(name.replaceAll("\\u", "\\u005cu"));
 }
 
 function unescaped(text: string): string {

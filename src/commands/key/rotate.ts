@@ -5,10 +5,10 @@ import { rotatedOf } from "../../vault/master-key.ts";
 import { rotateKey } from "../../vault/rotation.ts";
 import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
-import { createJournal, STREAMS } from "../../log/event-log.ts";
+import { createEventLog, STREAMS } from "../../log/event-log.ts";
 import { masterKeyOf, openKey, openLog } from "../../service/open.ts";
 import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
-import { COMMAND_CAUSE, refuseNoLog } from "../log-session.ts";
+import { COMMAND_METADATA, refuseNoLog } from "../log-session.ts";
 
 /** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
 export async function rotate(terminal: Terminal, keep: string | undefined): Promise<number> {
@@ -22,8 +22,8 @@ export async function rotate(terminal: Terminal, keep: string | undefined): Prom
   if (keep !== undefined) writeKeyFile(keep, from);
   rotateKey(rotatedOf(masterKeyOf(config)), { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
-  const journal = createJournal(store, makeId);
-  await journal.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_CAUSE, options);
+  const eventLog = createEventLog(store, makeId);
+  await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
   terminal.out(`the key ${ids.to} is in force; it was ${ids.from}\n`);
   if (config.key !== undefined) {
     terminal.out(

@@ -3,9 +3,9 @@ import type { Config } from "../../config/config.ts";
 import { ConfigError } from "../../config/error.ts";
 import { logFiles } from "../../log/log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
-import { createMarks } from "../../outreach/suppression-hashes.ts";
+import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
 import type { Template } from "../../outreach/message.ts";
-import { openLastingKey } from "../../service/open.ts";
+import { openStableKey } from "../../service/open.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { configOf, EXIT, parse, UsageError } from "../command.ts";
@@ -70,8 +70,8 @@ function rulesOf(config: Config, template: Template, { isForgotten }: Keyring): 
   const { requireConsent, dailyLimit } = config.outreach;
   // Without a key nobody was marked yet, and a preview is no reason to make one.
   const hasKey = config.key !== undefined || existsSync(logFiles(config.log.file).key);
-  const marks = hasKey ? createMarks(openLastingKey(config, "suppression")) : () => [];
-  return { template, requireConsent, dailyLimit, marks, isForgotten };
+  const hashes = hasKey ? createSuppressionHashes(openStableKey(config, "suppression")) : () => [];
+  return { template, requireConsent, dailyLimit, hashes, isForgotten };
 }
 
 function stateOf(projector: Projector): OutreachState {

@@ -3,7 +3,7 @@ import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { createAnnounce } from "../../delivery/announce.ts";
 import { ConfigError } from "../../config/error.ts";
-import type { Journal } from "../../log/event-log.ts";
+import type { EventLog } from "../../log/event-log.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openOutreach } from "../../service/open-outreach.ts";
@@ -39,8 +39,8 @@ export const reconcile: OutreachAction = {
     const from = session.projector.position + 1;
     const settled = await settle(terminal, config, session, stack);
     if (settled.kind === "running") return tellRunning(terminal, settled.run_id);
-    await session.projector.until((await session.journal.store.head()).position);
-    const outcomes = await settledSince(session.journal.store, from, before);
+    await session.projector.until((await session.eventLog.store.head()).position);
+    const outcomes = await settledSince(session.eventLog.store, from, before);
     const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
     const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
     terminal.out(settlementText({ outcomes, stay, closed, inDoubt: before.size }));
@@ -50,7 +50,7 @@ export const reconcile: OutreachAction = {
 };
 
 interface Session {
-  readonly journal: Journal;
+  readonly eventLog: EventLog;
   readonly keyring: Keyring;
   readonly projector: Projector;
 }
@@ -72,12 +72,12 @@ async function settle(terminal: Terminal, config: Config, session: Session, stac
   return await runner.reconcile();
 }
 
-function openRunner(config: Config, session: Session, log: Logger, stack: AsyncDisposableStack): Runner {
+function openRunner(config: Config, session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
   const safeFetch = outbound(config);
   // An append, which the service delivers: a grant that this command finds dead is told by nobody else.
   const configured = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce({ ...session, configured, log });
-  const deps = { config, key: openKey(config), ...session, log, safeFetch, announce };
+  const announce = createAnnounce({ ...session, configured, logger });
+  const deps = { config, key: openKey(config), ...session, logger, safeFetch, announce };
   const opened = openOutreach(deps, stack);
   if (opened === undefined) {
     throw new ConfigError([

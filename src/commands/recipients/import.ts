@@ -1,10 +1,10 @@
 import { VersionConflict } from "eventstore-lite";
 import { findContact } from "../../../projections/contacts.ts";
-import { STREAMS, type Fact, type Journal } from "../../log/event-log.ts";
+import { STREAMS, type NewEvent, type EventLog } from "../../log/event-log.ts";
 import { parseRecipients, type ImportedRow, type RecipientsFormat } from "../../outreach/recipients-file.ts";
 import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, type Terminal } from "../command.ts";
-import { COMMAND_CAUSE, openSession } from "../log-session.ts";
+import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { formatOf, readInput } from "./input.ts";
@@ -18,13 +18,13 @@ export async function importFile(terminal: Terminal, path: string, format: strin
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
   const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();
-  const { journal, projector } = await openSession(stack, await openLog(config));
+  const { eventLog, projector } = await openSession(stack, await openLog(config));
   const contacts = projector.state("contacts");
   const known = rows.map(({ recipient }) => findContact(contacts, recipient));
   const updated = known.filter((contact) => contact?.listed === true).length;
   // Whoever wrote to us first has agreed, whatever the file says.
   const unagreed = rows.filter(({ recipient }, at) => recipient.basis === "none" && known[at]?.inbound !== true).length;
-  const taken = await appendRows(terminal, journal, rows);
+  const taken = await appendRows(terminal, eventLog, rows);
   if (taken < rows.length) {
     const last = rows[taken - 1];
     const upTo = last === undefined ? "" : `, up to line ${last.line}`;
@@ -42,21 +42,21 @@ export async function importFile(terminal: Terminal, path: string, format: strin
 }
 
 /** Appends batch after batch until all are taken or the command is interrupted. Answers how many rows were taken. */
-async function appendRows(terminal: Terminal, journal: Journal, rows: readonly ImportedRow[]): Promise<number> {
+async function appendRows(terminal: Terminal, eventLog: EventLog, rows: readonly ImportedRow[]): Promise<number> {
   const progress = startProgress(terminal, "importing", rows.length);
-  let version = await versionOf(journal);
+  let version = await versionOf(eventLog);
   let taken = 0;
   while (taken < rows.length && !terminal.signal.aborted) {
-    const facts = rows.slice(taken, taken + BATCH_ROWS).map(added);
-    version = await appendBehind(journal, facts, version);
-    taken += facts.length;
+    const newEvents = rows.slice(taken, taken + BATCH_ROWS).map(added);
+    version = await appendBehind(eventLog, newEvents, version);
+    taken += newEvents.length;
     progress.update(taken);
   }
   progress.end();
   return taken;
 }
 
-function added({ recipient: { id, username, name, basis, fields } }: ImportedRow): Fact {
+function added({ recipient: { id, username, name, basis, fields } }: ImportedRow): NewEvent {
   const recipient = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
   return {
     type: "RecipientAdded",
@@ -65,16 +65,16 @@ function added({ recipient: { id, username, name, basis, fields } }: ImportedRow
 }
 
 /** One append, right behind what is known of the stream; what came in between moves it further back. */
-async function appendBehind(journal: Journal, facts: readonly Fact[], expected: number): Promise<number> {
+async function appendBehind(eventLog: EventLog, newEvents: readonly NewEvent[], expected: number): Promise<number> {
   try {
-    return (await journal.append(STREAMS.outreach, facts, COMMAND_CAUSE, { expected })).version;
+    return (await eventLog.append(STREAMS.outreach, newEvents, COMMAND_METADATA, { expected })).version;
   } catch (fault) {
     if (!(fault instanceof VersionConflict)) throw fault;
-    return appendBehind(journal, facts, fault.actual);
+    return appendBehind(eventLog, newEvents, fault.actual);
   }
 }
 
-async function versionOf({ store }: Journal): Promise<number> {
+async function versionOf({ store }: EventLog): Promise<number> {
   for await (const { version } of store.readStored({ stream: STREAMS.outreach, backwards: true, limit: 1 })) {
     return version;
   }

@@ -4,11 +4,11 @@ import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../../projections/states.ts";
 import { makeId } from "../../platform/clock.ts";
-import { createJournal, STREAMS, type Fact } from "../../log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
 import { lastForgotten } from "../../privacy/encrypted-snapshots.ts";
 import { rebuiltName } from "../../projector/rebuilt.ts";
-import { COMMAND_CAUSE } from "../log-session.ts";
+import { COMMAND_METADATA } from "../log-session.ts";
 import { createComparison, type Comparison } from "./comparison.ts";
 import { dropPartial, loadPartial, savePartial } from "./partial.ts";
 
@@ -140,11 +140,11 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);
   }
-  const facts = rebuilt.map(({ projection, position, differences }): Fact => {
+  const newEvents = rebuilt.map(({ projection, position, differences }): NewEvent => {
     const { version } = projectionOf(projection);
     const compared = differences === null ? {} : { differences: differences.length };
     return { type: "ProjectionRebuilt", data: { projection, version, position, ...compared } };
   });
-  await createJournal(store, makeId).append(STREAMS.projections, facts, COMMAND_CAUSE);
+  await createEventLog(store, makeId).append(STREAMS.projections, newEvents, COMMAND_METADATA);
   for (const name of names) await dropPartial(store, name);
 }

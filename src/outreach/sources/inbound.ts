@@ -7,9 +7,9 @@ export function inboundSource(): Source {
   return {
     name: "inbound",
     paid: true,
-    async *candidates({ run, patience, wanted }) {
+    async *candidates({ run, retry, wanted }) {
       const given = new Set<string>();
-      const backlog = openBacklog(run, patience);
+      const backlog = openBacklog(run, retry);
       for (let isLeft = true; !run.signal.aborted;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))

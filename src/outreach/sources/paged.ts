@@ -1,7 +1,7 @@
 import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
-import { watchCircles, type Circles } from "../repeated-cursors.ts";
+import { guardCursors, type CursorGuard } from "../repeated-cursors.ts";
 import type { RunContext } from "../context.ts";
 import type { Batch, Reader, Source } from "./source.ts";
 
@@ -22,7 +22,7 @@ interface Pass {
   readonly next: string | undefined;
   /** Newest entries of earlier passes, the last one's first. */
   readonly since: readonly string[];
-  readonly circles: Circles;
+  readonly cursorGuard: CursorGuard;
   /** Begun anew, since the network no longer took the cursor. */
   readonly isAnew: boolean;
 }
@@ -45,7 +45,7 @@ export function pagedSource(options: PagedOptions): Source {
           pass = { ...beginPass(undefined, []), isAnew: true };
           continue;
         }
-        const behind = pass.circles.following({ entries: page.users.length, next: page.next });
+        const behind = pass.cursorGuard.following({ entries: page.users.length, next: page.next });
         const following = isKnownFrom(page, pass) ? undefined : behind;
         yield batchOf(options.name, scope, pass, page, following);
         if (following === undefined) return;
@@ -56,7 +56,7 @@ export function pagedSource(options: PagedOptions): Source {
 }
 
 function beginPass(next: string | undefined, since: readonly string[]): Pass {
-  return { next, since, circles: watchCircles(next), isAnew: false };
+  return { next, since, cursorGuard: guardCursors(next), isAnew: false };
 }
 
 type PageRead = Awaited<ReturnType<PagedOptions["read"]>>;
@@ -67,7 +67,7 @@ type PageRead = Awaited<ReturnType<PagedOptions["read"]>>;
  */
 async function readPage(
   { read }: PagedOptions,
-  { run, patience, wanted }: Reader,
+  { run, retry, wanted }: Reader,
   { next, since: [since], isAnew }: Pass,
 ): Promise<PageRead | undefined> {
   const page = {
@@ -76,7 +76,7 @@ async function readPage(
     ...(since === undefined ? {} : { since }),
   };
   try {
-    return await patience(() => read(run, page));
+    return await retry(() => read(run, page));
   } catch (fault) {
     const hasCursor = next !== undefined || since !== undefined;
     if (hasCursor && !isAnew && fault instanceof SocialError && fault.kind === "rejected") return undefined;

@@ -2,7 +2,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { SocialUser } from "../../networks/network.ts";
 import type { RunContext } from "../context.ts";
-import type { Patience } from "../retry-after-rate-limit.ts";
+import type { RetryPolicy } from "../retry-after-rate-limit.ts";
 
 /** Somebody who may get a message; `user` where the source already asked the network. */
 export interface Candidate {
@@ -16,7 +16,7 @@ export const LOOKUP_BATCH = 100;
 /** Who reads a source, and how much of it. */
 export interface Reader {
   readonly run: RunContext;
-  readonly patience: Patience;
+  readonly retry: RetryPolicy;
   /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more people than that costs money for nothing. */
   wanted(): number;
 }

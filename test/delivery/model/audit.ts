@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { laneOf, owes, pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
+import { laneOf, requestsDispatch, pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
 import { isFinal, keysByPosition, outcomesOf, type OutcomeEvent } from "./watch.ts";
 
@@ -11,7 +11,7 @@ export function auditLog(
   channel: ChannelName,
   { state, ghosts }: { readonly state: ChannelState; readonly ghosts: number },
 ): void {
-  const owing = log.filter((event) => owes(event, channel));
+  const owing = log.filter((event) => requestsDispatch(event, channel));
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.owed);
   const distinct = new Set(finals);
@@ -30,14 +30,14 @@ export function auditLog(
   auditAttempts(outcomes, keysByPosition(log));
 }
 
-/** Everything owed below `settled_below` had its end by then, or a failure that tells of its next attempt. */
+/** Everything owed below `low_watermark` had its end by then, or a failure that tells of its next attempt. */
 function auditAccounts(outcomes: readonly OutcomeEvent[], owing: readonly number[], lane: "clicks" | "direct"): void {
   const told = new Set<number>();
   let at = 0;
   for (const event of outcomes) {
     if (event.data.lane !== lane) continue;
     told.add(event.data.owed);
-    for (let owed = owing[at]; owed !== undefined && owed < event.data.settled_below; owed = owing[++at]) {
+    for (let owed = owing[at]; owed !== undefined && owed < event.data.low_watermark; owed = owing[++at]) {
       if (!told.has(owed)) throw new Error(`position ${event.position} counts ${owed} as told of, which it is not`);
     }
   }
@@ -51,7 +51,7 @@ function auditAttempts(outcomes: readonly OutcomeEvent[], keys: ReadonlyMap<numb
     // One that ended without an attempt tells the number of the last.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.owed)}: attempt ${data.attempt} after ${before}, ${type}`);
-    if (data.attempt > ATTEMPTS_MAX) expect(type).not.toBe("ChannelDispatchAbandoned");
+    if (data.attempt > ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
     last.set(data.owed, data.attempt);
   }
 }
@@ -73,8 +73,8 @@ export function auditTruth(
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.owed) ?? "", type);
   for (const [key, type] of ends) {
     const arrived = (taken.get(key) ?? 0) > 0;
-    if (type === "ChannelDispatched" && !arrived) throw new Error(`${key} counts as delivered and never arrived`);
-    const isGone = type === "ChannelDispatchAbandoned" || type === "ChannelDispatchSkipped";
+    if (type === "DispatchSucceeded" && !arrived) throw new Error(`${key} counts as delivered and never arrived`);
+    const isGone = type === "DispatchAbandoned" || type === "DispatchSkipped";
     if (isGone && arrived && !recognises && !exposed.has(key)) {
       throw new Error(`${key} counts as not delivered and arrived`);
     }

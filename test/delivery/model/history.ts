@@ -6,7 +6,7 @@ import { deliveries, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
 import { WINDOW_MAX } from "../../../src/delivery/pacing.ts";
-import { STREAMS, type Fact, type Journal } from "../../../src/log/event-log.ts";
+import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { newLogFile } from "../../events/temporary-log.ts";
 import { fakeTime } from "../fake-time.ts";
 import { openHouse, type House } from "../house.ts";
@@ -47,8 +47,8 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
     const network = createNetwork(name, kind, time, random, (request) => {
       requests++;
       const position = house?.projector.position ?? 0;
-      const isStopped = house !== undefined && house.projector.state("deliveries")[name].stopped !== null;
-      watch.request(request, time.clock(), { position, isStopped });
+      const isSuspended = house !== undefined && house.projector.state("deliveries")[name].stopped !== null;
+      watch.request(request, time.clock(), { position, isSuspended });
     });
     return { name, kind, network, watch };
   });
@@ -56,14 +56,14 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
 
   const wrapFor =
     (of: Life) =>
-    (journal: Journal): Journal => ({
-      ...journal,
+    (eventLog: EventLog): EventLog => ({
+      ...eventLog,
       async append(...args) {
         const fault = random() * 100;
         const channel = CHANNELS.find((name) => STREAMS.delivery(name) === args[0]);
         if (channel !== undefined && (isFull || fault < faults)) of.refused.add(channel);
         if (of.killed || isFull || fault < faults / 2) throw new StoreFull();
-        const appended = await journal.append(...args);
+        const appended = await eventLog.append(...args);
         if (!of.killed && fault >= faults) return appended;
         ghosts++;
         throw new StoreFull();
@@ -159,13 +159,13 @@ function audit(house: House, log: readonly Recorded[], { name, kind, network, wa
   if (watch.broken.length > 0) throw new Error(`${name}: ${watch.broken.join("\n")}`);
 }
 
-function clickOf(short_code: string, channels: readonly ChannelName[]): Fact {
+function clickOf(short_code: string, channels: readonly ChannelName[]): NewEvent {
   const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com", bot: false };
   return { type: "LinkClicked", data: { ...link, channels: [...channels] } };
 }
 
 /** What is sent directly: to chat, and every other time to messaging where that is there. */
-function textOf(text: string, channels: readonly ChannelName[]): Fact {
+function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
   }
@@ -173,29 +173,32 @@ function textOf(text: string, channels: readonly ChannelName[]): Fact {
 }
 
 /** An event after which the lanes are filled anew; the rebuilt state is as the live one, since that is right. */
-async function reopeningOf({ journal, projector }: House, by: Extract<Step, { do: "reopen" }>["by"]): Promise<Fact> {
-  if (by === "PersonForgotten") return { type: by, data: { marks: [], keys: [] } };
+async function reopeningOf(
+  { eventLog, projector }: House,
+  by: Extract<Step, { do: "reopen" }>["by"],
+): Promise<NewEvent> {
+  if (by === "PersonForgotten") return { type: by, data: { hashes: [], keys: [] } };
   if (by === "PersonalDataExpired") return { type: by, data: { before: "2026-11-01", days: 1 } };
   const { position } = projector;
   const { name: projection, version } = deliveries;
   const state = encodeState(projector.state("deliveries"));
-  await journal.store.snapshots.save(`rebuilt/${projection}`, { version, position, state });
+  await eventLog.store.snapshots.save(`rebuilt/${projection}`, { version, position, state });
   return { type: by, data: { projection, version, position, differences: 0 } };
 }
 
-async function logOf({ journal }: House): Promise<readonly Recorded[]> {
-  return (await Array.fromAsync(journal.store.read())) as Recorded[];
+async function logOf({ eventLog }: House): Promise<readonly Recorded[]> {
+  return (await Array.fromAsync(eventLog.store.read())) as Recorded[];
 }
 
 /** An operator takes up the newest dead letter. */
 async function retryOne(house: House, lines: readonly Line[]): Promise<void> {
-  const letter = (await findDeadLetters(house.journal.store)).at(-1);
+  const letter = (await findDeadLetters(house.eventLog.store)).at(-1);
   if (letter === undefined) return;
   const { event_id, source, channel, doubtful_since } = letter;
   const key = keysByPosition(await logOf(house)).get(source) ?? "";
   lines.find(({ name }) => name === channel)?.watch.reowed(key);
   const doubt = doubtful_since === undefined ? {} : { doubtful_since };
-  await house.tell({ type: "ChannelDispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+  await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
 async function resumeAll(house: House, names: readonly ChannelName[]): Promise<void> {

@@ -18,7 +18,7 @@ export interface Life {
 /** One request as the network saw it. */
 export interface Request {
   readonly life: Life;
-  readonly carriage: "click" | "digest" | "batch" | "text";
+  readonly mode: "click" | "digest" | "batch" | "text";
   /** What each key of it came to, which the service learns at `answeredAt`; ms since the epoch. */
   readonly results: ReadonlyMap<string, DispatchResult>;
   answeredAt?: number;
@@ -92,8 +92,8 @@ export function createNetwork(
     const keys = keysOf(dispatch);
     const fate = fateOf(recognisesMs !== undefined && dispatch.kind !== "digest");
     if (fate.arrives) arrive(dispatch.id, keys);
-    const carriage = dispatch.kind === "click" || dispatch.kind === "digest" ? dispatch.kind : "text";
-    await answer({ life, carriage, results: new Map(keys.map((key) => [key, fate.result])) }, fate.takesMs);
+    const mode = dispatch.kind === "click" || dispatch.kind === "digest" ? dispatch.kind : "text";
+    await answer({ life, mode, results: new Map(keys.map((key) => [key, fate.result])) }, fate.takesMs);
     if (fate.throws === true) throw new Error("a defect");
     return fate.result;
   };
@@ -107,7 +107,7 @@ export function createNetwork(
     const fates = asked.map(() => together ?? fateOf(true));
     for (const [at, click] of asked.entries()) if (fates[at]?.arrives === true) arrive(click.id, [click.shortCode]);
     const results = new Map(asked.map(({ shortCode }, at) => [shortCode, fates[at]?.result ?? unasked]));
-    await answer({ life, carriage: "batch", results }, Math.max(0, ...fates.map(({ takesMs }) => takesMs)));
+    await answer({ life, mode: "batch", results }, Math.max(0, ...fates.map(({ takesMs }) => takesMs)));
     return clicks.map((_click, at) => fates[at]?.result ?? unasked);
   };
 

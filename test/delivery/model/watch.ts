@@ -5,7 +5,7 @@ import type { Request } from "./network.ts";
 
 /** Looks at each request to one channel when it is made: whether the service may make it, by what it was told and has recorded. */
 export interface Watch {
-  request(request: Request, now: number, seen: { readonly position: number; readonly isStopped: boolean }): void;
+  request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
   /** A life begins with this log. */
   begin(log: readonly Recorded[]): void;
   /** A dead letter is owed again. */
@@ -28,7 +28,7 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
     if (event.type === "LinkClicked") keys.set(event.position, event.data.short_code);
     if (event.type === "NotificationRequested") keys.set(event.position, event.data.message);
     if (event.type === "MessageRequested") keys.set(event.position, event.data.text);
-    if (event.type === "ChannelDispatchRetryRequested") keys.set(event.position, keys.get(event.data.source) ?? "");
+    if (event.type === "DispatchRetryRequested") keys.set(event.position, keys.get(event.data.source) ?? "");
   }
   return keys;
 }
@@ -42,7 +42,7 @@ export function outcomesOf(log: readonly Recorded[], channel: ChannelName): read
 
 /** Whether an event ends a dispatch. */
 export function isFinal({ type }: Pick<Recorded, "type">): boolean {
-  return /^ChannelDispatch(?:ed|Skipped|InDoubt|Abandoned)$/.test(type);
+  return /^Dispatch(?:Succeeded|Skipped|InDoubt|Abandoned)$/.test(type);
 }
 
 export function createWatch(channel: ChannelName): Watch {
@@ -52,9 +52,9 @@ export function createWatch(channel: ChannelName): Watch {
   let ended = new Set<string>();
   let doubtful = new Set<string>();
 
-  const check = (key: string, { life, carriage }: Request, now: number): void => {
+  const check = (key: string, { life, mode }: Request, now: number): void => {
     const before = made.get(key);
-    if (doubtful.has(key) && carriage === "digest") broken.push(`${key} may have arrived and was told in a digest`);
+    if (doubtful.has(key) && mode === "digest") broken.push(`${key} may have arrived and was told in a digest`);
     if (before === undefined || before.request.life !== life) {
       if (ended.has(key)) broken.push(`${key} was asked for again, though the log tells its end`);
       return;
@@ -81,10 +81,10 @@ export function createWatch(channel: ChannelName): Watch {
   return {
     exposed,
     broken,
-    request(request, now, { position, isStopped }) {
+    request(request, now, { position, isSuspended }) {
       for (const [key, result] of request.results) {
         check(key, request, now);
-        if (isStopped && request.carriage !== "text") broken.push(`${key} was sent to a channel that is stopped`);
+        if (isSuspended && request.mode !== "text") broken.push(`${key} was sent to a channel that is stopped`);
         made.set(key, { request, position });
         if (result.outcome === "retryable" && result.mayHaveArrived === true) doubtful.add(key);
       }
@@ -97,11 +97,11 @@ export function createWatch(channel: ChannelName): Watch {
       doubtful = new Set();
       for (const event of log) {
         if (!("channel" in event.data) || event.data.channel !== channel) continue;
-        if (event.type === "ChannelDispatchRetryRequested") ended.delete(keys.get(event.position) ?? "");
+        if (event.type === "DispatchRetryRequested") ended.delete(keys.get(event.position) ?? "");
         if (!("owed" in event.data)) continue;
         const key = keys.get(event.data.owed) ?? "";
         if (isFinal(event)) ended.add(key);
-        if (event.type === "ChannelDispatchFailed" && event.data.may_have_arrived === true) doubtful.add(key);
+        if (event.type === "DispatchFailed" && event.data.may_have_arrived === true) doubtful.add(key);
       }
     },
     reowed(key) {

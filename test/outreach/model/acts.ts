@@ -1,9 +1,9 @@
 import type { Recipient } from "../../../events/outreach.ts";
-import type { Fact } from "../../../src/log/event-log.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/day.ts";
 import type { SimulatedNetwork } from "../social-network.ts";
-import { CAUSE, type House } from "./house.ts";
+import { METADATA, type House } from "./house.ts";
 import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
 import { personId } from "./setting.ts";
@@ -39,7 +39,7 @@ export async function start(house: House): Promise<Instance> {
 }
 
 export function trigger({ runner }: Instance, dryRun: boolean): void {
-  unattended(runner.trigger({ dryRun, cause: CAUSE }));
+  unattended(runner.trigger({ dryRun, metadata: METADATA }));
 }
 
 /**
@@ -82,7 +82,7 @@ export function naming({ people }: SimulatedNetwork, id: string, byId: boolean):
   return byId || (people.get(id)?.username ?? username) !== username ? { id } : { username };
 }
 
-export function suppression(recipient: Recipient): Fact {
+export function suppression(recipient: Recipient): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
 }
 

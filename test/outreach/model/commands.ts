@@ -20,7 +20,7 @@ import type { Cursors } from "../social-network.ts";
 import { importExport, loseRun, loss } from "./losses.ts";
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
-import { authorize, CAUSE, type House } from "./house.ts";
+import { authorize, METADATA, type House } from "./house.ts";
 import type { Ledger } from "./ledger.ts";
 import { KINDS, personId, ZONES } from "./setting.ts";
 
@@ -160,7 +160,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command("reconcile a run", fc.record({ which, steps: fc.nat(40) }), async (house, given) => {
     const { runner } = await listening(house, given.which);
-    unattended(runner.trigger({ dryRun: false, cause: CAUSE }));
+    unattended(runner.trigger({ dryRun: false, metadata: METADATA }));
     await house.clockwork.steps(given.steps, STEPS_WITHIN_MS);
     unattended(runner.reconcile());
   }),

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { HOUR_MS } from "./acts.ts";
 import { historyCommands } from "./commands.ts";
-import { authorize, CAUSE, openHouse, type House, type Observer } from "./house.ts";
+import { authorize, METADATA, openHouse, type House, type Observer } from "./house.ts";
 import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./books.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
@@ -64,7 +64,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
 async function runToTheEnd({ clockwork }: House, { runner }: Instance): Promise<string | undefined> {
   let ended: string | undefined;
   const running = (async () => {
-    const triggered = await runner.trigger({ dryRun: false, cause: CAUSE });
+    const triggered = await runner.trigger({ dryRun: false, metadata: METADATA });
     ended = triggered.kind === "started" ? (await triggered.done)?.reason : triggered.kind;
   })();
   await clockwork.pass(RUN_MAX_MS + 5 * SETTLE_MS);

@@ -2,9 +2,9 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { recordRestore } from "../../../src/log/record-restore.ts";
-import { createJournal, STREAMS, type Fact } from "../../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { dayIn } from "../../../src/outreach/day.ts";
-import type { SealedLog } from "../../../src/privacy/encrypted-log.ts";
+import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../social-network.ts";
 import { createClockwork, createPick, type Clockwork } from "./clockwork.ts";
 import { createGrant, type Grant } from "./grant.ts";
@@ -13,7 +13,7 @@ import type { Log } from "./logs.ts";
 import { idOfHandle, personId, rowsOf, socialUser, type Kind, type Setting } from "./setting.ts";
 import { createWitness, type Noted, type Witness } from "./witness.ts";
 
-export const CAUSE = { caller: "model" };
+export const METADATA = { caller: "model" };
 
 /** One log, one network, one clock that may be wrong, and the processes that share them. */
 export interface House {
@@ -23,7 +23,7 @@ export interface House {
   readonly grant: Grant;
   /** As everybody writes to it; another one once the log was replaced. */
   readonly store: EventStore<Event>;
-  readonly log: SealedLog;
+  readonly log: EncryptedLog;
   readonly witness: Witness;
   /** Those that live, stopped ones too. */
   instances(): readonly Instance[];
@@ -33,7 +33,7 @@ export interface House {
   /** What our machines take for the time, ms since the epoch. */
   clock(): number;
   jump(ms: number): void;
-  append(facts: readonly Fact[]): Promise<void>;
+  append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Everybody on the list, in the order of import. */
   readonly people: readonly Kind[];
   /** Puts more people on the list. */
@@ -125,9 +125,9 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     jump: (ms) => {
       offset += ms;
     },
-    async append(facts) {
-      const stream = facts[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
-      await createJournal(store, makeId).append(stream, facts, CAUSE);
+    async append(newEvents) {
+      const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
+      await createEventLog(store, makeId).append(stream, newEvents, METADATA);
     },
     people,
     async list(kinds) {
@@ -149,7 +149,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       if (by !== "backup") await log.importUpTo(by.exportOf);
       else if (!(await log.restore())) return false;
       store = await witness.attend(log.store, by === "backup" ? backup : witness.notes());
-      await recordRestore(createJournal(store, makeId), SILENT);
+      await recordRestore(createEventLog(store, makeId), SILENT);
       replaced.push({ at: clockwork.now(), ownDay: dayIn(house.timezone, clock()), head: witness.head() });
       return true;
     },

@@ -3,7 +3,7 @@ import { createTokens } from "../../../src/account/tokens.ts";
 import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { MakeId } from "../../../src/platform/clock.ts";
-import { createJournal } from "../../../src/log/event-log.ts";
+import { createEventLog } from "../../../src/log/event-log.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x-prices.ts";
@@ -41,9 +41,9 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
   // The clockwork does not wait for snapshots, so that there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, SILENT, erasing(keyring));
-  const journal = createJournal(process.store, makeId);
+  const eventLog = createEventLog(process.store, makeId);
   const holder = makeId();
-  const common = { journal, projector, clock, sleep: process.sleep, holder, log: SILENT, announce: async () => {} };
+  const common = { eventLog, projector, clock, sleep: process.sleep, holder, logger: SILENT, announce: async () => {} };
   const oauth = {
     refresh: (token: string) => process.call("refresh", () => grant.oauth.refresh(token)),
   } as OAuth;

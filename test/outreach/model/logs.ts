@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/platform/clock.ts";
-import { openSealedLog, type SealedLog } from "../../../src/privacy/encrypted-log.ts";
+import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
@@ -14,7 +14,7 @@ const MASTER_KEY = new Uint8Array(32).fill(7);
 /** A log of its own for a history, and what was copied of it. The keys of personal data are beside it and no copy has them. */
 export interface Log extends AsyncDisposable {
   /** Another one once the log was restored or imported. */
-  readonly store: SealedLog;
+  readonly store: EncryptedLog;
   /** The clock that the log tells the time by; it has none of its own. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
@@ -58,8 +58,8 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
   let files = 0;
   let backup: string | undefined;
   const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
-  const open = (file: string): Promise<SealedLog> =>
-    openSealedLog({
+  const open = (file: string): Promise<EncryptedLog> =>
+    openEncryptedLog({
       file,
       keysFile: join(folder, "keys"),
       master: () => MASTER_KEY,

@@ -29,8 +29,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the intent is not recorded",
     SEND,
-    "if (!(await appendFenced(context, [fact], state.run.version))) continue;",
-    'if (verdict.verdict !== "write" && !(await appendFenced(context, [fact], state.run.version))) continue;',
+    "if (!(await appendFenced(context, [newEvent], state.run.version))) continue;",
+    'if (verdict.verdict !== "write" && !(await appendFenced(context, [newEvent], state.run.version))) continue;',
   ),
   one(
     "the intent names no version",
@@ -99,7 +99,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "an outcome is recorded although the attempt is settled",
     "src/outreach/outcome.ts",
-    'if (attempt === undefined || (fact.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;',
+    'if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;',
     "",
   ),
   {
@@ -113,8 +113,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a doubt counts as a failure, to be tried again",
     "src/outreach/decide-outcome.ts",
-    'return { fact: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
-    'return { fact: failed("unreachable", result.detail, true) };',
+    'return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
+    'return { newEvent: failed("unreachable", result.detail, true) };',
   ),
   one("a dead run's attempts are not marked in doubt", RECONCILE, "  await markInDoubt(context, attempts);\n", ""),
   one(
@@ -179,7 +179,7 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", "src/outreach/send-loop.ts", "    await readInbox(context, patience);\n", ""),
+  one("the inbox is not read", "src/outreach/send-loop.ts", "    await readInbox(context, retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
@@ -258,7 +258,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "    .filter((handle) => isHeldBy(contacts, handle, contact))\n",
     '    .filter((handle) => isHeldBy(contacts, handle, contact) || handle !== "")\n',
   ),
-  one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.marks);", "return;"),
+  one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.hashes);", "return;"),
   one(
     "one person's refusal is the account's",
     "src/outreach/decide.ts",
@@ -274,7 +274,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "cursors are followed wherever they lead",
     edits: [
-      { file: CIRCLES, from: "isCircle = isRepeated && entries > 0;", to: "isCircle = false;" },
+      { file: CIRCLES, from: "isCycle = isRepeated && entries > 0;", to: "isCycle = false;" },
       {
         file: CIRCLES,
         from: "return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;",
@@ -285,8 +285,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "an outcome that the log refuses is dropped",
     SEND,
-    "await recordOutcome(context, fact, context.cause, more);",
-    "await recordOutcome(context, fact, context.cause, more).catch(() => {});",
+    "await recordOutcome(context, newEvent, context.metadata, more);",
+    "await recordOutcome(context, newEvent, context.metadata, more).catch(() => {});",
   ),
   one(
     "what was taken right before a restore is not waited for",

@@ -1,7 +1,7 @@
 import { contacts, findContact, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfPerson } from "../../../src/commands/audit/show/person.ts";
 import { findPerson } from "../../../src/commands/person.ts";
-import { findSealed } from "../../../src/privacy/find-person.ts";
+import { findEncrypted } from "../../../src/privacy/find-person.ts";
 import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
 import { person } from "../social-network.ts";
 import { RULES } from "../world.ts";
@@ -15,13 +15,13 @@ export async function forget(house: House, id: string): Promise<void> {
   const history = await historyOfPerson({ store, to, onProgress: () => {} }, id);
   if (history === undefined) return;
   const known = await knownPeople(house);
-  const person = await findSealed(log, {
+  const person = await findEncrypted(log, {
     contacts: known,
     contact: findPerson(known, id),
     positions: history.positions,
   });
   const { own, keys, spared } = person;
-  const data = { marks: own.flatMap((name) => RULES.marks(name)), keys: [...keys], spared: [...spared] };
+  const data = { hashes: own.flatMap((name) => RULES.hashes(name)), keys: [...keys], spared: [...spared] };
   forgotten.add(id);
   await append([{ type: "PersonForgotten", data }]);
   destroyKeys(log.keyring, data);

@@ -49,7 +49,7 @@ export function enter(books: Books, event: Recorded, house: House): void {
       return;
     case "PersonForgotten":
       for (const id of house.forgotten) {
-        const isMeant = RULES.marks({ id }).some((mark) => event.data.marks.includes(mark));
+        const isMeant = RULES.hashes({ id }).some((mark) => event.data.hashes.includes(mark));
         if (isMeant && !books.suppressed.has(id)) books.suppressed.set(id, event.position);
       }
       return;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { person } from "../social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { Fact } from "../../../src/log/event-log.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 
 /** Somebody on the list, and what is wrong with them. */
@@ -85,7 +85,7 @@ export function socialUser(kind: Kind, id: string): SocialUser | undefined {
 }
 
 /** What the operator imports of them. */
-export function rowsOf(kind: Kind, id: string): Fact[] {
+export function rowsOf(kind: Kind, id: string): NewEvent[] {
   const byHandle = rowOf(kind, { username: `USER_${id}` });
   if (kind === "by_handle") return [byHandle];
   if (kind === "suppressed") {
@@ -94,7 +94,7 @@ export function rowsOf(kind: Kind, id: string): Fact[] {
   return kind === "twice" ? [rowOf(kind, { id }), byHandle] : [rowOf(kind, { id })];
 }
 
-export function rowOf(kind: Kind, recipient: Recipient): Fact {
+export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   const basis = kind === "no_consent" ? "none" : "opt_in";
   return { type: "RecipientAdded", data: { recipient, basis, fields: {}, source: "list" } };
 }

@@ -18,7 +18,7 @@ export interface Counts {
   readonly pauses: number;
   readonly attempts: number;
   readonly accepted: number;
-  readonly doubts: number;
+  readonly deduplicationWindow: number;
   readonly undelivered: number;
   readonly replacedLogs: number;
   readonly forgotten: number;
@@ -32,7 +32,7 @@ export function createTally(): Tally {
     commands: 0,
     attempts: 0,
     accepted: 0,
-    doubts: 0,
+    deduplicationWindow: 0,
     undelivered: 0,
     replacedLogs: 0,
     forgotten: 0,
@@ -56,7 +56,7 @@ export function createTally(): Tally {
       sums.commands += commands;
       sums.attempts += all.length;
       sums.accepted += house.network.accepted.length;
-      sums.doubts += all.filter(({ doubted }) => doubted).length;
+      sums.deduplicationWindow += all.filter(({ doubted }) => doubted).length;
       sums.undelivered += all.filter(({ reason }) => reason === "not_delivered").length;
     },
     fate(what, point) {

@@ -1,6 +1,6 @@
 import { makeId } from "../../../src/platform/clock.ts";
 import { loadConfig } from "../../../src/config/config.ts";
-import { createJournal, STREAMS, type Fact } from "../../../src/log/event-log.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/service/open.ts";
 import type { World } from "../service.ts";
 import { HOSTILE } from "./texts.ts";
@@ -11,18 +11,18 @@ const TIME = `${DAY}T10:00:00.000Z`;
 /** Writes a log in which every text of others is hostile, past all checks of requests and files. */
 export async function writeHostileLog(world: World): Promise<void> {
   await using store = await openLog(loadConfig(world.env, () => ""));
-  const journal = createJournal(store, makeId);
+  const eventLog = createEventLog(store, makeId);
   for (const [nth, text] of Object.values(HOSTILE).entries()) {
-    const cause = { caller: text, request_id: text, traceparent: text };
-    await journal.append(STREAMS.outreach, outreachFacts(nth, text), cause);
-    await journal.append(STREAMS.account, accountFacts(text), cause);
-    await journal.append(STREAMS.link("go.example", String(nth)), clickFacts(text), cause);
-    const { last } = await journal.append(STREAMS.requests, requestFacts(text), cause);
-    await journal.append(STREAMS.delivery("chat"), deliveryFacts(last, text), cause);
+    const metadata = { caller: text, request_id: text, traceparent: text };
+    await eventLog.append(STREAMS.outreach, outreachFacts(nth, text), metadata);
+    await eventLog.append(STREAMS.account, accountFacts(text), metadata);
+    await eventLog.append(STREAMS.link("go.example", String(nth)), clickFacts(text), metadata);
+    const { last } = await eventLog.append(STREAMS.requests, requestFacts(text), metadata);
+    await eventLog.append(STREAMS.delivery("chat"), deliveryFacts(last, text), metadata);
   }
 }
 
-function outreachFacts(nth: number, text: string): Fact[] {
+function outreachFacts(nth: number, text: string): NewEvent[] {
   const known = { id: String(1_000 + nth), username: text };
   const attempt = { attempt_id: makeId(), run_id: text, recipient: known };
   return [
@@ -43,7 +43,7 @@ function recipient(who: { id?: string; username: string }, text: string) {
   return { recipient: who, name: text, basis: "opt_in", fields: { [text]: text }, source: "list" } as const;
 }
 
-function accountFacts(text: string): Fact[] {
+function accountFacts(text: string): NewEvent[] {
   return [
     {
       type: "AccountAuthorized",
@@ -53,29 +53,29 @@ function accountFacts(text: string): Fact[] {
   ];
 }
 
-function clickFacts(text: string): Fact[] {
+function clickFacts(text: string): NewEvent[] {
   const click = { event: text, domain: text, short_code: text, original_url: text, ip: text, user_agent: text };
   return [{ type: "LinkClicked", data: { ...click, bot: false, channels: [] } }];
 }
 
-function requestFacts(text: string): Fact[] {
+function requestFacts(text: string): NewEvent[] {
   return [
     { type: "MessageRequested", data: { text } },
     { type: "NotificationRequested", data: { message: text, service: text, level: "error" } },
   ];
 }
 
-function deliveryFacts(owed: number, text: string): Fact[] {
+function deliveryFacts(owed: number, text: string): NewEvent[] {
   const dispatch = {
     event_id: makeId(),
     owed,
     channel: "chat",
     lane: "direct",
     attempt: 1,
-    settled_below: owed,
+    low_watermark: owed,
   } as const;
   return [
-    { type: "ChannelDispatchAbandoned", data: { ...dispatch, detail: text, refused: true, digest: text } },
-    { type: "ChannelStopped", data: { channel: "chat", network: text, detail: text, credential: text } },
+    { type: "DispatchAbandoned", data: { ...dispatch, detail: text, refused: true, digest: text } },
+    { type: "ChannelSuspended", data: { channel: "chat", network: text, detail: text, credential: text } },
   ];
 }

@@ -1,20 +1,16 @@
 import type { EventType, Folded, Recorded } from "../../../../events/catalog.ts";
 import type { ChannelName } from "../../../../events/channel.ts";
-import { owedChannels } from "../../../../projections/deliveries.ts";
+import { requestedChannels } from "../../../../projections/deliveries.ts";
 import { STREAMS } from "../../../log/event-log.ts";
 import { eventsAt, type Reading } from "./history.ts";
 
 /** An outcome of a dispatch. */
 export type Outcome = Folded<
-  | "ChannelDispatched"
-  | "ChannelDispatchFailed"
-  | "ChannelDispatchSkipped"
-  | "ChannelDispatchInDoubt"
-  | "ChannelDispatchAbandoned"
+  "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned"
 >;
 
 /** What an operator decided of a dead letter. */
-export type Decision = Folded<"ChannelDispatchRetryRequested" | "ChannelDispatchDiscarded">;
+export type Decision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
 
 /** Position of what owes dispatches -> the channels it owes them to. */
 export type Owed = ReadonlyMap<number, readonly ChannelName[]>;
@@ -25,14 +21,14 @@ export function isOutcome<E extends Pick<Folded, "data">>(event: E): event is E 
 
 /** Both name the event whose dispatch it is by its position. */
 export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & Decision {
-  return event.type === "ChannelDispatchRetryRequested" || event.type === "ChannelDispatchDiscarded";
+  return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
 }
 
 /** The event whose dispatch is told of, beyond any retry; undefined where no dispatch is. */
 export async function sourceOf(reading: Reading, event: Recorded): Promise<Recorded | undefined> {
   if (isDecision(event)) return eventAt(reading, event.data.source);
   if (isOutcome(event)) return sourceOf(reading, await eventAt(reading, event.data.owed));
-  return owedChannels(event).length > 0 ? event : undefined;
+  return requestedChannels(event).length > 0 ? event : undefined;
 }
 
 async function eventAt(reading: Reading, position: number): Promise<Recorded> {
@@ -52,13 +48,13 @@ export async function findDispatches(
   };
   for (const [position, channels] of sources) for (const channel of channels) owe(channel, position);
   await findDecisions(reading, sources, (decision) => {
-    if (decision.type === "ChannelDispatchRetryRequested") owe(decision.data.channel, decision.position);
+    if (decision.type === "DispatchRetryRequested") owe(decision.data.channel, decision.position);
     found(decision);
   });
   for (const [channel, positions] of owed) await findOutcomes(reading, channel, positions, found);
 }
 
-const DECISIONS: readonly EventType[] = ["ChannelDispatchRetryRequested", "ChannelDispatchDiscarded"];
+const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
 
 async function findDecisions(
   { store, to }: Reading,

@@ -1,5 +1,5 @@
 import type { Recorded } from "../../../../events/catalog.ts";
-import { owedChannels } from "../../../../projections/deliveries.ts";
+import { requestedChannels } from "../../../../projections/deliveries.ts";
 import { printable } from "../../table.ts";
 import { findDispatches, sourceOf } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
@@ -51,7 +51,7 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
 /** The dispatches that the roots owe or tell of: what owes them, and all that became of them. */
 async function positionsOfDispatches(reading: Reading, roots: readonly Recorded[]): Promise<readonly number[]> {
   const sources = await Promise.all(roots.map((root) => sourceOf(reading, root)));
-  const owed = new Map(sources.flatMap((source) => (source ? [[source.position, owedChannels(source)]] : [])));
+  const owed = new Map(sources.flatMap((source) => (source ? [[source.position, requestedChannels(source)]] : [])));
   const positions = [...owed.keys()];
   await findDispatches(reading, owed, ({ position }) => void positions.push(position));
   return positions;

@@ -12,7 +12,7 @@ export function createTally() {
 
   /** As the projection does: the first final outcome counts, and any other is one told again. */
   const takeOutcome = ({ type, data: { channel, owed } }: Outcome): void => {
-    if (type === "ChannelDispatchFailed") return add(`${channel} ${type}`);
+    if (type === "DispatchFailed") return add(`${channel} ${type}`);
     const isAgain = settled.get(channel)?.has(owed) ?? false;
     add(isAgain ? `${channel} again` : `${channel} ${type}`);
     settled.get(channel)?.add(owed);
@@ -20,14 +20,14 @@ export function createTally() {
 
   const row = (channel: ChannelName): (string | number)[] => {
     const of = (type: EventType): number => countOf(`${channel} ${type}`);
-    const retried = of("ChannelDispatchRetryRequested");
-    const dead = of("ChannelDispatchAbandoned");
-    const [delivered, skipped] = [of("ChannelDispatched"), of("ChannelDispatchSkipped")];
-    const doubted = of("ChannelDispatchInDoubt");
+    const retried = of("DispatchRetryRequested");
+    const dead = of("DispatchAbandoned");
+    const [delivered, skipped] = [of("DispatchSucceeded"), of("DispatchSkipped")];
+    const doubted = of("DispatchInDoubt");
     // A dead letter that was taken up again is owed a second time.
     const pending = countOf(`${channel} owed`) - delivered - skipped - doubted - dead;
-    const discarded = of("ChannelDispatchDiscarded");
-    const last = [retried, discarded, of("ChannelDispatchFailed"), countOf(`${channel} again`)];
+    const discarded = of("DispatchDiscarded");
+    const last = [retried, discarded, of("DispatchFailed"), countOf(`${channel} again`)];
     return [channel, pending, delivered, skipped, doubted, dead - retried - discarded, ...last];
   };
 
@@ -37,10 +37,10 @@ export function createTally() {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
         for (const channel of event.data.channels) add(`${channel} owed`);
-      } else if (event.type === "ChannelDispatchRetryRequested") {
+      } else if (event.type === "DispatchRetryRequested") {
         add(`${event.data.channel} owed`);
         add(`${event.data.channel} ${event.type}`);
-      } else if (event.type === "ChannelDispatchDiscarded") add(`${event.data.channel} ${event.type}`);
+      } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
       else if (isOutcome(event)) takeOutcome(event);
     },
     summary(): string {

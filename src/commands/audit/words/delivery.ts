@@ -13,33 +13,33 @@ export const DELIVERY_WORDS = {
     `a message was requested: ${quoted(text)}; ${owedTo(["messaging"])}`,
   ChannelTestRequested: ({ channels }: DataOf<"ChannelTestRequested">) =>
     `a test of the channels was requested; ${owedTo(channels)}`,
-  ChannelDispatchRetryRequested: (data: DataOf<"ChannelDispatchRetryRequested">) => {
+  DispatchRetryRequested: (data: DataOf<"DispatchRetryRequested">) => {
     const { event_id, source, channel, doubtful_since, may_double } = data;
     const double = may_double === true ? ", though it may arrive twice" : "";
     return `the dead letter of position ${source} (event ${event_id}) was taken up again${double}${doubt(doubtful_since)}; ${owedTo([channel])}`;
   },
-  ChannelDispatched: (data: DataOf<"ChannelDispatched">) => {
+  DispatchSucceeded: (data: DataOf<"DispatchSucceeded">) => {
     const { owed, channel, attempt, status, latency_ms, network_id, digest } = data;
     const as = network_id === undefined ? "" : ` as ${quoted(network_id)}`;
     return `${channel} took what position ${owed} owed${as}, at attempt ${attempt}${answer({ status, latency_ms })}${together(digest)}`;
   },
-  ChannelDispatchFailed: (data: DataOf<"ChannelDispatchFailed">) => {
+  DispatchFailed: (data: DataOf<"DispatchFailed">) => {
     const { owed, channel, attempt, detail, retry_at, digest, may_have_arrived } = data;
     const not = may_have_arrived === true ? "may not have taken" : "did not take";
     return `${channel} ${not} what position ${owed} owed, at attempt ${attempt}${answer(data)}${together(digest)}${because(detail)}; next attempt at ${retry_at}`;
   },
-  ChannelDispatchSkipped: ({ owed, channel, reason }: DataOf<"ChannelDispatchSkipped">) =>
+  DispatchSkipped: ({ owed, channel, reason }: DataOf<"DispatchSkipped">) =>
     `what position ${owed} owed to ${channel} was not sent, ${plain(reason)}`,
-  ChannelDispatchInDoubt: (data: DataOf<"ChannelDispatchInDoubt">) => {
+  DispatchInDoubt: (data: DataOf<"DispatchInDoubt">) => {
     const { owed, channel, attempt, detail, digest } = data;
     return `it is in doubt whether ${channel} took what position ${owed} owed, at attempt ${attempt}${answer(data)}${together(digest)}${because(detail)}; it is not sent again by itself`;
   },
-  ChannelDispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"ChannelDispatchDiscarded">) =>
+  DispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"DispatchDiscarded">) =>
     `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
-  ChannelStopped: ({ channel, network, status, detail }: DataOf<"ChannelStopped">) =>
+  ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
     `the channel ${channel} was stopped: ${network} refuses it as a whole${answer({ status })}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
-  ChannelDispatchAbandoned: (data: DataOf<"ChannelDispatchAbandoned">) => {
+  DispatchAbandoned: (data: DataOf<"DispatchAbandoned">) => {
     const { owed, channel, attempt, detail, refused, digest, doubtful_since } = data;
     const why = refused ? "refused for good" : "out of attempts";
     return `what position ${owed} owed to ${channel} became a dead letter, ${why} at attempt ${attempt}${answer(data)}${doubt(doubtful_since)}${together(digest)}${because(detail)}`;
