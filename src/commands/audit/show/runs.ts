@@ -12,6 +12,7 @@ const RUN_TYPES: readonly EventType[] = [
   "DirectMessageSkipped",
   "DirectMessageFailed",
   "DirectMessageInDoubt",
+  "RecipientRetryAllowed",
   "RunFinished",
   "RunAbandoned",
   "DryRunFinished",
@@ -48,7 +49,7 @@ export async function positionsOfRuns(
 }
 
 function runOf({ data }: Told): string[] {
-  return "run_id" in data ? [data.run_id] : [];
+  return "run_id" in data && data.run_id !== undefined ? [data.run_id] : [];
 }
 
 function attemptOf({ data }: Told): string[] {
