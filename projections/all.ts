@@ -39,3 +39,6 @@ export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionN
 export function projectionOf(name: ProjectionName): Projection<unknown> {
   return projections[name];
 }
+
+/** Those whose states hold personal data. */
+export const PERSONAL_PROJECTIONS = ["contacts", "run", "sources", "variants"] as const satisfies ProjectionName[];

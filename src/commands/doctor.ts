@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/announce.ts";
 import { logFiles } from "../log/log-files.ts";
 import { createLogger } from "../platform/logger.ts";
-import { missingPlaceholders } from "../outreach/message.ts";
+import { missingPlaceholders } from "../template/template.ts";
 import { openOutreach } from "../service/open-outreach.ts";
 import { openChannels, openKey, openLog, outbound } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";

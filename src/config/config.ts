@@ -3,7 +3,7 @@ import { readChat, type ChatConfig } from "./chat.ts";
 import { readEnvironment, type RawEnvironment } from "./environment.ts";
 import { ConfigError, createReport } from "./error.ts";
 import { readHttp, type HttpConfig } from "./http.ts";
-import { readKey } from "../platform/decode-key.ts";
+import { readKey } from "./key.ts";
 import { readLog, type LogConfig } from "./log.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
 import { warnOfMisspelt } from "./misspelt.ts";

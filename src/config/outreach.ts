@@ -1,5 +1,5 @@
-import { parseTemplate, type Template } from "../outreach/message.ts";
-import { TemplateError } from "../outreach/template-parser.ts";
+import { parseTemplate, type Template } from "../template/template.ts";
+import { TemplateError } from "../template/parse-parts.ts";
 import { commaList, shown } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { Environment } from "./schema.ts";

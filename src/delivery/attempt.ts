@@ -14,6 +14,11 @@ export type OutcomeEvent = Extract<
   }
 >;
 
+/**
+ * How dispatches travel: one alone, several in one request of which the network answers each, or all in one message.
+ */
+export type DispatchMode = "single" | "batch" | "digest";
+
 /** What became of one attempt; the lane's account is told when it is recorded. `final`: the dispatch is settled with it. */
 export interface Outcome {
   readonly newEvent: OutcomeEvent;

@@ -2,7 +2,7 @@ import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { DispatchMode } from "./dispatch.ts";
+import type { DispatchMode } from "./attempt.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import { subjectOf } from "./request-of.ts";
 

@@ -4,7 +4,7 @@ import type { NewEvent, EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
+import { decideOutcome, doubtOf, type Outcome, type DispatchMode } from "./attempt.ts";
 import { digestOf } from "./digest.ts";
 import { doubtSince } from "./deduplication-window.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
@@ -28,12 +28,6 @@ export interface DispatchDeps {
   /** Aborts when a batch is to make no further request. */
   readonly stopping: AbortSignal;
 }
-
-/**
- * How the items of a flight travel: one alone, several in one request of which the network answers each, or all in one
- * message.
- */
-export type DispatchMode = "single" | "batch" | "digest";
 
 /** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
 export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];

@@ -5,12 +5,13 @@ import { errorFields } from "../platform/logger.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
 import type { Circuit } from "./circuit-breaker.ts";
 import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
-import { turnedAway, type DispatchMode, type DispatchDeps } from "./dispatch.ts";
+import type { DispatchMode } from "./attempt.ts";
+import { turnedAway, type DispatchDeps } from "./dispatch.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { openOutboxWindow, WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import { createSuspension, type Suspension, type SuspensionDeps } from "./suspension.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
-import { systemTimer, type Timer } from "./timer.ts";
+import { systemTimer, type Timer } from "../platform/timer.ts";
 import { createCoalescingScheduler } from "./coalescing-scheduler.ts";
 
 /** The longest single timer; also how soon a changed clock is noticed. */

@@ -1,4 +1,4 @@
-import { networkOf } from "./client-network.ts";
+import { networkOf } from "../platform/client-network.ts";
 import type { Allowance } from "./limit-headers.ts";
 
 /** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */

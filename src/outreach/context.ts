@@ -9,7 +9,6 @@ import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./meter.ts";
 import { momentIn } from "./quota.ts";
-import type { Source } from "./sources/source.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
@@ -20,7 +19,6 @@ export interface OutreachContext {
   readonly projector: Projector;
   readonly network: SocialNetwork;
   readonly credentials: Credentials;
-  readonly sources: readonly Source[];
   readonly rules: OutreachRules;
   readonly timezone: string;
   readonly runMaxMs: number;

@@ -5,7 +5,7 @@ import { findContact, isOwnRefusal, isTriedLast, type Contact, type Contacts } f
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { SocialUser } from "../networks/network.ts";
-import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "./message.ts";
+import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "../template/template.ts";
 
 /** What a decision looks at: projections of one position of the log. */
 export interface OutreachState {

@@ -12,10 +12,10 @@ import { retryPersistently } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
 import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
-import { LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
+import { type AgentRun, LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
-interface Round extends RunContext {
+interface Round extends AgentRun {
   readonly reader: Reader;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
@@ -29,7 +29,7 @@ interface Round extends RunContext {
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
-export async function runSendLoop(context: RunContext): Promise<RunEnd> {
+export async function runSendLoop(context: AgentRun): Promise<RunEnd> {
   const retry = retryPersistently(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
   if (wasRestoredToday(context)) return "log_restored";

@@ -1,6 +1,3 @@
-import { secret, type Secret } from "./secret.ts";
-import type { Report } from "../config/error.ts";
-
 /** AES-256 takes 32 bytes: 64 hex digits, or 43 digits of base64. */
 const HEX_KEY = /^[0-9a-f]{64}$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
@@ -10,16 +7,4 @@ export function decodeKey(text: string): Uint8Array | undefined {
   if (HEX_KEY.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
   if (!BASE64_KEY.test(text)) return undefined;
   return new Uint8Array(Buffer.from(text, "base64"));
-}
-
-export function readKey(
-  variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
-  raw: string | undefined,
-  report: Report,
-): Secret | undefined {
-  if (raw === undefined) return undefined;
-  if (decodeKey(raw) === undefined) {
-    report.fault(variable, "not a key of 32 bytes", "64 hex digits or base64 (openssl rand -base64 32)");
-  }
-  return secret(raw);
 }

@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { DataOf, Event } from "../../events/catalog.ts";
-import type { Erase } from "../projector/projector.ts";
+import type { Erase } from "../projector/apply-erasures.ts";
 import { firstKept, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 

@@ -1,10 +1,7 @@
 import type { EventStore, Snapshots } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { ProjectionName } from "../../projections/all.ts";
+import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import type { Keyring } from "./keyring.ts";
-
-/** The projections whose states hold personal data. */
-export const PERSONAL_PROJECTIONS = ["contacts", "run", "sources", "variants"] as const satisfies ProjectionName[];
 
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 

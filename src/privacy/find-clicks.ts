@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import type { EventType } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { networkOf } from "../http/client-network.ts";
+import { networkOf } from "../platform/client-network.ts";
 import type { Found } from "./find-person.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 

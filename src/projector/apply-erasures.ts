@@ -1,9 +1,10 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
-import type { ProjectionName } from "../../projections/all.ts";
-import { PERSONAL_PROJECTIONS } from "../privacy/encrypted-snapshots.ts";
-import type { Erase } from "./projector.ts";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { PERSONAL_PROJECTIONS, type ProjectionName } from "../../projections/all.ts";
 import type { Positions } from "./catch-up.ts";
+
+/** Makes everything that the event names unreadable. */
+export type Erase = (event: Recorded<"PersonForgotten">) => void;
 
 /**
  * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of

@@ -1,6 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
+import type { Erase } from "./apply-erasures.ts";
 import type { Logger } from "../platform/logger.ts";
 import { refold } from "./refold.ts";
 import { restore, type Restored } from "./restore.ts";
@@ -33,9 +34,6 @@ export interface Projector extends AsyncDisposable {
 export async function startProjector(store: EventStore<Event>, logger?: Logger, erase?: Erase): Promise<Projector> {
   return follow(store, await restore(store, erase), logger, erase);
 }
-
-/** Makes everything that the event names unreadable. */
-export type Erase = (event: Recorded<"PersonForgotten">) => void;
 
 function follow(
   store: EventStore<Event>,

@@ -1,9 +1,8 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { ProjectionName } from "../../projections/all.ts";
+import { PERSONAL_PROJECTIONS, type ProjectionName } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { foldRange } from "./fold.ts";
-import { PERSONAL_PROJECTIONS } from "../privacy/encrypted-snapshots.ts";
 
 /**
  * Folds the states that hold personal data anew from the log, which tells less since a key was deleted. Answers which

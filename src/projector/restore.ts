@@ -3,9 +3,8 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
-import type { Erase } from "./projector.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
-import { applyForgotten } from "./apply-erasures.ts";
+import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { loadRebuilt } from "./rebuilt.ts";
 

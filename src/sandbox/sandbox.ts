@@ -6,7 +6,7 @@ import { isOrigin } from "./network.ts";
 import { passOn } from "./pass-on.ts";
 import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
 import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
-import { createWorld, handlersOf, type World, type WorldOptions } from "./world.ts";
+import { createWorld, handlersOf, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {
   /** 0: any free port, the default. */
@@ -20,14 +20,10 @@ export interface SandboxOptions extends WorldOptions {
  * Stand-ins for X, Meta and the chat and messaging networks over real HTTP, no kinder than the real ones. What they remember is there
  * to be read and changed; other processes do the same through `/_sandbox/`.
  */
-export interface Sandbox extends AsyncDisposable, World {
-  /** The origin, without a slash at its end. */
-  readonly url: string;
+export interface Sandbox extends AsyncDisposable, ControlledWorld {
   /** What a service is configured with, in place of the networks' own addresses. */
   readonly urls: Urls;
   readonly credentials: Credentials;
-  /** Forgets everything, as if just started; only the clock goes on. */
-  reset(): void;
 }
 
 const LOOPBACK = "127.0.0.1";

@@ -40,6 +40,14 @@ export interface World {
   readonly whatsapp: WhatsappState;
 }
 
+/** The world as its own pages control it. */
+export interface ControlledWorld extends World {
+  /** The origin, without a slash at its end. */
+  readonly url: string;
+  /** Forgets everything, as if just started; only the clock goes on. */
+  reset(): void;
+}
+
 export interface WorldOptions {
   /** X's limits where they are not to be the documented ones. */
   readonly x?: Partial<XLimits>;

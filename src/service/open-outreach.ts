@@ -12,16 +12,16 @@ import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import { xPrices } from "../networks/x-prices.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
-import type { OutreachContext, Sleep } from "../outreach/context.ts";
+import type { Sleep } from "../outreach/context.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
-import { parseTemplate } from "../outreach/message.ts";
+import { parseTemplate } from "../template/template.ts";
 import { againSource, lastSource } from "../outreach/sources/again.ts";
 import { followersSource } from "../outreach/sources/followers.ts";
 import { inboundSource } from "../outreach/sources/inbound.ts";
 import { listMembersSource } from "../outreach/sources/list-members.ts";
 import { listSource } from "../outreach/sources/list.ts";
 import { searchSource } from "../outreach/sources/search.ts";
-import type { Source } from "../outreach/sources/source.ts";
+import type { AgentContext, Source } from "../outreach/sources/source.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { openSocial } from "./open.ts";
@@ -43,7 +43,7 @@ export interface OutreachDeps {
 
 /** The outreach agent's parts, as the service and the commands work with them. */
 export interface Outreach {
-  readonly context: OutreachContext;
+  readonly context: AgentContext;
   readonly network: SocialNetwork;
   readonly oauth: OAuth;
   readonly tokens: Tokens;
@@ -60,7 +60,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
   const holder = makeId();
   const tokens = stack.use(createTokens({ vault, oauth, eventLog, projector, holder, logger, announce, ...timing }));
   const { outreach } = config;
-  const context: OutreachContext = {
+  const context: AgentContext = {
     eventLog,
     projector,
     network,

@@ -20,6 +20,8 @@ import { createTeamsChannel } from "../networks/teams.ts";
 import { createTelegramChannel } from "../networks/telegram.ts";
 import { createWhatsappChannel } from "../networks/whatsapp.ts";
 import { createX } from "../networks/x.ts";
+import { rewrapKeys } from "../privacy/rewrap.ts";
+import type { Rotation } from "../vault/vault.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 
 export interface OpenLogOptions extends Pick<EncryptedLogOptions, "owner" | "acceptLostKeys"> {
@@ -49,7 +51,9 @@ export function openKey(config: Config): Uint8Array {
 
 /** Where the master key is, and what is sealed with it. */
 export function masterKeyOf(config: Config): MasterKeyOptions {
-  return { files: logFiles(config.log.file), keysFile: keysFileOf(config), configured: config.key };
+  const keysFile = keysFileOf(config);
+  const rewrap = (rotation: Rotation): void => rewrapKeys(keysFile, rotation);
+  return { files: logFiles(config.log.file), keysFile, rewrap, configured: config.key };
 }
 
 /** A key that stays the same when the master key is exchanged. */

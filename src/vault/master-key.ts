@@ -1,16 +1,18 @@
 import { existsSync } from "node:fs";
 import type { LogFiles } from "../log/log-files.ts";
-import { rewrapKeys } from "../privacy/rewrap.ts";
 import type { Secret } from "../platform/secret.ts";
 import { loadKeyFile } from "./key-file.ts";
 import { KeyError, keyId, parseKey } from "./key.ts";
 import { finishRotation, type Rotated } from "./rotation.ts";
+import type { Rotation } from "./vault.ts";
 
 /** Where the master key is, and what is sealed with it. */
 export interface MasterKeyOptions {
   readonly files: Pick<LogFiles, "key" | "vault">;
   /** The keys of personal data. */
   readonly keysFile: string;
+  /** Wraps them with another master key. */
+  readonly rewrap: (rotation: Rotation) => void;
   /** Undefined: the key is in its file. */
   readonly configured: Secret | undefined;
 }
@@ -40,10 +42,10 @@ export function isFormerKeyGiven({ configured }: MasterKeyOptions, inForce: Uint
 }
 
 /** Everything of a log that is sealed with the master key. */
-export function rotatedOf({ files, keysFile, configured }: MasterKeyOptions): Rotated {
+export function rotatedOf({ files, rewrap, configured }: MasterKeyOptions): Rotated {
   return {
     vaultFile: files.vault,
     keyFile: configured === undefined ? files.key : undefined,
-    rewrap: (rotation) => rewrapKeys(keysFile, rotation),
+    rewrap,
   };
 }

@@ -4,7 +4,7 @@ import { outreach } from "../../src/commands/outreach.ts";
 import { UsageError } from "../../src/commands/command.ts";
 import { ConfigError } from "../../src/config/error.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { parseTemplate, variantOf } from "../../src/outreach/message.ts";
+import { parseTemplate, variantOf } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { openCommandWorld, type CommandWorld } from "./command-world.ts";
 

@@ -12,7 +12,7 @@ import {
   type OutreachState,
 } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
-import { parseTemplate } from "../../src/outreach/message.ts";
+import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
 import { OWN, person } from "./social-network.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
-import { parseTemplate } from "../../src/outreach/message.ts";
+import { parseTemplate } from "../../src/template/template.ts";
 import { followersSource } from "../../src/outreach/sources/followers.ts";
 import { listMembersSource } from "../../src/outreach/sources/list-members.ts";
 import { listSource } from "../../src/outreach/sources/list.ts";

@@ -7,10 +7,10 @@ import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.
 import type { Logger } from "../../src/platform/logger.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { X_PRICES } from "../../src/networks/x-prices.ts";
-import type { OutreachContext } from "../../src/outreach/context.ts";
+import type { AgentContext } from "../../src/outreach/sources/source.ts";
 import type { OutreachRules } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
-import { parseTemplate } from "../../src/outreach/message.ts";
+import { parseTemplate } from "../../src/template/template.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { createRunner, type Runner } from "../../src/outreach/runner.ts";
 import { lastSource } from "../../src/outreach/sources/again.ts";
@@ -37,7 +37,7 @@ export const RULES: OutreachRules = {
 
 /** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */
 interface Instance {
-  readonly context: OutreachContext;
+  readonly context: AgentContext;
   readonly runner: Runner;
   readonly projector: Projector;
   /** What was told to the operator. */
@@ -57,7 +57,7 @@ export interface World extends AsyncDisposable {
   readonly network: SimulatedNetwork;
   readonly store: EventStore<Event>;
   /** Starts another process on the same log. */
-  start(settings?: Partial<OutreachContext>): Promise<Instance>;
+  start(settings?: Partial<AgentContext>): Promise<Instance>;
   append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Imports people of the network with their consent. */
   list(...ids: readonly string[]): Promise<void>;
@@ -115,7 +115,7 @@ interface Making {
   readonly network: SimulatedNetwork;
   readonly store: EventStore<Event>;
   readonly makeId: () => string;
-  readonly settings: Partial<OutreachContext>;
+  readonly settings: Partial<AgentContext>;
 }
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -125,7 +125,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   const projector = await startProjector(store);
   life.follow(projector);
   const announced: string[] = [];
-  const context: OutreachContext = {
+  const context: AgentContext = {
     eventLog: createEventLog(life.store, makeId),
     projector,
     network: life.wrap(network),

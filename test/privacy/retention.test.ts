@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Timer } from "../../src/delivery/timer.ts";
+import type { Timer } from "../../src/platform/timer.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { Problem } from "../../src/http/problem.ts";

@@ -10,8 +10,9 @@ import { openMasterKey } from "../../src/vault/master-key.ts";
 import { rotateKey, type Rotated, type Step } from "../../src/vault/rotation.ts";
 import { decryptRow } from "../../src/vault/secret-row.ts";
 import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
-import { openVault } from "../../src/vault/vault.ts";
+import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
+import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { temporaryDirectory } from "./directory.ts";
 
@@ -38,6 +39,7 @@ function openFiles(source: "file" | "environment") {
   const options = (key?: Uint8Array) => ({
     files,
     keysFile: files.keys,
+    rewrap: (rotation: Rotation) => rewrapKeys(files.keys, rotation),
     configured: key === undefined ? undefined : secret(Buffer.from(key).toString("hex")),
   });
   return { files, rotated, options, [Symbol.dispose]: () => directory[Symbol.dispose]() };

@@ -4,7 +4,7 @@ import { ConfigError } from "../../config/error.ts";
 import { logFiles } from "../../log/log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
 import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
-import type { Template } from "../../outreach/message.ts";
+import type { Template } from "../../template/template.ts";
 import { openStableKey } from "../../service/open.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Projector } from "../../projector/projector.ts";

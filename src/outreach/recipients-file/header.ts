@@ -1,4 +1,4 @@
-import { fieldName, fieldNameFault } from "../field-name.ts";
+import { fieldName, fieldNameFault } from "../../template/field-name.ts";
 import { RecipientsFileError } from "./error.ts";
 
 /** Most template fields a recipient may have. */

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { SocialUser } from "../../networks/network.ts";
-import type { RunContext } from "../context.ts";
+import type { OutreachContext, RunContext } from "../context.ts";
 import type { RetryPolicy } from "../retry-after-rate-limit.ts";
 
 /** Somebody who may get a message; `user` where the source already asked the network. */
@@ -36,4 +36,14 @@ export interface Source {
   readonly last?: true;
   /** Throws the network's SocialError. */
   candidates(reader: Reader): AsyncIterable<Batch>;
+}
+
+/** What the agent works with: besides what its parts share, where recipients come from, in the order of their merging. */
+export interface AgentContext extends OutreachContext {
+  readonly sources: readonly Source[];
+}
+
+/** One run as the agent makes it. */
+export interface AgentRun extends RunContext {
+  readonly sources: readonly Source[];
 }

@@ -1,26 +1,26 @@
 import { parseFault } from "../faults.ts";
 import { NETWORKS } from "../network.ts";
-import type { Sandbox } from "../sandbox.ts";
+import type { ControlledWorld } from "../world.ts";
 import { deliver } from "../x/mailbox.ts";
 import type { Person } from "../x/people.ts";
 import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
 import { isRecord, Misuse } from "./misuse.ts";
 
-export function addFault({ faults }: Sandbox, body: unknown): void {
+export function addFault({ faults }: ControlledWorld, body: unknown): void {
   const fault = isRecord(body) ? parseFault(body) : undefined;
   if (fault === undefined)
     throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter, asDate");
   faults.add(fault);
 }
 
-export function clearFaults({ faults }: Sandbox, _body: unknown, query: URLSearchParams): void {
+export function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSearchParams): void {
   const network = NETWORKS.find((name) => name === query.get("network"));
   faults.clear(network, query.get("kind") ?? undefined);
 }
 
 /** `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, any of them; what each counts is at its state. */
-export function setLimits(sandbox: Sandbox, body: unknown): void {
+export function setLimits(sandbox: ControlledWorld, body: unknown): void {
   const { x, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
   if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
   const limits = isRecord(body["x"]) ? body["x"] : {};
@@ -35,7 +35,7 @@ export function setLimits(sandbox: Sandbox, body: unknown): void {
 }
 
 /** Adds people, or replaces those with the same id. */
-export function putPeople({ x }: Sandbox, body: unknown): void {
+export function putPeople({ x }: ControlledWorld, body: unknown): void {
   if (!Array.isArray(body) || !body.every(isPerson))
     throw new Misuse("people want a list of {id, username, name, ...}");
   for (const person of body) {
@@ -52,14 +52,14 @@ function isPerson(value: unknown): value is Person {
 }
 
 /** Somebody writes to somebody on X: `{from, to, text}`, by id or handle. */
-export function receive({ x }: Sandbox, body: unknown): { id: string } {
+export function receive({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, to, text } = isRecord(body) ? body : {};
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
   return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
 /** Somebody posts: `{from, text}`, by id or handle. */
-export function post({ x }: Sandbox, body: unknown): { id: string } {
+export function post({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, text } = isRecord(body) ? body : {};
   if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");
   return { id: publish(x, personOf(x, from), text).id };
@@ -73,7 +73,7 @@ function personOf(x: XState, handleOrId: unknown): Person {
 }
 
 /** `{advanceMs, speed}`, one or both. */
-export function moveClock({ clock }: Sandbox, body: unknown): { now: number } {
+export function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
   const { advanceMs, speed } = isRecord(body) ? body : {};
   if (typeof speed === "number") clock.setSpeed(speed);
   if (typeof advanceMs === "number") clock.advance(advanceMs);
@@ -81,7 +81,7 @@ export function moveClock({ clock }: Sandbox, body: unknown): { now: number } {
 }
 
 /** The Telegram group becomes a supergroup: `{to}` is its new id, null takes it back. */
-export function migrate({ telegram }: Sandbox, body: unknown): void {
+export function migrate({ telegram }: ControlledWorld, body: unknown): void {
   const { to } = isRecord(body) ? body : {};
   const isChat = typeof to === "string" && /^-?\d+$/.test(to);
   if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");

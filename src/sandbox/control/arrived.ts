@@ -1,9 +1,9 @@
 import type { Arrivals } from "../journal.ts";
-import type { Sandbox } from "../sandbox.ts";
+import type { ControlledWorld } from "../world.ts";
 import type { NetworkTally } from "../tally.ts";
 
 /** Everything that arrived: counts are complete, lists hold the newest. */
-export function arrived(sandbox: Sandbox) {
+export function arrived(sandbox: ControlledWorld) {
   const { tally, x, meta, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
   const perRecipient = [...x.accepted.values()];
   return {

@@ -1,14 +1,14 @@
 import { htmlPage } from "../html.ts";
 import type { Arrivals } from "../journal.ts";
 import type { Network } from "../network.ts";
-import type { Sandbox } from "../sandbox.ts";
+import type { ControlledWorld } from "../world.ts";
 import { faultSwitches } from "./fault-switches.ts";
 import { newest, table, type Row } from "./table.ts";
 
 const REFRESH_S = 5;
 
 /** What arrived, who there is, and switches for faults: one page for people. */
-export function overviewPage(sandbox: Sandbox): string {
+export function overviewPage(sandbox: ControlledWorld): string {
   const { clock } = sandbox;
   const sections = [...arrivals(sandbox), faultSwitches(sandbox), people(sandbox), limits(sandbox)];
   const time = new Date(clock.now()).toISOString();
@@ -16,7 +16,7 @@ export function overviewPage(sandbox: Sandbox): string {
   return htmlPage("reachlog sandbox", intro + sections.join("\n"), REFRESH_S);
 }
 
-function arrivals(sandbox: Sandbox): string[] {
+function arrivals(sandbox: ControlledWorld): string[] {
   const { x, meta, tally } = sandbox;
   const handle = (id: string): string => `@${x.people.get(id)?.username ?? id}`;
   const at = (time: number): string => new Date(time).toISOString().slice(11, 19);
@@ -47,7 +47,7 @@ interface ChannelSection {
   readonly messages: Arrivals<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>;
 }
 
-function channelsOf(sandbox: Sandbox): ChannelSection[] {
+function channelsOf(sandbox: ControlledWorld): ChannelSection[] {
   return [
     { title: "Slack", network: "slack", messages: sandbox.slack.messages },
     { title: "Discord", network: "discord", messages: sandbox.discord.messages },
@@ -60,7 +60,7 @@ function channelsOf(sandbox: Sandbox): ChannelSection[] {
   ];
 }
 
-function people({ x }: Sandbox): string {
+function people({ x }: ControlledWorld): string {
   const rows = [...x.people.values()].map((person): Row => [
     `@${person.username}`,
     person.name,
@@ -82,7 +82,7 @@ function takes({
   return closed_when_sent === true ? "closed, but told only when sent" : "open";
 }
 
-function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp }: Sandbox): string {
+function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp }: ControlledWorld): string {
   return table(
     "Limits",
     ["limit", "value"],

@@ -1,4 +1,4 @@
-import type { Sandbox } from "../sandbox.ts";
+import type { ControlledWorld } from "../world.ts";
 import { revokeAll } from "../x/tokens.ts";
 import { addFault, clearFaults, migrate, moveClock, post, putPeople, receive, setLimits } from "./actions.ts";
 import { arrived } from "./arrived.ts";
@@ -6,7 +6,7 @@ import { Misuse } from "./misuse.ts";
 import { overviewPage } from "./page.ts";
 
 /** Does one thing and tells what came of it. Throws {@link Misuse}. */
-type Action = (sandbox: Sandbox, body: unknown, query: URLSearchParams) => unknown;
+type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   "GET /_sandbox/arrived": (sandbox) => arrived(sandbox),
@@ -28,7 +28,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
  * What tests and the page use: what arrived, faults, limits, people, the clock. Outside of the networks' paths, so
  * that no request meant for a network ends here.
  */
-export async function control(sandbox: Sandbox, request: Request): Promise<Response> {
+export async function control(sandbox: ControlledWorld, request: Request): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url);
   const route = `${request.method} ${pathname}`;
   if (route === "GET /") return html(overviewPage(sandbox));

@@ -1,7 +1,7 @@
+import type { SandboxClock } from "../clock.ts";
 import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
 import { exists, type Person } from "./people.ts";
 import { snowflakeAt } from "./snowflake.ts";
-import type { XState } from "./state.ts";
 
 /** How far back a search of recent posts goes: https://docs.x.com/x-api/posts/search/introduction */
 const SEARCHED_MS = 7 * 24 * 3_600_000;
@@ -19,6 +19,13 @@ export interface Post {
   readonly created_at: number;
 }
 
+/** Where posts are kept, of whom, and what time it is there. */
+interface Timeline {
+  readonly posts: Arrivals<Post>;
+  readonly people: Map<string, Person>;
+  readonly clock: SandboxClock;
+}
+
 /** What the cast has posted already, the first of them last. */
 export function firstPosts(cast: readonly Person[], now: number): Arrivals<Post> {
   const posts = createArrivals<Post>(TEXTS_KEPT);
@@ -30,13 +37,13 @@ export function firstPosts(cast: readonly Person[], now: number): Arrivals<Post>
 }
 
 /** Somebody posts; it is their newest post then. */
-export function publish({ posts, people, clock }: XState, author: Person, text: string): Post {
+export function publish({ posts, people, clock }: Timeline, author: Person, text: string): Post {
   people.set(author.id, { ...author, post: text });
   return add(posts, author.id, text, clock.now());
 }
 
 /** Posts of those who are there, as far back as a search goes, newest first. */
-export function recentPosts(state: XState): Post[] {
+export function recentPosts(state: Timeline): Post[] {
   publishNew(state);
   const since = oldestSearched(state);
   const isShown = ({ author_id, created_at }: Post): boolean => {
@@ -47,12 +54,12 @@ export function recentPosts(state: XState): Post[] {
 }
 
 /** The time before which no search looks, in ms since the epoch. */
-export function oldestSearched({ clock }: XState): number {
+export function oldestSearched({ clock }: Pick<Timeline, "clock">): number {
   return clock.now() - SEARCHED_MS;
 }
 
 /** People who were replaced since may have a newest post that is not out yet. */
-function publishNew(state: XState): void {
+function publishNew(state: Timeline): void {
   const newest = new Map(state.posts.kept.map(({ author_id, text }) => [author_id, text]));
   for (const person of state.people.values()) {
     if (person.post !== undefined && newest.get(person.id) !== person.post) publish(state, person, person.post);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { fieldName } from "./field-name.ts";
 import { cleanValue } from "./field-value.ts";
-import { parseParts, TemplateError, type Part } from "./template-parser.ts";
+import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
 
 /** Longest direct message that X takes, in characters. Counted in UTF-16 units, which is never fewer. */
 export const MESSAGE_CHARS_MAX = 10_000;

@@ -9,8 +9,8 @@ import {
   renderAll,
   variantOf,
   type MessageRecipient,
-} from "../../src/outreach/message.ts";
-import { TemplateError } from "../../src/outreach/template-parser.ts";
+} from "../../src/template/template.ts";
+import { TemplateError } from "../../src/template/parse-parts.ts";
 
 const ann: MessageRecipient = {
   key: "42",

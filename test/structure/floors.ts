@@ -1,0 +1,59 @@
+import type { Import } from "./imports.ts";
+
+/** The rooms of the house from the ground up. An import goes to a lower floor or stays in its room. */
+export const FLOORS: readonly (readonly string[])[] = [
+  ["platform", "template", "eventstore-lite"],
+  ["events", "sandbox"],
+  ["projections", "networks"],
+  ["projector"],
+  ["log"],
+  ["vault"],
+  ["delivery", "privacy", "config", "account"],
+  ["outreach"],
+  ["console"],
+  ["http"],
+  ["service"],
+  ["commands"],
+  ["main.ts"],
+];
+
+/** The room that a file is in: its folder of `src`, or that of the top level. */
+export function roomOf(file: string): string {
+  const [top = "", second = ""] = file.split("/");
+  if (top === "src") return second;
+  return second === "eventstore-lite" ? second : top;
+}
+
+/** Imports that go up, or to a neighbour on the same floor, and files whose room is on no floor. */
+export function uphill(imports: readonly Import[]): readonly string[] {
+  const floorOf = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor] as const)));
+  return imports.flatMap(({ from, to }) => {
+    const [room, other] = [roomOf(from), roomOf(to)];
+    if (room === other) return [];
+    const [floor, below] = [floorOf.get(room), floorOf.get(other)];
+    return floor !== undefined && below !== undefined && below < floor ? [] : [`${from} imports ${to}`];
+  });
+}
+
+/** Files that import each other round, each group once, in the order in which they are first met. */
+export function cycles(imports: readonly Import[]): readonly (readonly string[])[] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const reach = (start: string): ReadonlySet<string> => {
+    const seen = new Set<string>();
+    const waiting = [...(targets.get(start) ?? [])];
+    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+      if (seen.has(file)) continue;
+      seen.add(file);
+      waiting.push(...(targets.get(file) ?? []));
+    }
+    return seen;
+  };
+  const reached = new Map([...targets.keys()].map((file) => [file, reach(file)]));
+  const found: string[][] = [];
+  for (const [file, others] of reached) {
+    if (!others.has(file) || found.some((group) => group.includes(file))) continue;
+    found.push([...reached.keys()].filter((other) => others.has(other) && reached.get(other)?.has(file) === true));
+  }
+  return found;
+}

@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+/** One import, type-only and dynamic ones included: both files by their paths from the project's root. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)["']([^"']+)["']/gm;
+
+/** The package that lies in the project itself. */
+const PACKAGE = { name: "eventstore-lite", entry: "events/eventstore-lite/src/index.ts" } as const;
+
+/** All TypeScript files of the project's own code, without its tests. */
+export function sourceFiles(root: string): readonly string[] {
+  const globs = ["src/**/*.ts", "projections/*.ts", "events/*.ts", "events/eventstore-lite/src/**/*.ts"];
+  return globs.flatMap((glob) => [...new Bun.Glob(glob).scanSync(root)]).sort();
+}
+
+/** The imports between these files. */
+export function importsOf(root: string, files: readonly string[]): readonly Import[] {
+  return files.flatMap((from) =>
+    [...readFileSync(join(root, from), "utf8").matchAll(SPECIFIER)].flatMap(([, specifier = ""]) => {
+      if (specifier === PACKAGE.name) return [{ from, to: PACKAGE.entry }];
+      if (!specifier.startsWith(".")) return [];
+      const to = normalize(join(dirname(from), specifier));
+      return to.endsWith(".ts") && existsSync(join(root, to)) ? [{ from, to }] : [];
+    }),
+  );
+}
