@@ -32,13 +32,11 @@ export interface RunState {
 export interface Run {
   current: RunState | null;
   open: Map<string, OpenAttempt>;
-  /** Version of the outreach stream: the fence of the next decision. */
-  version: number;
 }
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 5,
+  version: 6,
   types: [
     "RunStarted",
     "RunPaused",
@@ -49,20 +47,14 @@ export const run: Projection<Run> = {
     "DirectMessageInDoubt",
     "RunFinished",
     "RunAbandoned",
-    "RunRefused",
     "DryRunFinished",
-    "RecipientAdded",
-    "RecipientSuppressed",
     "RecipientRetryAllowed",
-    "DirectMessageReceived",
     "InboxRead",
     "SourceRead",
-    "PersonForgotten",
   ],
-  initial: () => ({ current: null, open: new Map(), version: 0 }),
+  initial: () => ({ current: null, open: new Map() }),
   evolve(state, event) {
     if (!run.types.includes(event.type)) return state;
-    state.version = event.version;
     evolveRun(state, event);
     return state;
   },

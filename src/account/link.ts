@@ -1,5 +1,6 @@
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type EventMetadata, type EventLog } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type Authorization, type OAuth, type TokenPair } from "./oauth.ts";
@@ -67,8 +68,7 @@ export async function unlinkAccount(
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     deps.tokens.drop();
     const data = { user_id: user?.id ?? "", revoked };
-    const appended = await deps.eventLog.append(STREAMS.account, [{ type: "AccountUnlinked", data }], metadata);
-    await deps.projector.until(appended.last);
+    await record(deps, STREAMS.account, [{ type: "AccountUnlinked", data }], { metadata });
     return { revoked };
   });
 }

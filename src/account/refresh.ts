@@ -1,6 +1,7 @@
 import type { Fence } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
@@ -54,7 +55,10 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   // Another account, or none, while this process stood still.
   if (!deps.pairs.replace(old.accessToken, next)) return deps.pairs.read()?.accessToken;
-  await tell(deps, { type: "TokenRefreshed", data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) } });
+  await recordRefresh(deps, {
+    type: "TokenRefreshed",
+    data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) },
+  });
   return next.accessToken;
 }
 
@@ -65,7 +69,7 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
 async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthError): Promise<string> {
   if (!fault.isUnsettled) deps.pairs.replace(pair.accessToken, pair);
   const data = { user_id: userId(deps), reason: fault.message, dead: false };
-  await tell(deps, { type: "TokenRefreshFailed", data });
+  await recordRefresh(deps, { type: "TokenRefreshFailed", data });
   if (pair.expiresAt > deps.clock()) return pair.accessToken;
   throw new SocialError("unavailable", `the access token is stale, and there is no new one: ${fault.message}`);
 }
@@ -77,7 +81,7 @@ async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthEr
 async function declareDead(deps: RefreshDeps, reason: string, fence: Fence): Promise<undefined> {
   const key = `grant/${await authorizedAt(deps.eventLog)}`;
   await deps.announce("the X account is no longer authorized: open /social/auth again", key);
-  await tell(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, fence);
+  await recordRefresh(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, fence);
 }
 
 /** The position at which the account was last authorized: the name of the grant. */
@@ -87,14 +91,9 @@ async function authorizedAt({ store }: EventLog): Promise<number> {
   return 0;
 }
 
-async function tell({ eventLog, projector }: RefreshDeps, newEvent: NewEvent, fence?: Fence): Promise<void> {
-  const appended = await eventLog.append(
-    STREAMS.account,
-    [newEvent],
-    SERVICE_METADATA,
-    fence === undefined ? {} : { fence },
-  );
-  await projector.until(appended.last);
+async function recordRefresh(deps: RefreshDeps, newEvent: NewEvent, fence?: Fence): Promise<void> {
+  const conditions = fence === undefined ? {} : { fence };
+  await record(deps, STREAMS.account, [newEvent], { metadata: SERVICE_METADATA, ...conditions });
 }
 
 function userId({ projector }: RefreshDeps): string {

@@ -1,4 +1,5 @@
 import type { EventMetadata, NewEvent } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
 import { createTokenLease, type TokenLeaseDeps } from "./token-lease.ts";
@@ -67,8 +68,7 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
   return {
     async store(pair, newEvents, metadata) {
       pairs.put(pair);
-      const appended = await eventLog.append(STREAMS.account, newEvents, metadata);
-      await projector.until(appended.last);
+      await record({ eventLog, projector }, STREAMS.account, newEvents, { metadata });
     },
     exclusively: (work) => tokenLease.run(work),
     peek: pairs.read,

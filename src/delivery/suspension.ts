@@ -1,5 +1,6 @@
 import type { Secret } from "../platform/secret.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -75,8 +76,7 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
       if (now.credential === mark(channel.credential)) return tell();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
-        const appended = await eventLog.append(STREAMS.delivery(name), [newEvent], SERVICE_METADATA);
-        await projector.until(appended.last);
+        await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], { metadata: SERVICE_METADATA });
       } catch (fault) {
         logger.error("a stopped channel could not be resumed", { channel: name, ...errorFields(fault) });
       }

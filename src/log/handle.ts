@@ -1,21 +1,20 @@
-import { VersionConflict, type Appended, type Fence } from "eventstore-lite";
+import { VersionConflict, type Appended, type Fence, type IdempotencyKey } from "eventstore-lite";
 import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type Decision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
-/** What became of it. `appended` is undefined where the decision made no events. */
+/** What became of it: the events that were decided; nothing was appended where there were none. */
 export type Handled<Refusal> =
-  { readonly appended: (Appended & { readonly ids: readonly string[] }) | undefined } | { readonly refusal: Refusal };
+  | { readonly events: readonly NewEvent[]; readonly appended: (Appended & { ids: readonly string[] }) | undefined }
+  | { readonly refusal: Refusal };
 
-export interface HandleOptions {
+export interface HandleOptions extends Partial<IdempotencyKey> {
   /** Who and what causes the events. */
   readonly metadata: EventMetadata;
   /** Refuses the append once another holds the lease. */
   readonly fence?: Fence;
-  /** Idempotency: a repeat gives the first result. */
-  readonly key?: string;
   /** How often it is decided at the most. Default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
 }
@@ -34,6 +33,7 @@ export const ATTEMPTS_MAX = 5;
 
 /** Before the second attempt; twice as long before each further one, with full jitter, so that rivals come apart. */
 const BACKOFF_MS = 10;
+const BACKOFF_MS_MAX = 1_000;
 
 /** The stream moved on at every attempt: nothing was appended. */
 export class StreamContended extends Error {
@@ -61,17 +61,30 @@ export async function handle<Refusal = never>(
     await projector.until(position);
     const decision = decide();
     if ("refusal" in decision) return decision;
-    if (decision.events.length === 0) return { appended: undefined };
+    const { events } = decision;
+    if (events.length === 0) return { events, appended: undefined };
     try {
-      const appended = await eventLog.append(stream, decision.events, metadata, { ...conditions, expected: version });
+      const appended = await eventLog.append(stream, events, metadata, { ...conditions, expected: version });
       await projector.until(appended.last);
-      return { appended };
+      return { events, appended };
     } catch (fault) {
       if (!(fault instanceof VersionConflict)) throw fault;
-      if (attempt < attempts) await sleep(random() * BACKOFF_MS * 2 ** (attempt - 1), NEVER);
+      if (attempt < attempts) await sleep(random() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (attempt - 1)), NEVER);
     }
   }
   throw new StreamContended(stream, attempts);
+}
+
+/** Appends what needs no decision, and resolves when the projections hold it. Throws what the store's append throws. */
+export async function record(
+  { eventLog, projector }: Pick<HandleDeps, "eventLog" | "projector">,
+  stream: string,
+  events: readonly NewEvent[],
+  { metadata, ...conditions }: Omit<HandleOptions, "attempts">,
+) {
+  const appended = await eventLog.append(stream, events, metadata, conditions);
+  await projector.until(appended.last);
+  return appended;
 }
 
 const NEVER = new AbortController().signal;

@@ -2,6 +2,7 @@ import { LeaseLost } from "eventstore-lite";
 import type { RunEnd, Usage } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { RunContext } from "./context.ts";
 import type { AgentRun } from "./sources/source.ts";
@@ -107,8 +108,8 @@ async function performDry(run: AgentRun, meter: Meter): Promise<RunReport> {
 
 /** Appends the run's end and answers when it was recorded. */
 async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
-  const appended = await run.eventLog.append(STREAMS.outreach, [newEvent], run.metadata, { fence: run.fence });
-  await run.projector.until(appended.last);
+  const { metadata, fence } = run;
+  await record(run, STREAMS.outreach, [newEvent], { metadata, fence });
   return run.projector.time ?? isoTime(run.clock());
 }
 

@@ -2,12 +2,12 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { handle, record } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./repeated-cursors.ts";
 import { outreachState, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
 import type { RetryPolicy } from "./retry-after-rate-limit.ts";
-import { appendFenced } from "./send.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
 const PAGE_SIZES = [10, 25, 100];
@@ -35,7 +35,7 @@ export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<vo
   for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
-    await tell(run, read.messages);
+    await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
     // By the network's clock where ours is ahead.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
@@ -48,7 +48,7 @@ export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<vo
       // The first reading leaves what is older to those who want more people.
       const left = begun ? backlog : (next ?? null);
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
-      return await tellRead(run, { newest: upTo, messages, left });
+      return await recordRead(run, { newest: upTo, messages, left });
     }
     cursor = next;
   }
@@ -57,7 +57,7 @@ export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<vo
 type InboxPage = Awaited<ReturnType<SocialNetwork["inbox"]>>;
 
 /** What is older than the first reading, as one run reads it. */
-export interface OutboxReader {
+export interface OlderMessages {
   /**
    * Reads one more page, of about as many messages as people are wanted. False when nothing is left.
    * Throws the network's SocialError.
@@ -65,7 +65,7 @@ export interface OutboxReader {
   readPage(wanted: number): Promise<boolean>;
 }
 
-export function openBacklog(run: RunContext, retry: RetryPolicy): OutboxReader {
+export function openOlderMessages(run: RunContext, retry: RetryPolicy): OlderMessages {
   let isAnew = false;
   let cursorGuard = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
@@ -91,9 +91,9 @@ export function openBacklog(run: RunContext, retry: RetryPolicy): OutboxReader {
       const size = Math.min(Math.max(...PAGE_SIZES), Math.max(Math.min(...PAGE_SIZES), wanted));
       const page = await read(size, backlog);
       const messages = page?.messages ?? [];
-      await tell(run, messages);
+      await recordMessages(run, messages);
       const next = cursorGuard.following({ entries: messages.length, next: page?.next });
-      await tellRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
+      await recordRead(run, { newest: undefined, messages: messages.length, left: next ?? null });
       return next !== undefined;
     },
   };
@@ -123,16 +123,14 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
 }
 
 /** Records what the messages say and the log does not tell yet. */
-async function tell(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
-  for (;;) {
-    const state = outreachState(run);
-    const newEvents = factsOf(run, state, messages);
-    if (newEvents.length === 0 || (await appendFenced(run, newEvents, state.run.version))) return;
-  }
+async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
+  const { metadata, fence } = run;
+  const decide = () => ({ events: newsOf(run, outreachState(run), messages) });
+  await handle(run, STREAMS.outreach, decide, { metadata, fence });
 }
 
 /** Oldest first, as they were written. */
-function factsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): NewEvent[] {
+function newsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): NewEvent[] {
   const own = state.account.user?.id;
   const told = new Set<string>();
   const once = (what: string): boolean => told.size < told.add(what).size;
@@ -173,14 +171,13 @@ interface Reading {
   readonly left: string | null;
 }
 
-async function tellRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
+async function recordRead(run: RunContext, { newest, messages, left }: Reading): Promise<void> {
   const data = {
     run_id: run.runId,
     messages,
     ...(newest === undefined ? {} : { newest_id: newest }),
     ...(left === null ? {} : { backlog: left }),
   };
-  const { fence } = run;
-  const appended = await run.eventLog.append(STREAMS.outreach, [{ type: "InboxRead", data }], run.metadata, { fence });
-  await run.projector.until(appended.last);
+  const { metadata, fence } = run;
+  await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, fence });
 }

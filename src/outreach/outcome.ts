@@ -1,12 +1,15 @@
-import { VersionConflict } from "eventstore-lite";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import { catchUp, type OutreachContext } from "./context.ts";
+import { handle } from "../log/handle.ts";
+import type { OutreachContext } from "./context.ts";
 
 /** What became of an attempt. */
 export type OutcomeEvent = Extract<
   NewEvent,
   { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
 >;
+
+/** What the network did is recorded however busy the stream is: given up, it would count as in doubt. */
+const OUTCOME_ATTEMPTS_MAX = 50;
 
 /**
  * Records what became of an attempt, and what follows from it, unless it is settled already: an attempt has at most one
@@ -18,19 +21,10 @@ export async function recordOutcome(
   metadata: EventMetadata,
   more: readonly NewEvent[] = [],
 ): Promise<void> {
-  for (;;) {
-    const { open, version } = context.projector.state("run");
-    const attempt = open.get(newEvent.data.attempt_id);
-    if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;
-    try {
-      const appended = await context.eventLog.append(STREAMS.outreach, [newEvent, ...more], metadata, {
-        expected: version,
-      });
-      await context.projector.until(appended.last);
-      return;
-    } catch (fault) {
-      if (!(fault instanceof VersionConflict)) throw fault;
-      await catchUp(context);
-    }
-  }
+  const decide = () => {
+    const attempt = context.projector.state("run").open.get(newEvent.data.attempt_id);
+    if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };
+    return { events: [newEvent, ...more] };
+  };
+  await handle(context, STREAMS.outreach, decide, { metadata, attempts: OUTCOME_ATTEMPTS_MAX });
 }

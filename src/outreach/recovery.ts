@@ -1,5 +1,5 @@
-import { VersionConflict } from "eventstore-lite";
-import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
+import { handle } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
@@ -67,22 +67,12 @@ function sleepUntil({ sleep, clock }: OutreachContext, { signal }: RunLease, unt
   return sleep(until - clock(), signal);
 }
 
-async function abandon(context: OutreachContext, lease: RunLease): Promise<void> {
-  for (;;) {
-    const { current, version } = context.projector.state("run");
-    if (current === null) return;
+async function abandon(context: OutreachContext, { fence }: RunLease): Promise<void> {
+  const decide = () => {
+    const { current } = context.projector.state("run");
+    if (current === null) return { events: [] };
     const { run_id, sent, skipped, failed, in_doubt } = current;
-    const newEvent: NewEvent = {
-      type: "RunAbandoned",
-      data: { run_id, sent, skipped, failed, in_doubt },
-    };
-    try {
-      const options = { expected: version, fence: lease.fence };
-      const appended = await context.eventLog.append(STREAMS.outreach, [newEvent], SERVICE_METADATA, options);
-      return await context.projector.until(appended.last);
-    } catch (fault) {
-      if (!(fault instanceof VersionConflict)) throw fault;
-      await catchUp(context);
-    }
-  }
+    return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } } as const] };
+  };
+  await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, fence });
 }

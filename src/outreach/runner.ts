@@ -1,6 +1,7 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
@@ -130,8 +131,7 @@ async function refuse(
     case "limit_reached": {
       const used = usedAt(context.projector.state("quota"), now);
       const data = { reason: "daily_limit_reached", day: now.day, used } as const;
-      const appended = await context.eventLog.append(STREAMS.outreach, [{ type: "RunRefused", data }], metadata);
-      await context.projector.until(appended.last);
+      await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
       return { kind: "limit_reached" };
     }
     default:
@@ -169,12 +169,8 @@ async function appendStart(
   { dryRun, metadata, key }: TriggerRequest,
 ): Promise<string> {
   const newEvent: NewEvent = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
-  const { eventLog, projector } = context;
-  const append = async (under?: IdempotencyKey) => {
-    const appended = await eventLog.append(STREAMS.outreach, [newEvent], metadata, { fence: lease.fence, ...under });
-    await projector.until(appended.last);
-    return appended;
-  };
+  const append = (under?: IdempotencyKey) =>
+    record(context, STREAMS.outreach, [newEvent], { metadata, fence: lease.fence, ...under });
   for (let earlier = 0; ; earlier++) {
     const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });
     if (!appended.repeated) return runId;
@@ -183,7 +179,7 @@ async function appendStart(
       return runId;
     }
     const first = await runStartedAt(context, appended.first);
-    if (!(await endedTransiently(eventLog.store, first))) return first;
+    if (!(await endedTransiently(context.eventLog.store, first))) return first;
   }
 }
 

@@ -1,17 +1,19 @@
-import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import type { RunEnd } from "../../events/outreach.ts";
 import { isoTime } from "../platform/clock.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { handle, record } from "../log/handle.ts";
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { isHeldBack, isKnownClosed, isSkipRecorded, judgeKnown, judgeUser, remaining, type Refusal } from "./decide.ts";
+import { isHeldBack, isKnownClosed, judgeKnown, judgeUser, remaining } from "./decide.ts";
+import { skipsOf, type Refused } from "./decide-turn.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { spacingMs } from "./pacing.ts";
 import { retryPersistently } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
-import { appendFenced, reasonOf, takeTurn, type Turn } from "./send.ts";
+import { takeTurn, type Turn } from "./send.ts";
 import { type AgentRun, LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
@@ -59,7 +61,7 @@ async function workOffSource(round: Round, source: Source): Promise<RunEnd | und
   for await (const batch of source.candidates(round.reader)) {
     const end = await workOff(round, source, batch.candidates);
     if (end !== undefined) return end;
-    if (batch.read !== undefined) await tellRead(round, batch.read);
+    if (batch.read !== undefined) await recordRead(round, batch.read);
     // Reading on would only tell whether anybody is left, and cost money.
     if (source.paid && placesLeft(round) === 0) return "daily_limit_reached";
   }
@@ -70,11 +72,10 @@ function placesLeft(context: RunContext): number {
   return remaining(outreachState(context), context.rules, quotaNow(context));
 }
 
-async function tellRead(context: RunContext, read: NonNullable<Batch["read"]>): Promise<void> {
-  const newEvent: NewEvent = { type: "SourceRead", data: { ...read, run_id: context.runId } };
-  const { fence } = context;
-  const appended = await context.eventLog.append(STREAMS.outreach, [newEvent], context.metadata, { fence });
-  await context.projector.until(appended.last);
+async function recordRead(context: RunContext, read: NonNullable<Batch["read"]>): Promise<void> {
+  const { metadata, fence } = context;
+  const data = { ...read, run_id: context.runId };
+  await record(context, STREAMS.outreach, [{ type: "SourceRead", data }], { metadata, fence });
 }
 
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
@@ -128,7 +129,7 @@ async function writeTo(context: Round, users: readonly SocialUser[]): Promise<Ru
 function tellFound(context: Round, { id, username }: SocialUser, ours: SentDm): Promise<void> {
   const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
-  return tellSkips(context, [{ who: { id, username }, verdict }]);
+  return recordSkips(context, [{ who: { id, username }, verdict }]);
 }
 
 /** Tells the skips that need no question to the network; answers the others. */
@@ -144,7 +145,7 @@ async function screen(context: Round, source: Source, batch: readonly Candidate[
     // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
     else if (candidate.user !== undefined || !isKnownClosed(state, candidate.who)) open.push(candidate);
   }
-  await tellSkips(context, refused);
+  await recordSkips(context, refused);
   return open;
 }
 
@@ -168,40 +169,15 @@ async function askAbout(context: Round, open: readonly Candidate[]): Promise<rea
     if (verdict.verdict === "write") users.push(user);
     else refused.push({ who: { id: user.id, username: user.username }, verdict });
   }
-  await tellSkips(context, refused);
+  await recordSkips(context, refused);
   return users;
 }
 
-interface Refused {
-  readonly who: Recipient;
-  readonly verdict: Refusal;
-}
-
-/** Appends each skip that the log does not tell yet, all in one append. */
-async function tellSkips(context: RunContext, refused: readonly Refused[]): Promise<void> {
-  for (;;) {
-    const state = outreachState(context);
-    const told = new Set<string>();
-    const newEvents = refused.flatMap(({ who, verdict }): NewEvent[] => {
-      if (verdict.verdict === "pass") return [];
-      // What was found closes the person, whatever was told of them before.
-      if (verdict.found === undefined && isSkipRecorded(state, who, verdict.reason)) return [];
-      const once = skipKey(who, verdict.reason);
-      if (told.has(once)) return [];
-      told.add(once);
-      return [
-        {
-          type: "DirectMessageSkipped",
-          data: { run_id: context.runId, recipient: who, ...reasonOf(verdict) },
-        },
-      ];
-    });
-    if (newEvents.length === 0 || (await appendFenced(context, newEvents, state.run.version))) return;
-  }
-}
-
-function skipKey(who: Recipient, reason: SkipReason): string {
-  return `${who.id ?? who.username?.toLowerCase()} ${reason}`;
+/** Records the skips that the log does not tell yet, all in one append. */
+async function recordSkips(context: RunContext, refused: readonly Refused[]): Promise<void> {
+  const { metadata, fence } = context;
+  const decide = () => ({ events: skipsOf(outreachState(context), context.runId, refused) });
+  await handle(context, STREAMS.outreach, decide, { metadata, fence });
 }
 
 /** Waits before a message and not after one: after the last there is nothing to wait for. */

@@ -1,11 +1,11 @@
-import { VersionConflict } from "eventstore-lite";
 import type { KnownRecipient, RunEnd } from "../../events/outreach.ts";
-import { linksIn } from "../../projections/sent-links.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { handle, type Decision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
 import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
-import { isSuppressed, isSkipRecorded, judgeUser, refusedForAccount, remaining, type Refusal } from "./decide.ts";
+import { isSuppressed, refusedForAccount } from "./decide.ts";
+import { decideTurn, type TurnRefused } from "./decide-turn.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
@@ -50,76 +50,19 @@ interface Intent {
 
 type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | undefined };
 
-/**
- * Judges the person on the newest state and appends the intent, fenced by the stream's version: whatever was
- * appended meanwhile (a suppression, another intent) makes it judge anew.
- */
+/** Decides on the newest state whether the person gets a message, and records the intent or the skip. */
 async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
-  for (;;) {
-    if (context.signal.aborted) return { attempt: undefined, end: undefined };
-    const state = outreachState(context);
-    if (state.account.user?.id !== context.accountId) return { attempt: undefined, end: "not_authorized" };
-    const verdict = judgeUser(state, context.rules, user);
-    const now = quotaNow(context);
-    const { day, timezone } = now;
-    if (verdict.verdict === "pass") return { attempt: undefined, end: undefined };
-    if (verdict.verdict === "write" && remaining(state, context.rules, now) === 0) {
-      return { attempt: undefined, end: "daily_limit_reached" };
-    }
-    const attempt = {
-      attempt_id: context.makeId(),
-      run_id: context.runId,
-      recipient: { id: user.id, username: user.username },
-    };
-    const newEvent: NewEvent =
-      verdict.verdict === "write"
-        ? {
-            type: "DirectMessageAttempted",
-            data: {
-              ...attempt,
-              text: verdict.text,
-              links: [...linksIn(verdict.text)],
-              variant: verdict.variant,
-              template: context.rules.template.id,
-              ...(context.accountId === undefined ? {} : { account_id: context.accountId }),
-              day,
-              timezone,
-            },
-          }
-        : {
-            type: "DirectMessageSkipped",
-            data: {
-              run_id: context.runId,
-              recipient: attempt.recipient,
-              ...reasonOf(verdict),
-            },
-          };
-    if (verdict.verdict === "skip" && isSkipRecorded(state, attempt.recipient, verdict.reason)) {
-      return { attempt: undefined, end: undefined };
-    }
-    if (!(await appendFenced(context, [newEvent], state.run.version))) continue;
-    return verdict.verdict === "write" ? { attempt, text: verdict.text, day } : { attempt: undefined, end: undefined };
-  }
-}
-
-/** False when the stream moved on meanwhile; the projections have caught up with it then. */
-export async function appendFenced(
-  context: RunContext,
-  newEvents: readonly NewEvent[],
-  expected: number,
-): Promise<boolean> {
-  try {
-    const appended = await context.eventLog.append(STREAMS.outreach, newEvents, context.metadata, {
-      expected,
-      fence: context.fence,
-    });
-    await context.projector.until(appended.last);
-    return true;
-  } catch (fault) {
-    if (!(fault instanceof VersionConflict)) throw fault;
-    await catchUp(context);
-    return false;
-  }
+  const { runId: run_id, accountId, metadata, fence } = context;
+  const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
+  const decide = (): Decision<TurnRefused> => {
+    if (context.signal.aborted) return { refusal: { end: undefined } };
+    return decideTurn(outreachState(context), context.rules, { ...attempt, user, accountId, now: quotaNow(context) });
+  };
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata, fence });
+  if ("refusal" in handled) return { attempt: undefined, end: handled.refusal.end };
+  const [intent] = handled.events;
+  if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };
+  return { attempt, text: intent.data.text, day: intent.data.day };
 }
 
 /**
@@ -161,13 +104,4 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
   return today(context) === day ? undefined : "day_over";
-}
-
-/** A skip as the event tells it. */
-export function reasonOf({ reason, detail, found }: Extract<Refusal, { verdict: "skip" }>) {
-  return {
-    reason,
-    ...(detail === undefined ? {} : { detail }),
-    ...(found === undefined ? {} : { found }),
-  };
 }

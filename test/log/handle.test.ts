@@ -81,6 +81,7 @@ describe("handle", () => {
   test("a decision without events appends nothing", async () => {
     await using house = await openHouse();
     expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { metadata: METADATA })).toEqual({
+      events: [],
       appended: undefined,
     });
   });

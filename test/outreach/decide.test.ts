@@ -54,7 +54,7 @@ function given({ contact = {}, authorized = true, running = false, used = 0 }: G
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   const current = { run_id: "r", dry_run: false, started_at: DAY, ...counts, waiting: null };
   return {
-    run: { current: running ? current : null, open: new Map(), version: 0 },
+    run: { current: running ? current : null, open: new Map() },
     quota: { ...quota.initial(), days: new Map([[DAY, used]]) },
     contacts: {
       people: new Map([["7", known]]),

@@ -123,14 +123,3 @@ describe("an attempt", () => {
     expect(given(run, [...newEvents, failed("a")]).open.size).toBe(0);
   });
 });
-
-test("the fence is the version of the outreach stream, whatever other streams tell", () => {
-  const other: NewEvent = { type: "MessageRequested", data: { text: "t" } };
-  const added: NewEvent = { type: "RecipientAdded", data: { recipient, basis: "none", fields: {}, source: "list" } };
-  const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
-  const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient } };
-  expect(given(run, []).version).toBe(0);
-  const newEvents = [other, added, suppressed, other, retry, started("r1"), attempted("a"), skipped, other];
-  const versions = newEvents.map((_fact, index) => given(run, newEvents.slice(0, index + 1)).version);
-  expect(versions).toEqual([0, 1, 2, 2, 3, 4, 5, 6, 6]);
-});

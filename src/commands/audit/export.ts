@@ -23,10 +23,10 @@ export const exportAction: AuditAction = {
     const { values } = parse(args, {
       format: { type: "string", default: "jsonl" },
       out: { type: "string" },
-      encrypted: { type: "boolean", default: false },
+      sealed: { type: "boolean", default: false },
     });
     if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    await using source = await openSource(terminal, values.encrypted);
+    await using source = await openSource(terminal, values.sealed);
     if (values.out !== undefined) return await exportToFile(source, terminal, values.format, values.out);
     await exportLog(source, terminal, values.format, terminal.out);
     return EXIT.ok;

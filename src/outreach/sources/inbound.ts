@@ -1,4 +1,4 @@
-import { openBacklog } from "../inbox.ts";
+import { openOlderMessages } from "../inbox.ts";
 import { recipientOf } from "./list.ts";
 import { LOOKUP_BATCH, type Candidate, type Source } from "./source.ts";
 
@@ -9,7 +9,7 @@ export function inboundSource(): Source {
     paid: true,
     async *candidates({ run, retry, wanted }) {
       const given = new Set<string>();
-      const backlog = openBacklog(run, retry);
+      const older = openOlderMessages(run, retry);
       for (let isLeft = true; !run.signal.aborted;) {
         const people = [...run.projector.state("contacts").people.values()]
           .filter(({ inbound, id }) => inbound && id !== undefined && !given.has(id))
@@ -18,7 +18,7 @@ export function inboundSource(): Source {
         if (people.length > 0)
           yield { candidates: people.map((contact): Candidate => ({ who: recipientOf(contact) })) };
         else if (!isLeft) return;
-        else isLeft = await backlog.readPage(wanted());
+        else isLeft = await older.readPage(wanted());
       }
     },
   };

@@ -11,6 +11,8 @@ export interface Mutation {
   readonly edits: readonly Edit[];
 }
 
+const HANDLE = "src/log/handle.ts";
+const DECIDE_TURN = "src/outreach/decide-turn.ts";
 const SEND = "src/outreach/send.ts";
 const RECOVERY = "src/outreach/recovery.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
@@ -29,16 +31,11 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the intent is not recorded",
     SEND,
-    "if (!(await appendFenced(context, [newEvent], state.run.version))) continue;",
-    'if (verdict.verdict !== "write" && !(await appendFenced(context, [newEvent], state.run.version))) continue;',
+    "await handle(context, STREAMS.outreach, decide, { metadata, fence })",
+    "decide()",
   ),
-  one(
-    "the intent names no version",
-    SEND,
-    "      expected,\n      fence: context.fence,",
-    "      fence: context.fence,",
-  ),
-  one("the intent names no lease", SEND, "      expected,\n      fence: context.fence,", "      expected,"),
+  one("a decision names no version", HANDLE, "{ ...conditions, expected: version }", "{ ...conditions }"),
+  one("a decision names no lease", HANDLE, "{ ...conditions, expected: version }", "{ expected: version }"),
   {
     name: "a place is taken only by what was sent",
     edits: [
@@ -73,9 +70,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the day's places are counted only before a batch",
     edits: [
       {
-        file: SEND,
-        from: 'if (verdict.verdict === "write" && remaining(state, context.rules, now) === 0) {',
-        to: "if (false) {",
+        file: DECIDE_TURN,
+        from: 'if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };',
+        to: "",
       },
       {
         file: "src/outreach/send-loop.ts",
@@ -86,9 +83,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   one(
     "who is suppressed is known as of the run's start",
-    SEND,
-    "const verdict = judgeUser(state, context.rules, user);",
-    "const seen = ((context as any).seen ??= structuredClone(state.contacts));\n    const verdict = judgeUser({ ...state, contacts: seen }, context.rules, user);",
+    DECIDE_TURN,
+    "const verdict = judgeUser(state, rules, user);",
+    "const seen = ((rules as any).seen ??= structuredClone(state.contacts));\n  const verdict = judgeUser({ ...state, contacts: seen }, rules, user);",
   ),
   one(
     "a suppression is not looked for before each request",
@@ -99,7 +96,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "an outcome is recorded although the attempt is settled",
     "src/outreach/outcome.ts",
-    'if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return;',
+    'if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };',
     "",
   ),
   {
