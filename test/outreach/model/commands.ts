@@ -195,7 +195,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     house.witness.ambush((id) => forget(house, id));
   }),
   command("rename", fc.record({ whom, list: fc.boolean() }), rename),
-  command("hand over", fc.record({ whom, list: fc.boolean() }), handOver),
+  command("hand over", fc.record({ whom, list: fc.boolean(), isForgotten: fc.boolean() }), handOver),
   command("move to another zone", fc.constantFrom(...ZONES), async (house, zone) => {
     house.killAll();
     house.timezone = zone;

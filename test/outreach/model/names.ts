@@ -5,6 +5,7 @@ import { findEncrypted } from "../../../src/privacy/find-person.ts";
 import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
 import { person } from "../social-network.ts";
 import { RULES } from "../world.ts";
+import { listening, MINUTE_MS, trigger } from "./acts.ts";
 import type { House } from "./house.ts";
 import { personId, rowOf } from "./setting.ts";
 
@@ -42,29 +43,32 @@ export async function rename(house: House, { whom, list }: { whom: number; list:
   if (list) await append([rowOf(people[whom % people.length] ?? "open", { username })]);
 }
 
-/**
- * Somebody new takes the handle of a person whom the log knows by it, and writes to us. `list`: once the log knows whose
- * handle it is now, they are imported by it too.
- */
-export async function handOver(house: House, { whom, list }: { whom: number; list: boolean }): Promise<void> {
-  const { people, network, heirs, append } = house;
+/** `list`: once the log knows whose handle it is now, they are imported by it too. `isForgotten`: who had it is erased. */
+interface HandOver {
+  readonly whom: number;
+  readonly list: boolean;
+  readonly isForgotten: boolean;
+}
+
+/** Somebody new takes the handle of a person whom the log knows by it, and writes to us. */
+export async function handOver(house: House, { whom, list, isForgotten }: HandOver): Promise<void> {
+  const { people, network, heirs, append, clockwork } = house;
   const id = personId(whom % people.length);
   const user = network.people.get(id);
-  if (user === undefined) return;
-  const handle = user.username.toLowerCase();
-  const holder = await knownHolder(house, handle);
-  const heir = heirs.get(handle);
-  if (heir !== undefined) {
-    if (list && holder?.id === heir) await append([rowOf("open", { username: handle })]);
-    return;
-  }
-  if (holder?.id !== id) return;
+  const handle = user?.username.toLowerCase() ?? "";
+  if (user === undefined || (await knownHolder(house, handle))?.id !== id) return;
   await house.list(["open"]);
-  const taker = personId(people.length - 1);
+  const heir = personId(people.length - 1);
   network.people.set(id, { ...user, username: `${user.username}_2` });
-  network.people.set(taker, person(taker, { username: handle }));
-  heirs.set(handle, taker);
-  network.receive(taker, "hello");
+  network.people.set(heir, person(heir, { username: handle }));
+  heirs.set(handle, heir);
+  network.receive(heir, "hello");
+  if (list) {
+    trigger(await listening(house, 0), true);
+    await clockwork.pass(MINUTE_MS);
+    if ((await knownHolder(house, handle))?.id === heir) await append([rowOf("open", { username: handle })]);
+  }
+  if (isForgotten) await forget(house, id);
 }
 
 /** Who has the handle, as far as the log tells. */
