@@ -43,10 +43,8 @@ export interface Books {
   readonly places: Map<string, number>;
   /** Time of the first intent after the last change of the quota's time zone. */
   changedAt: number;
-  /** Day -> places that were taken by a log that was lost. */
-  readonly lostPlaces: Map<string, number>;
-  /** When places were taken by attempts that the log does not know, ms since the epoch. */
-  readonly lostTimes: number[];
+  /** Attempts that took a place, and that the log does not know. */
+  readonly lost: Attempt[];
   /** Id of an attempt -> the requests for it that were made while another log was there. */
   readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
   /** Messages that each person may have got by now: one, and one more for each retry after a `not_delivered`. */
@@ -72,8 +70,7 @@ export function createBooks(): Books {
     suppressed: new Map(),
     places: new Map(),
     changedAt: -Infinity,
-    lostPlaces: new Map(),
-    lostTimes: [],
+    lost: [],
     lostAsks: new Map(),
     allowed: new Map(),
     messageIds: new Set(),
@@ -89,7 +86,7 @@ export function createBooks(): Books {
 
 /** What holds still although the log that held it was lost. */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
-  const { head, ownDay } = replaced.at(-1) ?? { head: 0, ownDay: "" };
+  const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
   // Asked by a process that had more of the log than there is now.
   const known = (ask: Ask): Ask => (ask.took === undefined ? ask : { ...ask, took: { ...ask.took, head } });
   for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
@@ -97,18 +94,15 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
   for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
   // What was allowed once was sent, perhaps.
   for (const [id, count] of before.allowed) books.allowed.set(id, Math.max(count, books.allowed.get(id) ?? 1));
-  for (const day of new Set([...before.places.keys(), ...before.lostPlaces.keys()])) {
-    const [was, is] = [placesOn(before, day), placesOn(books, day)];
-    // A clock that was ahead and is right now has days yet to come that it used.
-    if (day <= ownDay) books.lostPlaces.set(day, was - is);
-  }
-  const lost = [...before.attempts.values()].filter(({ id, isFreed }) => isFreed !== true && !books.attempts.has(id));
-  books.lostTimes.push(...before.lostTimes, ...lost.map(({ time }) => time));
+  // A clock that was ahead and is right now has days yet to come that it used.
+  const isLost = ({ id, isFreed, time }: Attempt): boolean =>
+    isFreed !== true && time <= ownTime && !books.attempts.has(id);
+  books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));
   // Their keys are gone, whatever log it is.
   for (const id of forgotten) books.suppressed.set(id, head);
 }
 
-/** Places that were taken on the day, by whatever log. */
-export function placesOn({ places, lostPlaces }: Books, day: string): number {
-  return (places.get(day) ?? 0) + (lostPlaces.get(day) ?? 0);
+/** Places that were taken on the day of the attempt, by whatever log. */
+export function placesOn({ places, lost }: Books, { day, timezone }: Pick<Attempt, "day" | "timezone">): number {
+  return (places.get(day) ?? 0) + lost.filter((one) => one.day === day && one.timezone === timezone).length;
 }

@@ -3,7 +3,6 @@ import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { recordRestore } from "../../../src/log/record-restore.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import { dayIn } from "../../../src/outreach/day.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../social-network.ts";
 import { createClockwork, createPick, type Clockwork } from "./clockwork.ts";
@@ -66,8 +65,8 @@ export type Copy = "backup" | { readonly exportOf: number };
 export interface Replacement {
   /** By the network's clock, ms. */
   readonly at: number;
-  /** By ours, in the quota's time zone. */
-  readonly ownDay: string;
+  /** By ours. */
+  readonly ownTime: number;
   readonly head: number;
 }
 
@@ -150,7 +149,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       else if (!(await log.restore())) return false;
       store = await witness.attend(log.store, by === "backup" ? backup : witness.notes());
       await recordRestore(createEventLog(store, makeId), SILENT);
-      replaced.push({ at: clockwork.now(), ownDay: dayIn(house.timezone, clock()), head: witness.head() });
+      replaced.push({ at: clockwork.now(), ownTime: clock(), head: witness.head() });
       return true;
     },
     async backUp() {

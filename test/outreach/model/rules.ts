@@ -113,9 +113,9 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
   if (last !== undefined && last.timezone !== timezone) books.changedAt = time;
   books.places.set(day, (books.places.get(day) ?? 0) + 1);
   const isAfterChange = time < books.changedAt + WINDOW_MS;
-  const times = [...before.filter(({ isFreed }) => isFreed !== true).map((one) => one.time), ...books.lostTimes];
-  const ofWindow = times.filter((at) => at > time - WINDOW_MS && at <= time).length + 1;
-  const taken = isAfterChange ? ofWindow : placesOn(books, day);
+  const taking = [...before.filter(({ isFreed }) => isFreed !== true), ...books.lost];
+  const ofWindow = taking.filter((one) => one.time > time - WINDOW_MS && one.time <= time).length + 1;
+  const taken = isAfterChange ? ofWindow : placesOn(books, { day, timezone });
   if (taken > setting.dailyLimit) violated("a place too many", { recipientId, day, isAfterChange, taken });
 }
 
