@@ -38,7 +38,10 @@ export async function loseRun(house: House, { steps, what, whom, after }: Loss, 
   await ledger.replaceLog("backup");
   trigger(await start(house), false);
   if (what === "a person is forgotten") await rename(house, { whom, list: true });
-  if (what === "a late message over midnight") await clockwork.pass(MINUTE_MS / 2);
+  if (what === "a late message over midnight") {
+    await clockwork.pass(MINUTE_MS / 2);
+    trigger(await awake(house), false);
+  }
   if (after === "nothing") return;
   await runAfter(house, 25 * HOUR_MS);
   if (after === "a month") await runAfter(house, 31 * 24 * HOUR_MS);
