@@ -201,9 +201,14 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     house.timezone = zone;
     await start(house);
   }),
-  command("refuse writes", fc.integer({ min: 1, max: 6 }), ({ witness }, given) => {
-    witness.refuse(given);
-  }),
+  command(
+    "refuse writes",
+    fc.record({ writes: fc.integer({ min: 1, max: 6 }), after: fc.nat(15), which }),
+    async (house, given) => {
+      house.witness.refuse(given.writes, given.after);
+      trigger(await listening(house, given.which), false);
+    },
+  ),
   command("one fault", fc.record({ which, inbox: fc.boolean() }), async (house, given) => {
     const faults = given.inbox ? house.network.inboxFaults : house.network.faults;
     faults.unshift(faultOf("unavailable", house));

@@ -41,7 +41,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   const { network, clockwork, witness } = house;
   network.answers.length = network.faults.length = network.inboxFaults.length = 0;
   network.cursors = "onward";
-  witness.refuse(0);
+  witness.refuse(0, 0);
   for (const { process } of house.instances()) process.resume();
   await clockwork.pass(RUN_MAX_MS + 5 * SETTLE_MS);
   await ledger.check();

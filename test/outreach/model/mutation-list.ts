@@ -280,10 +280,10 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
   },
   one(
-    "an outcome that the log refuses is dropped",
+    "an intent that the log refuses is sent all the same",
     SEND,
-    "await recordOutcome(context, newEvent, context.metadata, more);",
-    "await recordOutcome(context, newEvent, context.metadata, more).catch(() => {});",
+    "    if (!(fault instanceof VersionConflict)) throw fault;\n",
+    '    if (fault instanceof Error && fault.name === "StoreFull") return true;\n    if (!(fault instanceof VersionConflict)) throw fault;\n',
   ),
   one(
     "what was taken right before a restore is not waited for",

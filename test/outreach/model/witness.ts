@@ -39,9 +39,10 @@ export interface Witness {
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
   /** Of all that the log holds now. */
   notes(): readonly Noted[];
-  /** The same log, whose next so many writes of a process are refused. */
+  /** The same log, as processes write to it. */
   refusing(store: EventStore<Event>): EventStore<Event>;
-  refuse(writes: number): void;
+  /** The disk is full for some writes of processes, once there were `after` more. */
+  refuse(writes: number, after: number): void;
   head(): number;
   /** The last position of an append, `back` appends before the newest one, and not before `atLeast`. */
   headBefore(back: number, atLeast: number): number;
@@ -78,7 +79,8 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
   const optOuts: { readonly recipientId: string; readonly writtenAt: number; readonly visibleAt: number }[] = [];
   const beforeRuns = new Map<string, ReadonlyMap<string, number>>();
   const ambushes: ((recipientId: string) => Promise<void>)[] = [];
-  let refusals = 0;
+  let refused = { from: 0, to: 0 };
+  let writes = 0;
   const begin = (runId: string): void => {
     const isShown = ({ writtenAt, visibleAt }: (typeof optOuts)[number]): boolean =>
       visibleAt <= now() && now() - writtenAt <= SHOWN_MS;
@@ -90,9 +92,8 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
     noted.push({ at: now(), data, about, isLast });
   };
   const admit = (): void => {
-    if (refusals === 0) return;
-    refusals -= 1;
-    throw new StoreFull();
+    writes += 1;
+    if (writes > refused.from && writes <= refused.to) throw new StoreFull();
   };
   return {
     async attend(store, notes) {
@@ -124,8 +125,8 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
         },
       },
     }),
-    refuse: (writes) => {
-      refusals = writes;
+    refuse: (count, after) => {
+      refused = { from: writes + after, to: writes + after + count };
     },
     head: () => noted.length,
     headBefore(back, atLeast) {
