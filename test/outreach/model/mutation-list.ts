@@ -281,9 +281,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   one(
     "an intent that the log refuses is sent all the same",
-    SEND,
-    "    if (!(fault instanceof VersionConflict)) throw fault;\n",
-    '    if (fault instanceof Error && fault.name === "StoreFull") return true;\n    if (!(fault instanceof VersionConflict)) throw fault;\n',
+    HANDLE,
+    "      if (!(fault instanceof VersionConflict)) throw fault;\n",
+    '      if (fault instanceof Error && fault.name === "StoreFull") return { events, appended: undefined };\n      if (!(fault instanceof VersionConflict)) throw fault;\n',
   ),
   one(
     "what was taken right before a restore is not waited for",
