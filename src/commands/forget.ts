@@ -33,11 +33,11 @@ With a person go all kept answers to requests of the days on which one told of
 them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.
 
-BackgroundTasks beside a running service, which gives up what it knows of them. Interrupted,
+Works beside a running service, which gives up what it knows of them. Interrupted,
 it is finished by the next command or start. What the log has from before personal
 data was sealed cannot be erased: it is counted, and the exit code is 1.
 
-Not reached: what networks, chats and backups of the key file hold. See the README.
+Not reached: what networks, chats and backups of the key file hold. See docs/personal-data.md.
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);

@@ -37,7 +37,7 @@ interface Recorded {
   readonly ids: readonly string[];
 }
 
-/** The general API. Each function is one endpoint; its answer is spec'd in the README. */
+/** The general API. Each function is one endpoint; docs/http-api.md has its answers. */
 export function createApi(deps: ApiDeps) {
   const { eventLog, projector, delivery } = deps;
   const intake = createWritabilityCheck(eventLog.store);

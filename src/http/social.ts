@@ -27,7 +27,7 @@ export interface SocialDeps {
   readonly clock: Clock;
 }
 
-/** The outreach agent. Each function is one endpoint; its answer is spec'd in the README. */
+/** The outreach agent. Each function is one endpoint; docs/http-api.md has its answers. */
 export function createSocial(deps: SocialDeps) {
   const { projector } = deps;
 

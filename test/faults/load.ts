@@ -9,7 +9,7 @@ export interface LoadOptions {
 }
 
 /** Clicks posted without end, as any number of callers do, and what they were answered. Disposing it ends it at once. */
-export interface LoadShedding extends Disposable {
+export interface Load extends Disposable {
   /** The id of every 202. */
   readonly acknowledged: Set<string>;
   /** Answers by status. */
@@ -31,7 +31,7 @@ export function click(number: number, urlChars = 40): Record<string, string> {
   };
 }
 
-export function startLoad({ connections, service, urlChars }: LoadOptions): LoadShedding {
+export function startLoad({ connections, service, urlChars }: LoadOptions): Load {
   const acknowledged = new Set<string>();
   const answers = new Map<number, number>();
   let unanswered = 0;

@@ -18,7 +18,7 @@ export const importAction: AuditAction = {
          exported: a file that was cut off between two lines is whole in itself.
          The vault, the keys of personal data and the master key are not in an
          export: bring them along. Without the keys nothing personal can be read.
-         Idempotency keys are not in it either: see the README. A service treats
+         Idempotency keys are not in it either: see docs/operate.md. A service treats
          the new log as a restored one, so its first day has no run.
 `,
   async run(args, terminal) {
