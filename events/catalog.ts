@@ -107,6 +107,9 @@ interface Checked extends EventSpec, PersonalSpec {
   readonly metaEnd: string;
 }
 
+const UNKNOWN_TYPE =
+  "this version of reachlog has no such event; a log of another version is opened by that version only";
+
 /** What a codec can do beside: show stored events opened, as they were written. */
 export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
   open(stored: Stored<NewEvent>): Opened;
@@ -123,7 +126,7 @@ export function createCodec<E extends NewEvent>(
   const boxes = createCiphertexts(sealer);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
-    if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: this reachlog knows no such event`);
+    if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: ${UNKNOWN_TYPE}`);
     return spec;
   };
   const lift = (spec: Checked, data: unknown, version: number, position: number): unknown => {

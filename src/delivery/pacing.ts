@@ -43,7 +43,7 @@ export function afterSuccess(pace: Pace, now: number): Pace {
   return { ...relaxed, window: Math.min(WINDOW_MAX, relaxed.window + 1), streak: 0 };
 }
 
-export function afterThrottle(pace: Pace, now: number, retryAfterMs: number | undefined): Pace {
+export function afterRateLimit(pace: Pace, now: number, retryAfterMs: number | undefined): Pace {
   const slower = {
     ...pace,
     window: Math.max(1, Math.floor(pace.window / 2)),

@@ -1,6 +1,6 @@
 import type { DispatchResult } from "../networks/network.ts";
 import { afterFailure, circuitOf, CLOSED, type CircuitBreaker, type Circuit } from "./circuit-breaker.ts";
-import { afterStart, afterSuccess, afterThrottle, INITIAL_PACE, nextStartAt, shifted, type Pace } from "./pacing.ts";
+import { afterStart, afterSuccess, afterRateLimit, INITIAL_PACE, nextStartAt, shifted, type Pace } from "./pacing.ts";
 
 /** HTTP status of a network that asks for less. */
 const TOO_MANY_REQUESTS = 429;
@@ -41,7 +41,7 @@ export function createRateLimiter(): RateLimiter {
     learn(result, now) {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       if (result.outcome === "retryable" && asksForLess(result)) {
-        pace = afterThrottle(pace, now, result.retryAfterMs);
+        pace = afterRateLimit(pace, now, result.retryAfterMs);
       } else if (result.outcome === "retryable" || result.outcome === "in_doubt") {
         breaker = afterFailure(breaker, now);
       } else {

@@ -29,7 +29,7 @@ const THROTTLE_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
 const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
 
 /** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
-export function isThrottle(status: number, error: GraphError | undefined): boolean {
+export function isRateLimit(status: number, error: GraphError | undefined): boolean {
   if (status === 429) return true;
   return error !== undefined && (THROTTLE_CODES.has(error.code) || (error.code >= 80_000 && error.code <= 80_014));
 }
@@ -57,7 +57,7 @@ export function describeGraph(network: string, status: number, error: GraphError
 const THROTTLE_PAUSE_MS = 60_000;
 
 /** How long to wait after a throttle: the longest of what its headers tell. */
-export function throttlePauseMs(headers: Headers): number {
+export function rateLimitPauseMs(headers: Headers): number {
   const told = [retryAfterOf(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
   return told.length === 0 ? THROTTLE_PAUSE_MS : Math.max(...told);
 }

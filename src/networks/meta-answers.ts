@@ -4,8 +4,8 @@ import {
   graphErrorOf,
   isCredentialFault,
   isPassing,
-  isThrottle,
-  throttlePauseMs,
+  isRateLimit,
+  rateLimitPauseMs,
   usagePauseMs,
   type GraphError,
 } from "./graph.ts";
@@ -42,8 +42,8 @@ export function classifyMetaAnswer(answer: NetworkAnswer, events = 1): DispatchR
   }
   const error = graphErrorOf(answer);
   const detail = describeGraph("Meta", status, error);
-  if (isThrottle(status, error)) {
-    return { outcome: "retryable", status, detail, retryAfterMs: throttlePauseMs(headers) };
+  if (isRateLimit(status, error)) {
+    return { outcome: "retryable", status, detail, retryAfterMs: rateLimitPauseMs(headers) };
   }
   if (isPassing(status, error) || (error === undefined && status < 400)) {
     const pause = retryAfterOf(headers) ?? usagePauseMs(headers);

@@ -4,8 +4,8 @@ import {
   graphErrorOf,
   isCredentialFault,
   isPassing,
-  isThrottle,
-  throttlePauseMs,
+  isRateLimit,
+  rateLimitPauseMs,
   usagePauseMs,
   type GraphError,
 } from "./graph.ts";
@@ -72,7 +72,7 @@ export function classifyWhatsappAnswer(answer: NetworkAnswer): DispatchResult {
 function pauseOf({ status, headers }: NetworkAnswer, error: GraphError | undefined): number | undefined {
   const documented = PAUSES_MS.get(error?.code ?? -1);
   if (documented !== undefined) return retryAfterOf(headers) ?? documented;
-  return isThrottle(status, error) ? throttlePauseMs(headers) : undefined;
+  return isRateLimit(status, error) ? rateLimitPauseMs(headers) : undefined;
 }
 
 function isChannelFault(status: number, error: GraphError | undefined): boolean {

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import {
   afterStart,
   afterSuccess,
-  afterThrottle,
+  afterRateLimit,
   INITIAL_PACE,
   nextStartAt,
   WINDOW_MAX,
@@ -30,25 +30,25 @@ describe("the window", () => {
 
   test("halves with each 429, down to one", () => {
     let pace = succeed(INITIAL_PACE, 1_000);
-    const windows = Array.from({ length: 6 }, () => (pace = afterThrottle(pace, NOW, 0)).window);
+    const windows = Array.from({ length: 6 }, () => (pace = afterRateLimit(pace, NOW, 0)).window);
     expect(windows).toEqual([8, 4, 2, 1, 1, 1]);
   });
 
   test("has to be filled anew after a 429", () => {
-    const throttled = afterThrottle({ ...INITIAL_PACE, window: 4, streak: 3 }, NOW, 0);
+    const throttled = afterRateLimit({ ...INITIAL_PACE, window: 4, streak: 3 }, NOW, 0);
     expect([1, 2].map((successes) => succeed(throttled, successes).window)).toEqual([2, 3]);
   });
 });
 
 describe("the pause", () => {
   test("is as long as the network asks for, a second when it does not say", () => {
-    expect(afterThrottle(INITIAL_PACE, NOW, 17_000).pausedUntil).toBe(NOW + 17_000);
-    expect(afterThrottle(INITIAL_PACE, NOW, undefined).pausedUntil).toBe(NOW + 1_000);
+    expect(afterRateLimit(INITIAL_PACE, NOW, 17_000).pausedUntil).toBe(NOW + 17_000);
+    expect(afterRateLimit(INITIAL_PACE, NOW, undefined).pausedUntil).toBe(NOW + 1_000);
   });
 
   test("is never shortened by a later answer", () => {
-    const paused = afterThrottle(INITIAL_PACE, NOW, 60_000);
-    expect(afterThrottle(paused, NOW + 10, 1_000).pausedUntil).toBe(NOW + 60_000);
+    const paused = afterRateLimit(INITIAL_PACE, NOW, 60_000);
+    expect(afterRateLimit(paused, NOW + 10, 1_000).pausedUntil).toBe(NOW + 60_000);
     expect(afterSuccess(paused, NOW).pausedUntil).toBe(NOW + 60_000);
   });
 });
@@ -58,7 +58,7 @@ test("whatever the answers, the window stays within its bounds and whole", () =>
     fc.property(fc.array(fc.boolean(), { maxLength: 300, size: "max" }), (answers) => {
       let pace = INITIAL_PACE;
       for (const success of answers) {
-        pace = success ? afterSuccess(pace, NOW) : afterThrottle(pace, NOW, undefined);
+        pace = success ? afterSuccess(pace, NOW) : afterRateLimit(pace, NOW, undefined);
         expect(pace.window).toBeGreaterThanOrEqual(1);
         expect(pace.window).toBeLessThanOrEqual(WINDOW_MAX);
         expect(Number.isInteger(pace.window)).toBe(true);
@@ -74,19 +74,19 @@ describe("the spacing", () => {
 
   test("grows by half with each 429 that comes after its pause, and by a quarter of a long pause", () => {
     let pace = INITIAL_PACE;
-    const spacings = [0, 1, 2, 3].map((second) => (pace = afterThrottle(pace, NOW + second * 1_000, 400)).spacing);
+    const spacings = [0, 1, 2, 3].map((second) => (pace = afterRateLimit(pace, NOW + second * 1_000, 400)).spacing);
     expect(spacings).toEqual([100, 150, 225, 338]);
-    expect(afterThrottle(INITIAL_PACE, NOW, 8_000).spacing).toBe(2_000);
-    expect(afterThrottle(INITIAL_PACE, NOW, 3_600_000).spacing).toBe(10_000);
+    expect(afterRateLimit(INITIAL_PACE, NOW, 8_000).spacing).toBe(2_000);
+    expect(afterRateLimit(INITIAL_PACE, NOW, 3_600_000).spacing).toBe(10_000);
   });
 
   test("grows once for those that were in flight together", () => {
-    const once = afterThrottle(INITIAL_PACE, NOW, 1_000);
-    expect(afterThrottle(once, NOW + 10, 1_000).spacing).toBe(once.spacing);
+    const once = afterRateLimit(INITIAL_PACE, NOW, 1_000);
+    expect(afterRateLimit(once, NOW + 10, 1_000).spacing).toBe(once.spacing);
   });
 
   test("shrinks by a tenth in a quiet minute, and is forgotten in the end", () => {
-    const spaced = afterThrottle(INITIAL_PACE, NOW, 4_000);
+    const spaced = afterRateLimit(INITIAL_PACE, NOW, 4_000);
     expect(afterSuccess(spaced, NOW + 59_999).spacing).toBe(1_000);
     expect(afterSuccess(spaced, NOW + 60_000).spacing).toBe(900);
     let pace = spaced;
@@ -110,7 +110,7 @@ function askedAllDay(perSecond: number, burst: number, hours: number) {
       pace = afterSuccess(pace, now);
     } else {
       refusals.push(now - NOW);
-      pace = afterThrottle(pace, now, Math.ceil((1 - tokens) / perSecond) * 1_000);
+      pace = afterRateLimit(pace, now, Math.ceil((1 - tokens) / perSecond) * 1_000);
     }
   }
   return { taken, refusals };

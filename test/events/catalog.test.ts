@@ -73,9 +73,11 @@ describe("a broken event is refused, on the way in and on the way out", () => {
   test("an unknown type", () => {
     const event = { ...message, type: "Nonsense" };
     expect(refusal(() => codec.encode(event as never))).toContain(
-      "Nonsense written: this reachlog knows no such event",
+      "Nonsense written: this version of reachlog has no such event",
     );
-    expect(refusal(() => codec.decode(stored(event)))).toContain("Nonsense at 7: this reachlog knows no such event");
+    expect(refusal(() => codec.decode(stored(event)))).toContain(
+      "Nonsense at 7: this version of reachlog has no such event",
+    );
   });
 
   test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {

@@ -5,7 +5,7 @@ import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import type { AuditAction } from "./action.ts";
 import { eventsAt, type History, type Reading } from "./show/history.ts";
-import { asJson, told } from "./show/lines.ts";
+import { asJson, sentenceOf } from "./show/lines.ts";
 import { subjectOf } from "./show/subject.ts";
 
 export const show: AuditAction = {
@@ -58,8 +58,8 @@ async function tell({ out }: Terminal, reading: Reading, { positions }: History,
   const between = positions.length - 2 * TOLD_EVENTS;
   const isCut = between > 0 && !all;
   const first = isCut ? positions.slice(0, TOLD_EVENTS) : positions;
-  for await (const event of eventsAt(reading, first)) out(told(event));
+  for await (const event of eventsAt(reading, first)) out(sentenceOf(event));
   if (!isCut) return;
   out(`… ${between} more, which --all tells …\n`);
-  for await (const event of eventsAt(reading, positions.slice(-TOLD_EVENTS))) out(told(event));
+  for await (const event of eventsAt(reading, positions.slice(-TOLD_EVENTS))) out(sentenceOf(event));
 }

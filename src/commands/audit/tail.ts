@@ -20,12 +20,12 @@ export const tail: AuditAction = {
     const { position } = await store.head();
     const start = from === undefined ? Math.max(1, position - TAIL_EVENTS + 1) : Number(from);
     for await (const event of store.subscribe({ from: start, signal: terminal.signal })) {
-      terminal.out(json ? FORMATS.jsonl.line(event) : told(event));
+      terminal.out(json ? FORMATS.jsonl.line(event) : lineOf(event));
     }
     return EXIT.ok;
   },
 };
 
-function told({ position, time, type, stream, data }: Recorded): string {
+function lineOf({ position, time, type, stream, data }: Recorded): string {
   return `${position} ${time} ${type} ${printable(stream)} ${printable(JSON.stringify(data))}\n`;
 }

@@ -4,7 +4,7 @@ import { requestedChannels } from "../../../projections/deliveries.ts";
 import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
 import { findEvent } from "../audit/show/find-event.ts";
 import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
-import { told } from "../audit/show/lines.ts";
+import { sentenceOf } from "../audit/show/lines.ts";
 import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
@@ -79,14 +79,14 @@ function tell(
   { source, channels }: Dispatch,
   hindranceOf: (channel: ChannelName) => Hindrance,
 ): number {
-  out(told(source));
+  out(sentenceOf(source));
   if (channels.size === 0) {
     err("no dispatch to any channel that was asked for is owed by it\n");
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
     out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel)))}\n`);
-    for (const event of events) out(`  ${told(event)}`);
+    for (const event of events) out(`  ${sentenceOf(event)}`);
   }
   return EXIT.ok;
 }

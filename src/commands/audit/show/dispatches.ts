@@ -13,7 +13,7 @@ export type Outcome = Folded<
 export type Decision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
 
 /** Position of what owes dispatches -> the channels it owes them to. */
-export type Owed = ReadonlyMap<number, readonly ChannelName[]>;
+export type RequestedDispatches = ReadonlyMap<number, readonly ChannelName[]>;
 
 export function isOutcome<E extends Pick<Folded, "data">>(event: E): event is E & Outcome {
   return "owed" in event.data;
@@ -39,7 +39,7 @@ async function eventAt(reading: Reading, position: number): Promise<Recorded> {
 /** Finds what was decided of dead letters of `sources`, and all outcomes of the sources and of those taken up again. */
 export async function findDispatches(
   reading: Reading,
-  sources: Owed,
+  sources: RequestedDispatches,
   found: (event: Decision | Outcome) => void,
 ): Promise<void> {
   const owed = new Map<ChannelName, Set<number>>();
@@ -58,7 +58,7 @@ const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDisc
 
 async function findDecisions(
   { store, to }: Reading,
-  sources: Owed,
+  sources: RequestedDispatches,
   found: (decision: Decision) => void,
 ): Promise<void> {
   for await (const batch of store.readFolded({ types: DECISIONS, to })) {

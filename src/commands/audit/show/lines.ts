@@ -3,7 +3,7 @@ import { printable } from "../../table.ts";
 import { wordsOf } from "../words.ts";
 
 /** One event as a line for people. */
-export function told(event: Recorded): string {
+export function sentenceOf(event: Recorded): string {
   return `${event.position} ${event.time} ${printable(wordsOf(event))}\n`;
 }
 
