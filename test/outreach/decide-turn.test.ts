@@ -21,7 +21,7 @@ function given(...newEvents: NewEvent[]): OutreachState {
   return {
     ...state,
     run: { current: null, open: new Map() },
-    account: { authorized: true, user: SELF, scopes: [] } as never,
+    account: { authorized: true, user: SELF, scopes: [] },
   };
 }
 
