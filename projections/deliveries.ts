@@ -49,10 +49,10 @@ export interface ChannelState {
   /** Dead letters, less those taken up again or discarded. */
   dead: number;
   /** The network refuses the channel as a whole; what it is owed waits. */
-  stopped: Stopped | null;
+  suspended: Suspended | null;
 }
 
-export interface Stopped {
+export interface Suspended {
   /** ISO 8601. */
   since: string;
   network: string;
@@ -125,11 +125,11 @@ export const deliveries: Projection<Deliveries> = {
         break;
       case "ChannelSuspended": {
         const { channel, network, detail, credential } = event.data;
-        state[channel].stopped ??= { since: event.time, network, detail, credential };
+        state[channel].suspended ??= { since: event.time, network, detail, credential };
         break;
       }
       case "ChannelResumed":
-        state[event.data.channel].stopped = null;
+        state[event.data.channel].suspended = null;
         break;
       case "LogRestored":
       case "LogLossAccepted":
@@ -235,7 +235,7 @@ export function isOfBefore(restored: RestoredLane | null, position: number): boo
 
 function emptyChannel(): ChannelState {
   const lanes = { direct: emptyLane(), clicks: emptyLane() };
-  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, stopped: null };
+  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, suspended: null };
 }
 
 function emptyLane(): LaneState {

@@ -11,7 +11,7 @@ import { show } from "./deliveries/show.ts";
 const ACTIONS: Readonly<Record<string, DeliveriesAction>> = { list, show, lag, retry, discard, resume };
 
 export const deliveries: Command = {
-  summary: "list what is pending, dead letters and stopped channels, and decide of them",
+  summary: "list what is pending, dead letters and suspended channels, and decide of them",
   help: `${Object.values(ACTIONS)
     .map(({ usage }) => `reachlog deliveries ${usage}\n`)
     .join("")}

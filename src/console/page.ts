@@ -38,7 +38,7 @@ export function consolePage(view: ConsoleView): string {
 <h2>Outreach</h2>
 ${table(["sent", "skipped", "failed", "in doubt"], [[view.stats.sent, view.stats.skipped, view.stats.failed, view.inDoubt]])}
 <h2>Deliveries</h2>
-${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters", "stopped"], deliveryRows(view.deliveries))}
+${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters", "suspended"], deliveryRows(view.deliveries))}
 <h2>Clicks</h2>
 <p>${view.clicks.total} by people (of these ${view.suspected.all.suspected} likely by X itself), ${view.clicks.bots} by bots</p>
 ${table(["link", "people", "likely X", "bots", "last"], linkRows(view.clicks, view.suspected))}
@@ -75,7 +75,7 @@ function deliveryRows(deliveries: Deliveries): Cell[][] {
     channel.skipped,
     channel.in_doubt,
     channel.dead,
-    channel.stopped === null ? "" : `since ${channel.stopped.since}: ${channel.stopped.detail}`,
+    channel.suspended === null ? "" : `since ${channel.suspended.since}: ${channel.suspended.detail}`,
   ]);
 }
 

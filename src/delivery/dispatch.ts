@@ -150,14 +150,14 @@ function expired({ channel }: DispatchDeps, lane: OutboxWindow, item: PendingDis
   return { newEvent: { type: "DispatchSkipped", data }, final: true };
 }
 
-/** To a channel that is stopped nothing is sent directly: whoever asked is told so at once. */
+/** To a channel that is suspended nothing is sent directly: whoever asked is told so at once. */
 export function turnedAway(
   deps: Pick<DispatchDeps, "channel" | "projector">,
   lane: OutboxWindow,
   item: PendingDispatch,
   detail: string,
 ): Outcome {
-  const told = { attempt: item.attempts, detail: `the channel is stopped: ${detail}`, refused: true };
+  const told = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
   const data = { ...namedBy(deps.channel, lane, item), ...told, ...doubtOf(doubtSince(deps, lane, item)) };
   return { newEvent: { type: "DispatchAbandoned", data }, final: true };
 }

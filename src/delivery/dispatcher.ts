@@ -136,7 +136,7 @@ function isOfDeliveries(event: Recorded): boolean {
   return event.type === "ProjectionRebuilt" && event.data.projection === "deliveries";
 }
 
-/** The lanes from which something may be sent: while clicks are held, as for a channel that is stopped, not from theirs. */
+/** The lanes from which something may be sent: while clicks are held, as for a channel that is suspended, not from theirs. */
 function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
@@ -154,9 +154,9 @@ function launch(deps: Launching, lanes: readonly OutboxWindow[], inFlight: InFli
     // A test tells how things are now: neither pace nor circuit holds it back, nor what waits before it.
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, [item], "single");
   }
-  const stopped = suspension.isSuspended();
+  const isSuspended = suspension.isSuspended();
   for (const lane of lanes) {
-    if (stopped) {
+    if (isSuspended) {
       if (lane.name === "clicks") continue;
       for (const item of lane.ready(clock(), Infinity)) {
         item.unrecorded ??= turnedAway(deps, lane, item, suspension.detail());

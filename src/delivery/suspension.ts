@@ -29,7 +29,7 @@ export interface Suspension {
   /** Tells the operator, once for each stop. */
   tell(): Promise<void>;
   /**
-   * Goes on with a channel that was stopped, where the credential is another one now; else it makes sure that the
+   * Goes on with a channel that was suspended, where the credential is another one now; else it makes sure that the
    * operator knows. Never rejects.
    */
   resumeIfChanged(): Promise<void>;
@@ -37,29 +37,29 @@ export interface Suspension {
 
 export function createSuspension({ channel, eventLog, projector, announce, logger, mark }: SuspensionDeps): Suspension {
   const { name, network } = channel;
-  const stopped = () => projector.state("deliveries")[name].stopped;
-  /** Why the channel is being stopped, until the log has it. */
+  const suspended = () => projector.state("deliveries")[name].suspended;
+  /** Why the channel is being suspended, until the log has it. */
   let stopping: string | undefined;
   let told = "";
 
   const tell = async (): Promise<void> => {
-    const now = stopped();
+    const now = suspended();
     if (now === null || told === now.since) return;
     told = now.since;
-    const text = `${network} refuses the ${name} channel, which is stopped: ${now.detail}. Once it is mended: reachlog deliveries resume ${name}`;
-    await announce(text, `stopped/${name}/${now.since}`, name).catch((fault: unknown) =>
+    const text = `${network} refuses the ${name} channel, which is suspended: ${now.detail}. Once it is mended: reachlog deliveries resume ${name}`;
+    await announce(text, `suspended/${name}/${now.since}`, name).catch((fault: unknown) =>
       logger.error("an announcement failed", errorFields(fault)),
     );
   };
 
   return {
-    isSuspended: () => stopping !== undefined || stopped() !== null,
-    detail: () => stopped()?.detail ?? stopping ?? "",
+    isSuspended: () => stopping !== undefined || suspended() !== null,
+    detail: () => suspended()?.detail ?? stopping ?? "",
     learn(result, items) {
-      if (result.outcome === "delivered" && stopped() !== null && items.every(isTest)) {
+      if (result.outcome === "delivered" && suspended() !== null && items.every(isTest)) {
         return [{ type: "ChannelResumed", data: { channel: name, why: "delivered" } }];
       }
-      const isKnown = stopping !== undefined || stopped() !== null;
+      const isKnown = stopping !== undefined || suspended() !== null;
       if (result.outcome !== "refused" || !result.channel || isKnown) return [];
       stopping = result.detail;
       const status = result.status === undefined ? {} : { status: result.status };
@@ -71,14 +71,14 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
     },
     tell,
     async resumeIfChanged() {
-      const now = stopped();
+      const now = suspended();
       if (now === null) return;
       if (now.credential === mark(channel.credential)) return tell();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
         await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], { metadata: SERVICE_METADATA });
       } catch (fault) {
-        logger.error("a stopped channel could not be resumed", { channel: name, ...errorFields(fault) });
+        logger.error("a suspended channel could not be resumed", { channel: name, ...errorFields(fault) });
       }
     },
   };

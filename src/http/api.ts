@@ -69,7 +69,7 @@ export function createApi(deps: ApiDeps) {
             configured: delivery.configured.includes(name),
             pending: pendingOf(deliveries[name]),
             circuit: delivery.circuit(name) ?? null,
-            stopped: stoppedOf(deliveries[name]),
+            suspended: suspendedOf(deliveries[name]),
           },
         ]),
       );
@@ -164,6 +164,6 @@ function levelOf(given: string): Level {
 }
 
 /** Since when and why the network refuses the channel; null while it does not. */
-function stoppedOf({ stopped }: ChannelState) {
-  return stopped === null ? null : { since: stopped.since, detail: stopped.detail };
+function suspendedOf({ suspended }: ChannelState) {
+  return suspended === null ? null : { since: suspended.since, detail: suspended.detail };
 }

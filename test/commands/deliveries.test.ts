@@ -97,16 +97,16 @@ chat is not configured here: what it is owed waits until it is
     expect((await gone.run(deliveries, "lag", "--channel", "chat")).out).toMatch(/\nchat +1 .* not configured here\n/);
   });
 
-  test("a channel that is stopped: since when and why, without what tells its credential", async () => {
+  test("a channel that is suspended: since when and why, without what tells its credential", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect((await run("list")).out).toContain(
-      `\n\nchat is stopped since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n\nevent `,
+      `\n\nchat is suspended since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n\nevent `,
     );
     const { out } = await run("list", "--json");
     expect(JSON.parse(out)).toMatchObject({
       channels: [
-        { channel: "ads", pending: 1, stopped: null },
-        { channel: "chat", stopped: { since: timeAt(7), network: "slack", detail: "channel_is_archived" } },
+        { channel: "ads", pending: 1, suspended: null },
+        { channel: "chat", suspended: { since: timeAt(7), network: "slack", detail: "channel_is_archived" } },
         { channel: "messaging" },
       ],
       dead_letters: [{ event_id: idAt(1) }, { event_id: idAt(2) }],
@@ -164,7 +164,7 @@ describe("deliveries retry and discard", () => {
     expect(await run("retry", "--all")).toEqual({
       code: 1,
       out: "0 taken up again\n",
-      err: "chat is stopped and would turn them away: reachlog deliveries resume chat\n",
+      err: "chat is suspended and would turn them away: reachlog deliveries resume chat\n",
     });
     expect(await told("DispatchRetryRequested")).toEqual([]);
     expect(await run("discard", "--all", "--why", "x")).toMatchObject({ code: 0, out: "2 discarded\n" });
@@ -266,8 +266,8 @@ describe("deliveries retry and discard", () => {
 });
 
 describe("deliveries resume", () => {
-  test("a channel that is not stopped: it says so", async () => {
-    expect(await run("resume", "chat")).toEqual({ code: 1, out: "", err: "chat is not stopped\n" });
+  test("a channel that is not suspended: it says so", async () => {
+    expect(await run("resume", "chat")).toEqual({ code: 1, out: "", err: "chat is not suspended\n" });
     expect(await told("ChannelResumed")).toEqual([]);
   });
 
@@ -275,9 +275,9 @@ describe("deliveries resume", () => {
     const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     const answers = await Promise.all([run("resume", "chat"), run("resume", "chat")]);
-    expect(answers.some(({ code, out }) => code === 0 && out === `chat is resumed, stopped since ${timeAt(7)}\n`)).toBe(
-      true,
-    );
+    expect(
+      answers.some(({ code, out }) => code === 0 && out === `chat is resumed, suspended since ${timeAt(7)}\n`),
+    ).toBe(true);
     expect(await told("ChannelResumed")).toEqual([resumed]);
     expect((await run("resume", "chat")).code).toBe(1);
     await world.append(LINK, [CLICK]);
@@ -342,7 +342,7 @@ ${lines(
 )}`);
   });
 
-  test("while its channel is stopped it says that, and of a final outcome told twice the first", async () => {
+  test("while its channel is suspended it says that, and of a final outcome told twice the first", async () => {
     await world.append(STREAMS.delivery("ads"), [
       {
         type: "ChannelSuspended",
@@ -351,7 +351,7 @@ ${lines(
       { type: "DispatchSkipped", data: { ...about(1, "ads"), reason: "too_old" } },
     ]);
     expect((await run("show", idAt(2))).out).toContain(
-      `\nads: waits: the channel is stopped since ${timeAt(7)}, "expired\\u001b"\n`,
+      `\nads: waits: the channel is suspended since ${timeAt(7)}, "expired\\u001b"\n`,
     );
     expect((await run("show", idAt(1))).out).toContain("\nads: delivered\n");
   });

@@ -111,7 +111,7 @@ describe("how far a channel is behind", () => {
   const measured: Measured = {
     channel: "chat",
     backlog: 30,
-    stopped: null,
+    suspended: null,
     configured: true,
     oldest: timeAt(1),
     settledPerMinute: 12,
@@ -165,7 +165,7 @@ describe("deliveries lag", () => {
     expect(code).toBe(0);
     const since = (await Array.fromAsync(world.store.read({ from: 5 })))[0]?.time ?? "";
     expect(out).toMatch(/^channel {4}backlog {2}oldest click {2}settled\/min {2}owed\/min {2}drained in {2}state\n/);
-    expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +stopped since ${since}\\n`));
+    expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +suspended since ${since}\\n`));
     expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
     const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
     expect(json).toMatchObject({
@@ -177,7 +177,7 @@ describe("deliveries lag", () => {
           owed_per_minute: 0.4,
           drained_in_seconds: null,
           failures_in_a_row: 1,
-          stopped: { since, detail: "archived" },
+          suspended: { since, detail: "archived" },
         },
       ],
     });

@@ -259,11 +259,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ChannelSuspended: [
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
-      'the channel chat was stopped: slack refuses it as a whole (status 410): "channel_is_archived"',
+      'the channel chat was suspended: slack refuses it as a whole (status 410): "channel_is_archived"',
     ],
     [
       { channel: "ads", network: "meta", detail: "", credential: "x" },
-      "the channel ads was stopped: meta refuses it as a whole",
+      "the channel ads was suspended: meta refuses it as a whole",
     ],
   ],
   ChannelResumed: [

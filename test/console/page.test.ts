@@ -31,7 +31,7 @@ function rowOf(page: string, first: string): string[] {
 
 test("a stopped channel shows since when and why, the others nothing, and no credential", () => {
   const shown = view();
-  shown.deliveries.chat.stopped = {
+  shown.deliveries.chat.suspended = {
     since: "2026-11-20T10:00:00.000Z",
     network: "slack",
     detail: "Slack answered 410 <channel_is_archived>",

@@ -39,7 +39,7 @@ test.each(ways)("it is told on %s", async (_name, configured, failed, types) => 
   expect(warned).toEqual(types.length === 0 ? ["look here"] : []);
 });
 
-test("a channel that is stopped is not told anything", async () => {
+test("a channel that is suspended is not told anything", async () => {
   const warned: string[] = [];
   await using house = await openHouse({ file: newLogFile() });
   const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], logger: silent(warned) });

@@ -20,7 +20,7 @@ function knowing(answer: Answer) {
 const failed = (house: House): Promise<void> =>
   eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
 
-/** One click, of which nobody knows whether it arrived, and the service is stopped. */
+/** One click, of which nobody knows whether it arrived, and the service is suspended. */
 async function doubtful(file: string): Promise<House["time"]> {
   const { channel } = knowing(() => SILENT);
   await using house = await openHouse({ file, channels: [channel] });
@@ -133,7 +133,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
     });
 
-    test("is as doubtful as before where a channel that is stopped turned it away, or refused it", async () => {
+    test("is as doubtful as before where a channel that is suspended turned it away, or refused it", async () => {
       const file = newLogFile();
       const time = await letterIn(file);
       const refusing = knowing(() => ({ outcome: "refused", detail: "gone", channel: true }));

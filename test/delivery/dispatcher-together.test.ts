@@ -76,7 +76,7 @@ describe("a network that takes clicks together", () => {
     await using house = await openHouse({ file: newLogFile(), channels: [channel] });
     await house.clicks(20);
     await house.settled();
-    expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, stopped: null });
+    expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, suspended: null });
   });
 
   test("and was not asked for all of them: that is no attempt, and they go with the next request", async () => {

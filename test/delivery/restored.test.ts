@@ -108,7 +108,7 @@ describe("what a log owed when it was restored", () => {
     expect(state(house)).toMatchObject({ in_doubt: 1, dead: 0 });
   });
 
-  test("is in doubt, and no dead letter, where the channel is stopped", async () => {
+  test("is in doubt, and no dead letter, where the channel is suspended", async () => {
     const { file, time } = await restored(async (house) => {
       await house.tell(NOTIFY);
       await house.clicks(2, ["chat"]);

@@ -18,7 +18,7 @@ function refusing() {
 }
 
 describe("a channel that is refused as a whole", () => {
-  test("is stopped: its clicks wait, and the operator is told once, on another channel", async () => {
+  test("is suspended: its clicks wait, and the operator is told once, on another channel", async () => {
     const { chat } = refusing();
     await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
     await house.clicks(20);
@@ -35,10 +35,10 @@ describe("a channel that is refused as a whole", () => {
     expect(chat.sent).toHaveLength(1);
     expect(house.projector.state("deliveries").chat).toMatchObject({
       dead: 0,
-      stopped: { detail: "channel_is_archived" },
+      suspended: { detail: "channel_is_archived" },
     });
     expect(house.announced).toEqual([
-      [expect.stringContaining("channel_is_archived"), `stopped/chat/${stopped?.time}`, "chat"],
+      [expect.stringContaining("channel_is_archived"), `suspended/chat/${stopped?.time}`, "chat"],
     ]);
     expect(await house.told("DispatchAbandoned")).toEqual([]);
   });
@@ -67,7 +67,7 @@ describe("a channel that is refused as a whole", () => {
     await house.until(house.time.clock());
     holds.shift()?.();
     await house.until(house.time.clock());
-    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 2, stopped: null });
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 2, suspended: null });
     expect(chat.sent).toHaveLength(4);
     for (const { open } of answers) open();
     while (house.projector.state("deliveries").chat.dispatched < 3) {
@@ -85,7 +85,7 @@ describe("a channel that is refused as a whole", () => {
     const second = await house.tell(NOTIFY);
     expect(await house.delivery.settled("chat", second, 1_000)).toEqual({
       status: "failed",
-      detail: "the channel is stopped: channel_is_archived",
+      detail: "the channel is suspended: channel_is_archived",
     });
     expect(chat.sent).toHaveLength(1);
   });
@@ -101,7 +101,7 @@ describe("a channel that is refused as a whole", () => {
     const first = await house.tell(NOTIFY);
     await house.until(house.time.clock());
     const second = await house.tell(NOTIFY);
-    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.suspended !== null);
     house.time.flow();
     await house.settled();
     const ends = await house.told("DispatchSucceeded", "DispatchAbandoned");
@@ -117,15 +117,15 @@ describe("a channel that is refused as a whole", () => {
     const { chat, network } = refusing();
     await using house = await openHouse({ file: newLogFile(), channels: [chat] });
     await house.clicks(30);
-    await eventually(house.projector, () => house.projector.state("deliveries").chat.stopped !== null);
+    await eventually(house.projector, () => house.projector.state("deliveries").chat.suspended !== null);
     network.open = true;
     await house.tell(RESUME);
     house.time.flow();
     await house.settled();
-    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, stopped: null });
+    expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, suspended: null });
   });
 
-  test("is stopped again, and told again, when it is still refused after that", async () => {
+  test("is suspended again, and told again, when it is still refused after that", async () => {
     const { chat } = refusing();
     await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
     for (let stop = 1; stop <= 10; stop++) {
@@ -148,7 +148,7 @@ describe("a channel that is refused as a whole", () => {
     await house.clicks(5);
     await chat.until(1);
     network.open = true;
-    while (house.projector.state("deliveries").chat.stopped === null) await house.clicks(1);
+    while (house.projector.state("deliveries").chat.suspended === null) await house.clicks(1);
     await house.tell(TEST);
     house.time.flow();
     await house.settled();
@@ -162,7 +162,7 @@ describe("a channel that is refused as a whole", () => {
       await using house = await openHouse({ file, channels: [chat] });
       await house.clicks(3);
       await chat.until(1);
-      while (house.projector.state("deliveries").chat.stopped === null) await house.clicks(1);
+      while (house.projector.state("deliveries").chat.suspended === null) await house.clicks(1);
     }
     const same = fakeChannel("chat");
     {
@@ -170,7 +170,7 @@ describe("a channel that is refused as a whole", () => {
       const position = await house.tell(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
       // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
-      expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^stopped\/chat\/2026-/)]);
+      expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }
     expect(same.sent).toEqual([]);
     const other = { ...fakeChannel("chat"), credential: secret("another") };
@@ -178,6 +178,6 @@ describe("a channel that is refused as a whole", () => {
     house.time.flow();
     await house.settled();
     expect(await house.told("ChannelResumed")).toMatchObject([{ data: { why: "credential_changed" } }]);
-    expect(house.projector.state("deliveries").chat).toMatchObject({ stopped: null });
+    expect(house.projector.state("deliveries").chat).toMatchObject({ suspended: null });
   });
 });

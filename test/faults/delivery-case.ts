@@ -82,7 +82,7 @@ async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: Faul
   );
 }
 
-/** The channel is stopped, and stays so over a kill: direct sends fail, clicks wait, the operator is told. */
+/** The channel is suspended, and stays so over a kill: direct sends fail, clicks wait, the operator is told. */
 async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;
   if (fault.kind === undefined) changeCredential(row, sandbox);
@@ -90,7 +90,7 @@ async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   await load.clicks(CLICKS_DURING);
   await until(
     () => lives.health(),
-    ({ stopped }) => stopped !== null,
+    ({ suspended }) => suspended !== null,
   );
   await load.directs(DIRECT_SENDS);
   await until(
@@ -101,7 +101,7 @@ async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   await lives.start();
   await load.clicks(CLICKS_DURING);
   await load.directs(DIRECT_SENDS);
-  expect((await lives.health()).stopped).not.toBeNull();
+  expect((await lives.health()).suspended).not.toBeNull();
 }
 
 /** The network is well again, and a kill comes when it has taken the first of what waited. */

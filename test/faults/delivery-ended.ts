@@ -4,7 +4,7 @@ import type { NetworkRow } from "./delivery-networks.ts";
 import { logOf, toldOf, type Logged, type Told } from "./delivery-told.ts";
 import { stop } from "./ending.ts";
 
-/** The log and what it owed the channel, once all of that is settled and the service is stopped in order. */
+/** The log and what it owed the channel, once all of that is settled and the service is suspended in order. */
 export async function ended(
   lives: Lives,
   row: NetworkRow,

@@ -39,7 +39,7 @@ export interface Lives extends AsyncDisposable {
 export interface ChannelHealth {
   readonly pending: number;
   readonly circuit: string;
-  readonly stopped: object | null;
+  readonly suspended: object | null;
 }
 
 export async function openLives(row: NetworkRow, settings: Record<string, string>): Promise<Lives> {

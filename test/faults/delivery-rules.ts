@@ -18,9 +18,9 @@ export function faultsOfDispatch(told: Told, { deduplicates }: NetworkRow): stri
   return rules.flatMap(([isBroken, words]) => (isBroken ? [`${position} ${words}`] : []));
 }
 
-/** A direct send to a channel that is stopped ends without an attempt. */
+/** A direct send to a channel that is suspended ends without an attempt. */
 function isTurnedAway({ data }: Logged): boolean {
-  return String(data["detail"]).startsWith("the channel is stopped");
+  return String(data["detail"]).startsWith("the channel is suspended");
 }
 
 /** Which endings a fault may lead to, and which it must. */
@@ -28,7 +28,7 @@ export function faultsOfEndings(all: readonly Told[], row: NetworkRow, fault: Fa
   const { channel } = row;
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
   const mayDoubt = leavesDoubt(row, fault);
-  // A test is one attempt, whatever comes of it; to a channel that is stopped no direct send goes.
+  // A test is one attempt, whatever comes of it; to a channel that is suspended no direct send goes.
   const isTest = ({ isClick }: Told): boolean => !isClick && channel === "ads";
   const mayDie = (told: Told): boolean => isTest(told) || (!told.isClick && fault.endsBy !== undefined);
   const mayDoubtIt = (told: Told): boolean => mayDoubt || (isTest(told) && fault.doubtful !== undefined);
@@ -76,9 +76,9 @@ export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row
   const other = arrivalsAt(otherThan(channel), lives.world.sandbox).kept as readonly { text: string }[];
   const announced = other.filter(({ text }) => isAnnouncement(text)).length;
   const rules: [boolean, string][] = [
-    [stops !== 1, `it was stopped ${stops} times`],
+    [stops !== 1, `it was suspended ${stops} times`],
     [reasons !== endsBy, `it went on ${resumed.length} times: ${reasons}`],
-    [tried > 0, `${tried} clicks were tried while it was stopped`],
+    [tried > 0, `${tried} clicks were tried while it was suspended`],
     [late.length > 0, `${late.length} direct sends did not fail at once`],
     [owed !== 1 || announced !== 1, `the operator was to be told ${owed} times, and was ${announced} times`],
   ];

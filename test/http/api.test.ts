@@ -66,12 +66,12 @@ test("a test message tells each channel's result, configured or not", async () =
 
 test("health tells version, position and channels; a log that takes nothing makes it 503", async () => {
   await using world = await openWorld({ channels: ["chat"] });
-  const off = { configured: false, pending: 0, circuit: null, stopped: null };
+  const off = { configured: false, pending: 0, circuit: null, suspended: null };
   const body = {
     status: "ok",
     version: "1.2.3",
     log: { position: 0 },
-    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", stopped: null }, messaging: off },
+    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
   };
   const response = await ask(world.app, "/api/health");
   expect([response.status, await response.json()]).toEqual([200, body]);

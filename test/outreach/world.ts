@@ -99,7 +99,8 @@ export async function openWorld(): Promise<World> {
       return (await Array.fromAsync(store.read({ types }))) as Recorded<(typeof types)[number]>[];
     },
     async [Symbol.asyncDispose]() {
-      for (const { dispose } of instances) await dispose();
+      // The last one first: it may work with the projector of one before.
+      for (const { dispose } of [...instances].toReversed()) await dispose();
       time[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
       rmSync(directory, { recursive: true });

@@ -45,8 +45,10 @@ describe("an operator beside a running service", () => {
 
   test("a channel that is refused: what it is owed waits, and the letter is decided of once", async () => {
     const id = await refuse("broken");
-    expect(chatOf(await list())).toMatchObject({ dead: 1, stopped: { network: "slack" } });
-    expect((await command("list")).out).toMatch(/\nchat is stopped since \S+Z: slack refuses .* channel_is_archived\n/);
+    expect(chatOf(await list())).toMatchObject({ dead: 1, suspended: { network: "slack" } });
+    expect((await command("list")).out).toMatch(
+      /\nchat is suspended since \S+Z: slack refuses .* channel_is_archived\n/,
+    );
     const shown = await command("show", id);
     expect(shown.code).toBe(0);
     expect(shown.out).toMatch(/^\d+ \S+Z a notification of level info was requested for .*"broken"; owed to chat\n\n/);
@@ -73,8 +75,10 @@ describe("an operator beside a running service", () => {
       () => command("show", id, "--channel", "ads"),
       ({ out }) => out.includes("\nads: delivered\n"),
     );
-    expect((await command("show", id)).out).toMatch(/\nchat: waits: the channel is stopped since \S+Z, ".*archived"\n/);
-    expect((await command("lag")).out).toMatch(/\nchat {7}1 .* never +stopped since \S+Z\n/);
+    expect((await command("show", id)).out).toMatch(
+      /\nchat: waits: the channel is suspended since \S+Z, ".*archived"\n/,
+    );
+    expect((await command("lag")).out).toMatch(/\nchat {7}1 .* never +suspended since \S+Z\n/);
     expect(world.sandbox.slack.messages.total).toBe(posted);
 
     expect(await command("resume", "chat")).toMatchObject({ code: 0, err: "" });
@@ -83,8 +87,8 @@ describe("an operator beside a running service", () => {
       ({ out }) => out.includes("\nchat: delivered\n"),
     );
     expect(world.sandbox.slack.messages.total).toBe(posted + 1);
-    expect(chatOf(await list())).toMatchObject({ stopped: null });
-    expect(await command("resume", "chat")).toMatchObject({ code: 1, err: "chat is not stopped\n" });
+    expect(chatOf(await list())).toMatchObject({ suspended: null });
+    expect(await command("resume", "chat")).toMatchObject({ code: 1, err: "chat is not suspended\n" });
   });
 
   test("one retries and another discards at the same moment: one of the two stands", async () => {

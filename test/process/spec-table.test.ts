@@ -212,7 +212,7 @@ describe("the specification's table", () => {
   test("GET /api/health: version, position and channels", async () => {
     const answer = await service.get("/api/health");
     expect(answer.status).toBe(200);
-    const channel = { configured: true, pending: expect.any(Number), circuit: "closed", stopped: null };
+    const channel = { configured: true, pending: expect.any(Number), circuit: "closed", suspended: null };
     expect(await answer.json()).toEqual({
       status: "ok",
       version: expect.any(String),
@@ -297,7 +297,7 @@ describe("the specification's table", () => {
     expect([sent.status, await sent.json()]).toEqual([200, { id: expect.any(String), status: "delivered" }]);
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
-    // The channel is stopped by that, until a test arrives.
+    // The channel is suspended by that, until a test arrives.
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
     expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
     world.sandbox.faults.add({ network: "telegram", kind: "reset_after_delivery", count: 1 });

@@ -1,5 +1,5 @@
 import type { Recorded } from "../../../events/catalog.ts";
-import type { Stopped } from "../../../projections/deliveries.ts";
+import type { Suspended } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../delivery/retry.ts";
 import { quoted } from "../audit/words/phrases.ts";
 
@@ -40,7 +40,7 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
 }
 
 /** Why nothing is sent to a channel now; null: something is. */
-export type Hindrance = Stopped | "not configured" | null;
+export type Hindrance = Suspended | "not configured" | null;
 
 export function fateInWords(fate: Fate, hindrance: Hindrance): string {
   switch (fate.status) {
@@ -61,7 +61,8 @@ export function fateInWords(fate: Fate, hindrance: Hindrance): string {
 
 function waitingInWords({ attempts, retry_at }: Extract<Fate, { status: "waiting" }>, hindrance: Hindrance): string {
   if (hindrance === "not configured") return "waits: the channel is not configured here";
-  if (hindrance !== null) return `waits: the channel is stopped since ${hindrance.since}, ${quoted(hindrance.detail)}`;
+  if (hindrance !== null)
+    return `waits: the channel is suspended since ${hindrance.since}, ${quoted(hindrance.detail)}`;
   if (retry_at === undefined) return "waits for its first attempt";
   return `waits: attempt ${attempts + 1} of ${ATTEMPTS_MAX} is due at ${retry_at}`;
 }

@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../../events/channel.ts";
-import type { Stopped } from "../../../projections/deliveries.ts";
+import type { Suspended } from "../../../projections/deliveries.ts";
 import { printable, table } from "../table.ts";
 
 /** How far a channel is behind, as `--json` tells it. */
@@ -14,7 +14,7 @@ export interface ChannelLag {
   /** Until nothing is pending; null: never, at this rate. */
   readonly drained_in_seconds: number | null;
   readonly failures_in_a_row: number;
-  readonly stopped: { readonly since: string; readonly detail: string } | null;
+  readonly suspended: { readonly since: string; readonly detail: string } | null;
   /** Here: the service's configuration may differ. */
   readonly configured: boolean;
 }
@@ -22,7 +22,7 @@ export interface ChannelLag {
 export interface Measured {
   readonly channel: ChannelName;
   readonly backlog: number;
-  readonly stopped: Stopped | null;
+  readonly suspended: Suspended | null;
   readonly configured: boolean;
   /** When the oldest pending click was recorded. */
   readonly oldest: string | undefined;
@@ -35,7 +35,7 @@ export interface Measured {
 
 /** What is measured of a channel, put into relation (pure). */
 export function lagOf(measured: Measured): ChannelLag {
-  const { channel, configured, backlog, stopped, oldest, settledPerMinute, requestedPerMinute, failuresInARow, now } =
+  const { channel, configured, backlog, suspended, oldest, settledPerMinute, requestedPerMinute, failuresInARow, now } =
     measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
@@ -46,7 +46,7 @@ export function lagOf(measured: Measured): ChannelLag {
     owed_per_minute: rounded(requestedPerMinute),
     drained_in_seconds: drainedIn(backlog, settledPerMinute - requestedPerMinute),
     failures_in_a_row: failuresInARow,
-    stopped: stopped && { since: stopped.since, detail: stopped.detail },
+    suspended: suspended && { since: suspended.since, detail: suspended.detail },
     configured,
   };
 }
@@ -74,9 +74,9 @@ function row(lag: ChannelLag): (string | number)[] {
   return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
 }
 
-function stateOf({ configured, backlog, stopped, failures_in_a_row: failures }: ChannelLag): string {
+function stateOf({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
   if (!configured && backlog > 0) return "not configured here";
-  if (stopped !== null) return printable(`stopped since ${stopped.since}`);
+  if (suspended !== null) return printable(`suspended since ${suspended.since}`);
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 

@@ -59,7 +59,7 @@ async function measure(
   for (const channel of wanted) {
     const tail = await readTail(store, channel, now);
     const state = projector.state("deliveries")[channel];
-    const { stopped } = state;
+    const { suspended } = state;
     const backlog = pendingOf(state);
     const oldest = await readOldestClick(store, channel, state.lanes.clicks);
     const configured = isConfigured(config, channel);
@@ -68,7 +68,7 @@ async function measure(
         channel,
         configured,
         backlog,
-        stopped,
+        suspended,
         oldest,
         ...tail,
         requestedPerMinute: owed.get(channel) ?? 0,

@@ -1,4 +1,4 @@
-import { channelsOf as statesOf, pendingOf, type Stopped } from "../../../projections/deliveries.ts";
+import { channelsOf as statesOf, pendingOf, type Suspended } from "../../../projections/deliveries.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector/projector.ts";
@@ -10,7 +10,7 @@ import { channelsOf, isConfigured } from "./channel-name.ts";
 
 export const list: DeliveriesAction = {
   usage: "list [--channel NAME] [--json]",
-  help: `list     what is pending on each channel, which of them are stopped and why, and
+  help: `list     what is pending on each channel, which of them are suspended and why, and
          every dead letter
 `,
   async run(args, terminal) {
@@ -38,16 +38,16 @@ interface Counts {
   readonly skipped: number;
   readonly in_doubt: number;
   readonly dead: number;
-  readonly stopped: Omit<Stopped, "credential"> | null;
+  readonly suspended: Omit<Suspended, "credential"> | null;
 }
 
 function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[] {
   return statesOf(projector.state("deliveries"))
     .filter(([channel]) => wanted.includes(channel))
     .map(([channel, state]) => {
-      const { dispatched, skipped, in_doubt, dead, stopped } = state;
-      const told = stopped && { since: stopped.since, network: stopped.network, detail: stopped.detail };
-      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, stopped: told };
+      const { dispatched, skipped, in_doubt, dead, suspended } = state;
+      const told = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
+      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: told };
     });
 }
 
@@ -59,11 +59,13 @@ function textOf(
   const rows = channels.map(({ channel, pending, dispatched, skipped, in_doubt, dead }) => {
     return [channel, pending, dispatched, skipped, in_doubt, dead];
   });
-  const stops = channels.flatMap(({ channel, stopped }) => (stopped === null ? [] : [stoppedLine(channel, stopped)]));
+  const suspensions = channels.flatMap(({ channel, suspended }) =>
+    suspended === null ? [] : [suspendedLine(channel, suspended)],
+  );
   const gone = channels.filter(({ configured, pending }) => !configured && pending > 0).map(goneLine);
   const parts = [table(head, rows)];
   if (gone.length > 0) parts.push(gone.join(""));
-  if (stops.length > 0) parts.push(stops.join(""));
+  if (suspensions.length > 0) parts.push(suspensions.join(""));
   if (letters.length > 0) parts.push(table(["event", "channel", "tries", "given up", "why"], letters.map(letterRow)));
   return parts.join("\n");
 }
@@ -72,8 +74,8 @@ function goneLine({ channel }: Counts): string {
   return `${channel} is not configured here: what it is owed waits until it is\n`;
 }
 
-function stoppedLine(channel: ChannelName, { since, network, detail }: Omit<Stopped, "credential">): string {
-  return printable(`${channel} is stopped since ${since}: ${network} refuses it as a whole, ${detail}`) + "\n";
+function suspendedLine(channel: ChannelName, { since, network, detail }: Omit<Suspended, "credential">): string {
+  return printable(`${channel} is suspended since ${since}: ${network} refuses it as a whole, ${detail}`) + "\n";
 }
 
 function letterRow(letter: DeadLetter): (string | number)[] {

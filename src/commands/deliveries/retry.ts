@@ -32,8 +32,8 @@ export const retry: DeliveriesAction = {
       done: "taken up again",
       hindranceOf(letter, states) {
         const { channel } = letter;
-        if (states[channel].stopped !== null) {
-          return `${channel} is stopped and would turn them away: reachlog deliveries resume ${channel}`;
+        if (states[channel].suspended !== null) {
+          return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
         }
         if (acceptsDoubles || !mayDouble(letter, channels)) return undefined;
         return whyNot(channel);

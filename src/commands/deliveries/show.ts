@@ -40,7 +40,7 @@ export const show: DeliveriesAction = {
     }
     const states = projector.state("deliveries");
     return tell(terminal, dispatch, (channel) => {
-      return isConfigured(config, channel) ? states[channel].stopped : "not configured";
+      return isConfigured(config, channel) ? states[channel].suspended : "not configured";
     });
   },
 };

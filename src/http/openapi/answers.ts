@@ -72,7 +72,7 @@ export const apiHealth = Type.Object({
       configured: Type.Boolean(),
       pending: count,
       circuit: orNull(oneOf("closed", "open", "half_open")),
-      stopped: orNull(Type.Object({ since: time, detail: Type.String() })),
+      suspended: orNull(Type.Object({ since: time, detail: Type.String() })),
     }),
   ),
 });

@@ -47,7 +47,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
     const network = createNetwork(name, kind, time, random, (request) => {
       requests++;
       const position = house?.projector.position ?? 0;
-      const isSuspended = house !== undefined && house.projector.state("deliveries")[name].stopped !== null;
+      const isSuspended = house !== undefined && house.projector.state("deliveries")[name].suspended !== null;
       watch.request(request, time.clock(), { position, isSuspended });
     });
     return { name, kind, network, watch };
@@ -203,7 +203,7 @@ async function retryOne(house: House, lines: readonly Line[]): Promise<void> {
 
 async function resumeAll(house: House, names: readonly ChannelName[]): Promise<void> {
   for (const channel of names) {
-    if (house.projector.state("deliveries")[channel].stopped === null) continue;
+    if (house.projector.state("deliveries")[channel].suspended === null) continue;
     await house.tell({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
   }
 }

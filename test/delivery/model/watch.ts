@@ -84,7 +84,7 @@ export function createWatch(channel: ChannelName): Watch {
     request(request, now, { position, isSuspended }) {
       for (const [key, result] of request.results) {
         check(key, request, now);
-        if (isSuspended && request.mode !== "text") broken.push(`${key} was sent to a channel that is stopped`);
+        if (isSuspended && request.mode !== "text") broken.push(`${key} was sent to a channel that is suspended`);
         made.set(key, { request, position });
         if (result.outcome === "retryable" && result.mayHaveArrived === true) doubtful.add(key);
       }

@@ -37,7 +37,7 @@ export const DELIVERY_WORDS = {
   DispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"DispatchDiscarded">) =>
     `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
   ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
-    `the channel ${channel} was stopped: ${network} refuses it as a whole${answer({ status })}${because(detail)}`,
+    `the channel ${channel} was suspended: ${network} refuses it as a whole${answer({ status })}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
   DispatchAbandoned: (data: DataOf<"DispatchAbandoned">) => {
     const { owed, channel, attempt, detail, refused, digest, doubtful_since } = data;
