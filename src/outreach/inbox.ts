@@ -21,7 +21,7 @@ const CLOCK_SKEW_MS = 60 * 60_000;
 /**
  * Reads what was written to us since the last time: who asks to be left alone is suppressed, and who wrote is noted.
  * Each page is recorded before the next is read; how far it was read, only at the end. A run that has to end leaves the
- * rest unread. Throws the network's SocialError, also where its cursors lead back to where they came from: one of the
+ * rest unread. Throws the network's SocialError, also where its cursors lead back or to empty pages only: one of the
  * messages that it does not show may be a wish to be left alone.
  */
 export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<void> {
@@ -42,8 +42,8 @@ export async function readInbox(run: RunContext, retry: RetryPolicy): Promise<vo
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
     const next = cursorGuard.following({ entries: read.messages.length, next: read.next });
-    if (!isEnded && cursorGuard.isCycle())
-      throw new SocialError("unavailable", "the pages of messages go round in circles");
+    const isCut = !isEnded && next === undefined && read.next !== undefined;
+    if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
       // The first reading leaves what is older to those who want more people.
       const left = begun ? backlog : (next ?? null);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openWorld } from "../process/service.ts";
+import { openWorld, until } from "../process/service.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
 import { has, run } from "./tools.ts";
@@ -16,6 +16,10 @@ test.skipIf(!has("sqlite3"))(
     const file = join(world.directory, "reachlog.sqlite");
     const service = await world.serve();
     using load = startLoad({ connections: 16, service: () => Promise.resolve(service) });
+    await until(
+      () => Promise.resolve(load.acknowledged.size),
+      (size) => size > 0,
+    );
     const counts: number[] = [];
     const readers = [
       async () => counts.push(Number(await run("sqlite3", file, "SELECT count(*) FROM events"))),
@@ -28,6 +32,8 @@ test.skipIf(!has("sqlite3"))(
       }),
     );
     await load.stop();
+    // However quickly the others read.
+    await readers[0]?.();
     expect(await stop(service)).toBe(0);
 
     const { lost } = await lossesOf(world, load.acknowledged);

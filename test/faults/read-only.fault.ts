@@ -36,7 +36,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     console.log(`read-only: serve ends with ${refused.code}: ${told}`);
     expect(refused.code).toBe(EXIT_REFUSED);
     // One sentence for the operator, and no stack.
-    expect(told).toContain("read-only file system");
+    expect(told).toContain("in a place where nothing can be written");
     expect(refused.err).not.toMatch(/^\s+at /m);
 
     await disk.mountAgain("writable");

@@ -74,6 +74,22 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(projector.state("inbox").newest_id).toBe(known);
   });
 
+  test("that goes on with empty pages only keeps everybody from being written to: a stop may be behind them", async () => {
+    await using world = await worldOf("10", "11");
+    world.network.receive("11", "hello");
+    const { run } = await world.start();
+    await run();
+    world.time.jump(60 * MINUTE_MS);
+    world.network.receive("10", "stop");
+    for (let message = 0; message < 12; message++) world.network.receive("11", "hello again");
+    world.time.jump(60 * MINUTE_MS);
+    world.network.cursors = "empty";
+    await world.list("10");
+    expect(await run()).toMatchObject({ reason: "network_unavailable", sent: 0 });
+    world.network.cursors = "onward";
+    expect(await run()).toMatchObject({ reason: "completed", sent: 0, skipped: 1 });
+  });
+
   test("is not read for older pages for ever", async () => {
     const ids = ["10", "11", "12"];
     await using world = await worldOf(...ids);

@@ -268,17 +268,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "export const READ_ATTEMPTS_MAX = 7;",
     "export const READ_ATTEMPTS_MAX = 1;",
   ),
-  {
-    name: "cursors are followed wherever they lead",
-    edits: [
-      { file: CIRCLES, from: "isCycle = isRepeated && entries > 0;", to: "isCycle = false;" },
-      {
-        file: CIRCLES,
-        from: "return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;",
-        to: "return next;",
-      },
-    ],
-  },
+  one(
+    "cursors are followed wherever they lead",
+    CIRCLES,
+    "return isRepeated || emptyInARow >= EMPTY_PAGES_MAX ? undefined : next;",
+    "return next;",
+  ),
   one(
     "an intent that the log refuses is sent all the same",
     HANDLE,
