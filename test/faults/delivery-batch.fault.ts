@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ended } from "./delivery-ended.ts";
 import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
-import { createLoadShedding } from "./delivery-load.ts";
+import { createLoad } from "./delivery-load.ts";
 import { NETWORK_ROWS, settingsWith } from "./delivery-networks.ts";
 import { startPickyMeta } from "./delivery-picky.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
@@ -28,7 +28,7 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
     const { sandbox } = lives.world;
     await using picky = startPickyMeta(sandbox.urls.meta, BAD_URL);
     await lives.start({ ...settingsWith(row, sandbox), META_API_URL: picky.url });
-    const load = createLoadShedding(lives, row);
+    const load = createLoad(lives, row);
     const isBad = (number: number): boolean => number % BAD_EVERY === BAD_EVERY / 2;
     await load.pause(PAUSE_S);
     await load.clicks(CLICKS, (number) => (isBad(number) ? { original_url: BAD_URL } : {}));

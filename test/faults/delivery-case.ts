@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { until } from "../process/service.ts";
 import type { FaultRow } from "./delivery-faults.ts";
 import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./delivery-lives.ts";
-import { createLoadShedding, type NamedLoad } from "./delivery-load.ts";
+import { createLoad, type NamedLoad } from "./delivery-load.ts";
 import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";
 import { stop } from "./ending.ts";
@@ -32,7 +32,7 @@ interface Case {
 /** One network has one fault for a while; the service is killed in the midst of it, and again when it is over. */
 export async function runCase(row: NetworkRow, fault: FaultRow): Promise<Verdict> {
   await using lives = await openLives(row, NO_DIGESTS);
-  const load = createLoadShedding(lives, row);
+  const load = createLoad(lives, row);
   const running: Case = { row, fault, lives, load };
 
   await lives.start(settingsWith(row, lives.world.sandbox));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ended } from "./delivery-ended.ts";
 import { createGate } from "./delivery-gate.ts";
 import { openLives, untilSettled, type Lives } from "./delivery-lives.ts";
-import { createLoadShedding } from "./delivery-load.ts";
+import { createLoad } from "./delivery-load.ts";
 import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import type { Told } from "./delivery-told.ts";
@@ -13,7 +13,7 @@ import { expectWhole } from "./whole.ts";
 /** At once: most of the time they wait for the pause to end. */
 const LANES = 4;
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 
 /** The network asks for a pause after which every click lags long enough to be told in a digest. */
 const DIGEST_AFTER_S = 30;
@@ -31,7 +31,7 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       const { sandbox } = lives.world;
       const { network } = row;
       await lives.start(settingsWith(row, sandbox));
-      const load = createLoadShedding(lives, row);
+      const load = createLoad(lives, row);
 
       await load.pause(PAUSE_S);
       sandbox.faults.add({ network, kind: "reset_after_delivery", count: 1 });

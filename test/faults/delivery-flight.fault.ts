@@ -3,7 +3,7 @@ import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { UNRECORDED_MAX } from "../../src/delivery/recorder.ts";
 import { ended } from "./delivery-ended.ts";
 import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
-import { createLoadShedding } from "./delivery-load.ts";
+import { createLoad } from "./delivery-load.ts";
 import { DOUBLING_ROWS, settingsWith } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
@@ -25,7 +25,7 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
   async (row) => {
     await using lives = await openLives(row, NO_DIGESTS);
     await lives.start(settingsWith(row, lives.world.sandbox));
-    const posted = createLoadShedding(lives, row).clicks(CLICKS);
+    const posted = createLoad(lives, row).clicks(CLICKS);
     for (let kill = 0; kill < KILLS; kill++) {
       await lives.killAtArrival(ARRIVALS_BEFORE_KILL);
       await lives.start();

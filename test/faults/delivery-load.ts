@@ -15,7 +15,7 @@ export interface NamedLoad {
   pause(seconds: number): Promise<void>;
 }
 
-export function createLoadShedding(lives: Lives, { channel, network }: NetworkRow): NamedLoad {
+export function createLoad(lives: Lives, { channel, network }: NetworkRow): NamedLoad {
   const acknowledged = new Set<string>();
   let named = 0;
 
