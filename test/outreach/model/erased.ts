@@ -4,7 +4,7 @@ import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
 /** Of who was erased the log tells nothing that it knew as theirs, and of everybody else all that it told. */
-export async function checkErased({ store, witness, forgotten }: House): Promise<void> {
+export async function checkErased({ store, witness, forgotten, forgottenHandles }: House): Promise<void> {
   if (forgotten.size === 0) return;
   for await (const event of store.read({ from: 1 })) {
     const { position, type, data } = event;
@@ -13,9 +13,12 @@ export async function checkErased({ store, witness, forgotten }: House): Promise
     // Also of the erased the log says what becomes of their attempts.
     if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
     const told = { position, type, about, recipient: data.recipient };
-    if (isErased(data.recipient) && !forgotten.has(about)) violated("somebody else was erased", told);
+    const { id, username = "" } = was.recipient;
+    // Nobody can say whose a handle alone is that an erased person had.
+    const mayBeTheirs = id === undefined && forgottenHandles.has(username.toLowerCase());
+    if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("somebody else was erased", told);
     // A row by a handle that the log never saw beside the id may be anybody's.
-    const isKnown = was.recipient.id !== undefined;
+    const isKnown = id !== undefined;
     if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("somebody was not erased", told);
   }
 }

@@ -56,6 +56,8 @@ export interface House {
   readonly heirs: Map<string, string>;
   /** Ids of those who were erased. */
   readonly forgotten: Set<string>;
+  /** Handles that the log knew as those of erased people: rows that name nothing else stay theirs. */
+  readonly forgottenHandles: Set<string>;
 }
 
 /** The newest backup, or an export that ended with a position. */
@@ -161,6 +163,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     pagesRead: 0,
     replaced,
     heirs,
+    forgottenHandles: new Set(),
     forgotten: new Set(),
   };
   await authorize(house);

@@ -16,9 +16,11 @@ export async function forget(house: House, id: string): Promise<void> {
   const history = await historyOfPerson({ store, to, onProgress: () => {} }, id);
   if (history === undefined) return;
   const known = await knownPeople(house);
+  const contact = findPerson(known, id);
+  if (contact?.username !== undefined) house.forgottenHandles.add(contact.username.toLowerCase());
   const person = await findEncrypted(log, {
     contacts: known,
-    contact: findPerson(known, id),
+    contact,
     positions: history.positions,
   });
   const { own, keys, spared } = person;
