@@ -37,7 +37,8 @@ Works beside a running service, which gives up what it knows of them. Interrupte
 it is finished by the next command or start. What the log has from before personal
 data was sealed cannot be erased: it is counted, and the exit code is 1.
 
-Not reached: what networks, chats and backups of the key file hold. See docs/personal-data.md.
+Not reached: what networks, chats and backups of the key file hold. See
+docs/personal-data.md.
 `,
   async run(args, terminal) {
     const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);

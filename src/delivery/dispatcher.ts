@@ -30,7 +30,7 @@ export interface Dispatcher extends AsyncDisposable {
 
 export interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps {
   /** Shared by all dispatchers of a log. */
-  readonly backlog: OutboxReader;
+  readonly outboxReader: OutboxReader;
   /** Lag after which clicks are told in digests; undefined: each by itself, whatever the lag. */
   readonly digestAfterMs?: number | undefined;
   /** How many requests came so far: delivery gives way to them; default: none. */
@@ -93,7 +93,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       if (lane === "direct" || !intakePriority.isBusy(clock())) turns.ask();
       else askLater();
     } else if (isErasure(event) || isOfDeliveries(event)) {
-      deps.backlog.forget();
+      deps.outboxReader.forget();
       for (const lane of lanes) lane.reopen();
       turns.ask();
     } else if (event.type === "ChannelResumed" && event.data.channel === channel.name) {
@@ -121,8 +121,8 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
-function openLanes({ channel, projector, eventLog, backlog }: DispatcherDeps): readonly OutboxWindow[] {
-  const log = { store: eventLog.store, backlog };
+function openLanes({ channel, projector, eventLog, outboxReader }: DispatcherDeps): readonly OutboxWindow[] {
+  const log = { store: eventLog.store, outboxReader };
   const lanesOf = () => projector.state("deliveries")[channel.name].lanes;
   return LANES.map((lane) => openOutboxWindow(log, channel.name, lane, () => lanesOf()[lane]));
 }

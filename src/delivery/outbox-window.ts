@@ -47,13 +47,13 @@ export interface OutboxWindow {
 
 /** Restores the window of a lane from what the log says is settled. */
 export function openOutboxWindow(
-  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: OutboxReader },
+  { store, outboxReader }: { readonly store: EventStore<Event>; readonly outboxReader: OutboxReader },
   channel: ChannelName,
   name: Lane,
   state: () => LaneState,
 ): OutboxWindow {
   const items = createPending(state);
-  const unread = createUnread({ store, backlog }, channel, name, state);
+  const unread = createUnread({ store, outboxReader }, channel, name, state);
   let isOutdated = false;
 
   return {
@@ -83,7 +83,7 @@ export function openOutboxWindow(
 
 /** The part of the log that is not in the window yet. */
 function createUnread(
-  { store, backlog }: { readonly store: EventStore<Event>; readonly backlog: OutboxReader },
+  { store, outboxReader }: { readonly store: EventStore<Event>; readonly outboxReader: OutboxReader },
   channel: ChannelName,
   name: Lane,
   state: () => LaneState,
@@ -118,7 +118,7 @@ function createUnread(
     async readOn(admit: (event: Recorded) => void, room: () => number): Promise<void> {
       while (more && room() > 0) {
         more = false;
-        const { events, next, isLast } = await backlog.read(name, readFrom);
+        const { events, next, isLast } = await outboxReader.read(name, readFrom);
         const taken = events.slice(0, room());
         const isWhole = taken.length === events.length;
         readFrom = isWhole ? next : (taken.at(-1)?.position ?? readFrom - 1) + 1;

@@ -110,8 +110,8 @@ export async function startService(
   const safeFetch = outbound(config);
   const channels = openChannels(config, safeFetch);
   const announce = createAnnounce({ eventLog, projector, configured: channels.map(({ name }) => name), logger });
-  const backlog = createOutboxReader(store);
-  const common = { eventLog, projector, backlog, clock: systemClock, random: Math.random, makeId, logger, announce };
+  const log = { eventLog, projector, outboxReader: createOutboxReader(store) };
+  const common = { ...log, clock: systemClock, random: Math.random, makeId, logger, announce };
   const mark = createCredentialHash(stableKey(vault, key, "credentials"));
   const digestAfterMs = config.digestAfterSeconds * 1000;
   const load = createLoadShedding();

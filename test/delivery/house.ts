@@ -74,7 +74,7 @@ export async function openHouse({ file, channels = [], wrap = (eventLog) => even
   const common = {
     eventLog: wrap(counting),
     projector,
-    backlog: createOutboxReader(store),
+    outboxReader: createOutboxReader(store),
     clock: time.clock,
     timer: time.timer,
     random,
