@@ -29,6 +29,7 @@ const breaches: readonly Breach[] = [
   { file: "src/outreach/breach.ts", code: 'import "elysia";' },
   { file: "src/delivery/breach-fetch.ts", code: 'export const answer = fetch("http://127.0.0.1/");' },
   { file: "src/http/breach-fetch.ts", code: 'export const answer = globalThis.fetch("http://127.0.0.1/");' },
+  { file: "src/platform/breach-runtime.ts", code: "export const id = Bun.randomUUIDv7();" },
   { file: "src/commands/breach.ts", code: 'import "../sandbox/sandbox.ts";' },
   { file: "src/networks/breach.ts", code: 'import "msw";' },
   { file: "src/sandbox/breach.ts", code: 'import "../networks/x.ts";' },

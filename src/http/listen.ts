@@ -1,4 +1,5 @@
 import { createServer, isIPv6, type AddressInfo } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../config/http.ts";
 import type { App } from "./app.ts";
 import type { LoadShedding } from "./load-shedding.ts";
@@ -36,9 +37,9 @@ export function listen(
     async [Symbol.asyncDispose]() {
       const { server } = app;
       const answered = async (): Promise<void> => {
-        while ((server?.pendingRequests ?? 0) > load.coming) await Bun.sleep(LOOK_MS);
+        while ((server?.pendingRequests ?? 0) > load.coming) await wait(LOOK_MS);
       };
-      await Promise.race([app.stop(), Bun.sleep(GRACE_MS).then(answered)]);
+      await Promise.race([app.stop(), wait(GRACE_MS).then(answered)]);
       await server?.stop(true);
     },
   };

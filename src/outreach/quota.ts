@@ -1,5 +1,18 @@
 import { releasedAt, usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
-import { dayIn, nextDayAt } from "./day.ts";
+
+/** The calendar day (YYYY-MM-DD) of a moment in an IANA time zone. */
+export function dayIn(timezone: string, ms: number): string {
+  return plainDate(timezone, ms).toString();
+}
+
+/** When the day of `ms` ends in the time zone: the first millisecond of the next calendar day that there is. */
+export function nextDayAt(timezone: string, ms: number): number {
+  return plainDate(timezone, ms).add({ days: 1 }).toZonedDateTime(timezone).epochMilliseconds;
+}
+
+function plainDate(timezone: string, ms: number): Temporal.PlainDate {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone).toPlainDate();
+}
 
 /** A moment as the quota counts it in an IANA time zone. */
 export function momentIn(timezone: string, ms: number): QuotaMoment {

@@ -1,7 +1,7 @@
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
-import { dayIn } from "./day.ts";
+import { dayIn } from "./quota.ts";
 import type { RetryPolicy } from "./retry-after-rate-limit.ts";
 
 /** Messages read of a conversation, more only where it has more: each costs money. */

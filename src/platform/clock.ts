@@ -1,3 +1,6 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { v7 } from "uuid";
+
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
 
@@ -6,7 +9,7 @@ export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();
 
-export const makeId: MakeId = () => Bun.randomUUIDv7();
+export const makeId: MakeId = () => v7();
 
 /** ISO 8601 UTC with milliseconds. */
 export function isoTime(ms: number): string {
@@ -19,18 +22,6 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 /** Waits `ms`, or until the signal aborts; never rejects. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   for (let left = ms; left > 0 && !signal.aborted; left -= TIMER_MAX_MS) {
-    await sleepOnce(Math.min(left, TIMER_MAX_MS), signal);
+    await wait(Math.min(left, TIMER_MAX_MS), undefined, { signal }).catch(() => {});
   }
-}
-
-function sleepOnce(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }

@@ -8,7 +8,7 @@ import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { stats } from "../../src/commands/stats.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { dayIn } from "../../src/outreach/day.ts";
+import { dayIn } from "../../src/outreach/quota.ts";
 import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
 
 const person = (username: string): NewEvent => ({

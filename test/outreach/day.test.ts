@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { dayIn, nextDayAt } from "../../src/outreach/day.ts";
+import { dayIn, nextDayAt } from "../../src/outreach/quota.ts";
 
 const HOUR_MS = 3_600_000;
 const ZONES = [

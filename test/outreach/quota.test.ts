@@ -3,8 +3,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { nextDayAt } from "../../src/outreach/day.ts";
-import { momentIn, resetsAt } from "../../src/outreach/quota.ts";
+import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 

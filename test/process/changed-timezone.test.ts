@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { dayIn } from "../../src/outreach/day.ts";
+import { dayIn } from "../../src/outreach/quota.ts";
 import { authorize, exported, openWorld } from "./service.ts";
 
 const DAY_MS = 24 * 3_600_000;

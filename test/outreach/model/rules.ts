@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
-import { dayIn } from "../../../src/outreach/day.ts";
+import { dayIn } from "../../../src/outreach/quota.ts";
 import { placesOn, violated, type Attempt, type Books } from "./books.ts";
 import { RULES } from "../world.ts";
 import type { House } from "./house.ts";
