@@ -4,9 +4,8 @@ import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.
 import { createTokens, type Tokens, type TokensDeps } from "../../src/account/tokens.ts";
 import { openVault, type Vault } from "../../src/vault/vault.ts";
 import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
-import type { Logger } from "../../src/platform/logger.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { temporaryDirectory } from "../vault/directory.ts";
+import { SILENT, temporaryFolder } from "../harness/memory.ts";
 
 export const START = Date.parse("2026-03-01T08:00:00Z");
 export const LIFETIME_MS = 7_200_000;
@@ -94,11 +93,9 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-
 export async function openAccountWorld(): Promise<AccountWorld> {
   await using stack = new AsyncDisposableStack();
-  const directory = stack.use(temporaryDirectory());
+  const directory = stack.use(temporaryFolder());
   const clock = (): number => world.now;
   const store = stack.use(await openSqliteStore<Event>({ file: directory.file("log.sqlite"), codec, clock }));
   const eventLog = createEventLog(store, () => crypto.randomUUID());

@@ -4,7 +4,7 @@ import { createLogger } from "../../src/platform/logger.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
 import { startService, type Service } from "../../src/service/service.ts";
-import { temporaryDirectory } from "../vault/directory.ts";
+import { temporaryFolder } from "../harness/memory.ts";
 
 /** Who clicks what: each has cookies of its own. */
 export interface Browser {
@@ -40,7 +40,7 @@ export interface AttackWorld extends AsyncDisposable {
 export async function openAttackWorld(sandboxOptions: SandboxOptions = {}): Promise<AttackWorld> {
   await using stack = new AsyncDisposableStack();
   const sandbox = stack.use(await startSandbox({ port: 0, ...sandboxOptions }));
-  const directory = stack.use(temporaryDirectory());
+  const directory = stack.use(temporaryFolder());
   const answers: string[] = [];
   const seen = new Set<string>();
   const parts = stack.move();

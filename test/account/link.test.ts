@@ -4,11 +4,11 @@ import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork } from "../outreach/social-network.ts";
 import { openAccountWorld, USER, type AccountProcess, type AccountWorld } from "./account-world.ts";
+import { METADATA } from "../harness/memory.ts";
 
 /** Longer than the tokens' lease lasts when nobody renews it. */
 const LEASE_MS = 15_001;
 
-const METADATA = { caller: "tests" };
 const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
 const authorization = { state: "s", verifier: "v" };
 

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Leases } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/token-lease.ts";
-import type { Logger } from "../../src/platform/logger.ts";
 import { nextTurn, openAccountWorld, type AccountWorld } from "./account-world.ts";
+import { SILENT } from "../harness/memory.ts";
 
-const LOG: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const RENEW_MS = 5_000;
 /** Longer than the lease lasts when nobody renews it. */
 const EXPIRED_MS = 15_001;
@@ -24,7 +23,7 @@ function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = 
       while (world.now < until && !signal.aborted);
     },
     holder,
-    logger: LOG,
+    logger: SILENT,
   });
 }
 

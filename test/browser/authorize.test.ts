@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type BrowserContext, type Page } from "playwright-core";
-import { openWorld, TOKEN, type Running, type World } from "../process/service.ts";
+import { openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
 
 /** Debian's Chromium, or the one that CHROMIUM names. */
 const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
@@ -20,14 +20,14 @@ const ARGS = [
 ];
 
 describe.skipIf(!existsSync(EXECUTABLE))("a person with a browser", () => {
-  let world: World;
+  let world: Installation;
   let service: Running;
   let browser: BrowserContext;
   let page: Page;
   const profile = mkdtempSync(join(tmpdir(), "reachlog-browser-"));
 
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openInstallation();
     service = await world.serve();
     browser = await chromium.launchPersistentContext(profile, {
       executablePath: EXECUTABLE,

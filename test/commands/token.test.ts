@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { temporaryDirectory } from "../vault/directory.ts";
+import { temporaryFolder } from "../harness/memory.ts";
 
-let directory: ReturnType<typeof temporaryDirectory>;
+let directory: ReturnType<typeof temporaryFolder>;
 let file: string;
 let env: Record<string, string>;
 beforeEach(() => {
-  directory = temporaryDirectory();
+  directory = temporaryFolder();
   file = directory.file("tokens");
   env = { API_TOKENS_FILE: file };
 });

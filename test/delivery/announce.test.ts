@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
 import { createAnnounce } from "../../src/delivery/announce.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { openHouse } from "./house.ts";
 
 function silent(warned: string[] = []): Logger {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";
 

@@ -3,7 +3,7 @@ import { StoreFull } from "eventstore-lite";
 import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
 import { eventually, openHouse, type House } from "./house.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 

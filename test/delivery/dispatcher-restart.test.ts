@@ -4,7 +4,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { eventually, openHouse, type House } from "./house.ts";

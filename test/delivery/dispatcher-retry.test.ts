@@ -3,7 +3,7 @@ import { StoreFull } from "eventstore-lite";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 

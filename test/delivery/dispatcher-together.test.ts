@@ -3,7 +3,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import {
   DELIVERED,
   fakeChannel,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createIntakePriority } from "../../src/delivery/intake-priority.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { fakeChannel } from "./fake-channel.ts";
 import { fakeTime } from "./fake-time.ts";
 import { NOTIFY, openHouse } from "./house.ts";

@@ -3,7 +3,7 @@ import { StoreFull } from "eventstore-lite";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
 import { NOTIFY, openHouse, type House } from "./house.ts";
 

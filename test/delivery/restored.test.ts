@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, REFUSED, UNAVAILABLE, type Answer, type FakeChannel } from "./fake-channel.ts";
 import { eventually, NOTIFY, openHouse, type House } from "./house.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
 import { eventually, NOTIFY, openHouse } from "./house.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, throttled } from "./fake-channel.ts";
 import { fakeTime } from "./fake-time.ts";
 import { openHouse } from "./house.ts";

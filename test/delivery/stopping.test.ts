@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { fakeChannel, gate } from "./fake-channel.ts";
 import { NOTIFY, openHouse } from "./house.ts";
 

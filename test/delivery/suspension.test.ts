@@ -3,7 +3,7 @@ import { StoreFull } from "eventstore-lite";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 import { DELIVERED, fakeChannel, gate } from "./fake-channel.ts";
 import { eventually, NOTIFY, openHouse } from "./house.ts";
 

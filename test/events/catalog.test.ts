@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 import { codec, compileSpecs, createCodec, eventSpecs, InvalidEvent, makeEvent } from "../../events/catalog.ts";
 import { defineEvent } from "../../events/event.ts";
 import { anyEvent } from "./from-schema.ts";
-import { newLogFile } from "./temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 
 const ID = "019a9f00-0000-7000-8000-000000000001";
 

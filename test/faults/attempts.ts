@@ -1,4 +1,4 @@
-import { exported, type World } from "../process/service.ts";
+import { exported, type Installation } from "../harness/process.ts";
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ export interface Attempts {
   readonly places: Readonly<Record<string, number>>;
 }
 
-export async function attemptsOf(world: World): Promise<Attempts> {
+export async function attemptsOf(world: Installation): Promise<Attempts> {
   const events = await exported(world);
   const ofType = (wanted: string) => events.filter(({ type }) => type === wanted).map(({ data }) => data);
   const [intents, sent, failed] = [

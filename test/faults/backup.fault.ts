@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { BEARER, openWorld, until, type World } from "../process/service.ts";
+import { BEARER, openInstallation, until, type Installation } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { click, startLoad } from "./load.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
@@ -9,7 +9,7 @@ import { expectWhole, lossesOf } from "./whole.ts";
 const BACKUPS = 10;
 
 test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with all that was acknowledged before`, async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve();
   using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });
   const backups: { readonly file: string; readonly acknowledged: ReadonlySet<string> }[] = [];
@@ -41,11 +41,11 @@ test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with 
 
 /** The drill: another machine gets the log's copy, the keys and the vault, and serves. */
 async function restore(
-  from: World,
+  from: Installation,
   file: string,
   acknowledged: ReadonlySet<string>,
 ): Promise<{ lost: readonly string[]; servingMs: number }> {
-  await using place = await openWorld();
+  await using place = await openInstallation();
   copyFileSync(file, join(place.directory, "reachlog.sqlite"));
   for (const name of readdirSync(from.directory)) {
     if (/^reachlog\.(key|keys\.sqlite|vault\.sqlite)$/.test(name))

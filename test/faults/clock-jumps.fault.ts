@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -12,7 +12,7 @@ const PEOPLE = 60;
 test.skipIf(libfaketime === undefined)(
   "the wall clock jumps during runs: the limit of each day is kept",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const clock = fakeClock(world);
     clock.set(Date.parse("2027-02-10T12:00:00Z"));
     Object.assign(world.env, { DAILY_LIMIT: String(LIMIT), SEND_SPACING_SECONDS: "1" });
@@ -50,7 +50,7 @@ test.skipIf(libfaketime === undefined)(
 );
 
 /** Starts a run and waits for some of its messages; a day that is used up refuses it, which is as well. */
-async function runUntilSent(world: World, service: Running, count: number): Promise<void> {
+async function runUntilSent(world: Installation, service: Running, count: number): Promise<void> {
   const before = arrivals(world).people;
   const started = await service.post("/social/run");
   if (started.status === 429) return;

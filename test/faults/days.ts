@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { exported, until, type Running, type World } from "../process/service.ts";
+import { exported, until, type Running, type Installation } from "../harness/process.ts";
 import { arrivals } from "./people.ts";
 
 /** Intents by the day that the log gives them. */
@@ -16,7 +16,7 @@ export async function idle(service: Running): Promise<void> {
  * What must hold whatever the clock did: at most `limit` intents a day, days and times that never go back, one run at
  * a time, nobody written to twice. Answers the intents of each day.
  */
-export async function expectDaysKept(world: World, limit: number): Promise<PerDay> {
+export async function expectDaysKept(world: Installation, limit: number): Promise<PerDay> {
   const perDay: Record<string, number> = {};
   let [day, time] = ["", ""];
   let running: unknown;

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { until } from "../process/service.ts";
+import { until } from "../harness/process.ts";
 import type { FaultRow } from "./delivery-faults.ts";
 import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./delivery-lives.ts";
 import { createLoad, type NamedLoad } from "./delivery-load.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { ChannelName } from "../../src/networks/network.ts";
-import { BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-networks.ts";
 import { fakeClock } from "./fake-clock.ts";
 
@@ -21,7 +21,7 @@ export interface Kill {
 
 /** A service that is killed and started anew on the same log, in fast time. Disposing it ends everything. */
 export interface Lives extends AsyncDisposable {
-  readonly world: World;
+  readonly world: Installation;
   readonly kills: readonly Kill[];
   /** Starts it; `settings` hold from then on. */
   start(settings?: Record<string, string>): Promise<void>;
@@ -43,7 +43,7 @@ export interface ChannelHealth {
 }
 
 export async function openLives(row: NetworkRow, settings: Record<string, string>): Promise<Lives> {
-  const world = await openWorld();
+  const world = await openInstallation();
   const { sandbox, env } = world;
   sandbox.clock.setSpeed(SPEED);
   const clock = fakeClock(world, { speed: SPEED, timersToo: true });
@@ -115,7 +115,7 @@ export async function untilSettled(lives: Lives): Promise<void> {
 }
 
 /** How often each name has arrived. */
-export function arrivedByName(row: NetworkRow, { sandbox }: World): Map<string, number> {
+export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<string, number> {
   const arrived = new Map<string, number>();
   for (const arrival of arrivalsAt(row, sandbox).kept) {
     const name = nameOf(arrival);
@@ -125,7 +125,7 @@ export function arrivedByName(row: NetworkRow, { sandbox }: World): Map<string, 
 }
 
 /** Calls `act` within the arrival of the `count`th from now on: before the network's answer to it goes out. */
-function atArrival(row: NetworkRow, { sandbox }: World, count: number, act: () => void): Promise<void> {
+function atArrival(row: NetworkRow, { sandbox }: Installation, count: number, act: () => void): Promise<void> {
   const arrivals = arrivalsAt(row, sandbox);
   const add = arrivals.add.bind(arrivals);
   const arrived = Promise.withResolvers<void>();
@@ -140,7 +140,7 @@ function atArrival(row: NetworkRow, { sandbox }: World, count: number, act: () =
   return arrived.promise;
 }
 
-function lastPosition({ directory }: World): number {
+function lastPosition({ directory }: Installation): number {
   using log = new Database(join(directory, "reachlog.sqlite"), { readonly: true });
   return (log.query("SELECT max(position) AS last FROM events").get() as { last: number }).last;
 }

@@ -1,4 +1,4 @@
-import { until } from "../process/service.ts";
+import { until } from "../harness/process.ts";
 import type { Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { click } from "./load.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { unlimit } from "./delivery-networks.ts";
 import { stop } from "./ending.ts";
@@ -16,7 +16,7 @@ const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 /** Clicks that arrived at each of the networks that a repeat doubles, by their name. */
 type Arrivals = Readonly<Record<"slack" | "telegram", Map<string, number>>>;
 
-function countArrivals({ sandbox }: World): Arrivals {
+function countArrivals({ sandbox }: Installation): Arrivals {
   const arrivals = { slack: new Map<string, number>(), telegram: new Map<string, number>() };
   for (const name of ["slack", "telegram"] as const) {
     const kept = sandbox[name].messages;
@@ -32,7 +32,7 @@ function countArrivals({ sandbox }: World): Arrivals {
 }
 
 /** Puts a way to the networks between on which each answer takes so long. */
-function slowDown({ env, sandbox }: World, ms: number): Disposable {
+function slowDown({ env, sandbox }: Installation, ms: number): Disposable {
   const way = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -63,7 +63,7 @@ async function post(service: Running, next: () => number): Promise<void> {
 test.each(Object.entries(ANSWERS_AFTER_MS))(
   "stopped by a signal and started again under load, with networks that are %s: nobody is told twice",
   async (name, ms) => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     unlimit(world.sandbox);
     // Each click by itself, so that all are found at the network.
     world.env["CHAT_DIGEST_AFTER_SECONDS"] = "3600";

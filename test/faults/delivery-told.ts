@@ -1,5 +1,5 @@
 import type { ChannelName } from "../../src/networks/network.ts";
-import { exported, type World } from "../process/service.ts";
+import { exported, type Installation } from "../harness/process.ts";
 import type { Kill } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 
@@ -32,7 +32,7 @@ export interface Told {
   readonly cutOff: number;
 }
 
-export async function logOf(world: World): Promise<readonly Logged[]> {
+export async function logOf(world: Installation): Promise<readonly Logged[]> {
   return (await exported(world)) as Logged[];
 }
 

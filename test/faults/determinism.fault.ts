@@ -7,13 +7,13 @@ import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
-import { authorize, BEARER, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { click } from "./load.ts";
 import { addPeople } from "./people.ts";
 
 test("a service's whole history folds to the same bytes, twice from the start and from every snapshot on", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });
   await liveThrough(world);
   const { events, snapshots } = await readLog(world);
   let bytes = 0;
@@ -58,7 +58,7 @@ const HARD = [
 ] as const;
 
 /** Everything that a bad week brings: refusals, silence, doubts, retries, a kill, and an operator's commands. */
-async function liveThrough(world: World): Promise<void> {
+async function liveThrough(world: Installation): Promise<void> {
   const { faults, slack } = world.sandbox;
   await addPeople(world, 16);
   await world.command("recipients", "suppress", "person_3");
@@ -118,7 +118,7 @@ async function settled(service: Running): Promise<void> {
 
 async function readLog({
   directory,
-}: World): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
+}: Installation): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
   await using store = await openEncryptedLog({
     file: join(directory, "reachlog.sqlite"),
     keysFile: join(directory, "reachlog.keys.sqlite"),

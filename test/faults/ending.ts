@@ -1,4 +1,4 @@
-import { until, type Running } from "../process/service.ts";
+import { until, type Running } from "../harness/process.ts";
 
 /** Longer than an orderly stop, so that a service that does not end fails its test and not the whole suite. */
 const END_MS_MAX = 20_000;

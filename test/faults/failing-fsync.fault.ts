@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BEARER, openWorld, until, type Running } from "../process/service.ts";
+import { BEARER, openInstallation, until, type Running } from "../harness/process.ts";
 import { exitCodeOf, stop } from "./ending.ts";
 import { click, startLoad } from "./load.ts";
 import { NO_CHANNELS } from "./no-channels.ts";
@@ -16,7 +16,7 @@ const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
 test.skipIf(!has("strace") || !isRoot)(
   "an fsync that fails: never a 202 for what was in doubt, exit code 70, and the restart has all that was acknowledged",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const acknowledged = new Set<string>();
     let refused = 0;
     let cutOff = 0;
@@ -54,7 +54,7 @@ test.skipIf(!has("strace") || !isRoot)(
 test.skipIf(!has("strace") || !isRoot)(
   "the request that was in doubt gets its 503 before the process ends",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     Object.assign(world.env, NO_CHANNELS);
     const service = await world.serve();
     // The day's keys are made with its first click: from then on the log is all that is synced.

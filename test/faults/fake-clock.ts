@@ -1,6 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { World } from "../process/service.ts";
+import type { Installation } from "../harness/process.ts";
 import { libfaketime } from "./tools.ts";
 
 /** The wall clock of a world's processes, apart from ours. The sandbox keeps to the real time. */
@@ -22,7 +22,7 @@ export interface FakeClockOptions {
 
 /** Gives every process that the world starts from now on a wall clock of its own (libfaketime). */
 export function fakeClock(
-  { env, directory }: World,
+  { env, directory }: Installation,
   { speed = 1, timersToo = false }: FakeClockOptions = {},
 ): FakeClock {
   const file = join(directory, "faketime");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, BEARER, exported, openWorld, until, type Running } from "../process/service.ts";
+import { authorize, BEARER, exported, openInstallation, until, type Running } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { click, startLoad } from "./load.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -23,7 +23,7 @@ test.skipIf(!isRoot)(
   "a full disk refuses with 503 and forgets it once there is room",
   async () => {
     await using disk = await mountSmallDisk(DISK_MIB);
-    await using world = await openWorld();
+    await using world = await openInstallation();
     Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
     const service = await world.serve();
     using load = startLoad({ connections: 8, service: () => Promise.resolve(service), urlChars: 1_000 });
@@ -81,7 +81,7 @@ test.skipIf(!isRoot)(
   async () => {
     const people = 40;
     await using disk = await mountSmallDisk(DISK_MIB);
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 100 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 100 } });
     Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
     await addPeople(world, people);
     const service = await world.serve();

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { openTarget } from "../http/attacks/target.ts";
-import { until } from "../process/service.ts";
+import { until } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { has, run } from "./tools.ts";
 

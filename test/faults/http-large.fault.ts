@@ -3,7 +3,7 @@ import { testAttacks, tally, type Attack } from "../http/attacks/attack.ts";
 import { openTarget, type Target } from "../http/attacks/target.ts";
 import { JSON_TYPE } from "../http/wire/bytes.ts";
 import { residentMiB } from "../http/wire/memory.ts";
-import { TOKEN } from "../process/service.ts";
+import { TOKEN } from "../harness/process.ts";
 
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());

@@ -5,7 +5,7 @@ import { goodBody } from "../http/attacks/routes.ts";
 import { openTarget } from "../http/attacks/target.ts";
 import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";
 import { residentMiB } from "../http/wire/memory.ts";
-import { TOKEN, until } from "../process/service.ts";
+import { TOKEN, until } from "../harness/process.ts";
 
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());

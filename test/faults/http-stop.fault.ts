@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { JSON_TYPE } from "../http/wire/bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
-import { exported, openWorld, until } from "../process/service.ts";
+import { exported, openInstallation, until } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
 
@@ -24,7 +24,7 @@ const stopping: Attack<undefined> = {
   name: `SIGTERM under load, with ${STUCK_EACH} each of clients that are stuck in every stage of a request`,
   expected: "exit 0 in order and in time; acknowledged and lost 0; recorded and not answered 0",
   async run() {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     world.env["SHUTDOWN_SECONDS"] = String(SHUTDOWN_SECONDS);
     const acknowledged = new Set<string>();
     const wrong: string[] = [];

@@ -8,7 +8,7 @@ import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
-import { openWorld, type World } from "../process/service.ts";
+import { openInstallation, type Installation } from "../harness/process.ts";
 import { has } from "./tools.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -32,7 +32,7 @@ test.skipIf(!has("strace"))(
   "a rotation of the master key is killed at each call that changes a file: the key in force opens everything",
   async () => {
     const told = { kills: 0, unreadable: 0, unfinished: 0 };
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const before = await prepare(world);
     for (let nth = 1; await isKilled(world, nth, {}); nth += EVERY) {
       told.kills++;
@@ -52,7 +52,7 @@ test.skipIf(!has("strace"))(
     const told = { kills: 0, unreadable: 0, unfinished: 0 };
     const [REACHLOG_KEY = "", REACHLOG_KEY_NEXT = ""] = KEYS;
     for (let nth = 1, isOver = false; !isOver; nth += EVERY) {
-      await using world = await openWorld();
+      await using world = await openInstallation();
       world.env["REACHLOG_KEY"] = REACHLOG_KEY;
       const before = JSON.stringify(await prepare(world));
       isOver = !(await isKilled(world, nth, { REACHLOG_KEY_NEXT }));
@@ -79,10 +79,10 @@ function report(
   );
 }
 
-const configOf = (world: World, more: Record<string, string>) => loadConfig({ ...world.env, ...more }, () => "");
+const configOf = (world: Installation, more: Record<string, string>) => loadConfig({ ...world.env, ...more }, () => "");
 
 /** Somebody in the log, and a token in the vault. */
-async function prepare(world: World): Promise<Readable> {
+async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
@@ -92,7 +92,7 @@ async function prepare(world: World): Promise<Readable> {
 }
 
 /** Reads everything as the next command would, which finishes what was begun. */
-async function readable(world: World, more: Record<string, string>): Promise<Readable> {
+async function readable(world: Installation, more: Record<string, string>): Promise<Readable> {
   const config = configOf(world, more);
   await using store = await openLog(config);
   const folded = contacts.initial();
@@ -106,7 +106,7 @@ async function readable(world: World, more: Record<string, string>): Promise<Rea
 }
 
 /** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
-function isUnfinished(world: World, more: Record<string, string>): boolean {
+function isUnfinished(world: Installation, more: Record<string, string>): boolean {
   const config = configOf(world, more);
   const { key, vault: file } = logFiles(config.log.file);
   const given = config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
@@ -115,7 +115,7 @@ function isUnfinished(world: World, more: Record<string, string>): boolean {
 }
 
 /** Rotates, with a kill at the nth call; false when it came to its end before. */
-async function isKilled(world: World, nth: number, more: Record<string, string>): Promise<boolean> {
+async function isKilled(world: Installation, nth: number, more: Record<string, string>): Promise<boolean> {
   const injection = [
     "-f",
     "-qq",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createPick } from "../outreach/model/clockwork.ts";
-import { authorize, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { stop } from "./ending.ts";
@@ -35,7 +35,9 @@ const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000
 test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, nobody two, and the log knows all of them`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
   const pick = createPick(SEED);
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 10_000, lateCommitMs: LATE_COMMIT_MS } });
+  await using world = await openInstallation({
+    x: { dmLimit: 1_000, dmReadLimit: 10_000, lateCommitMs: LATE_COMMIT_MS },
+  });
   const { wanted, unwanted } = await addMixedPeople(world);
   let service = await world.serve();
   await authorize(service, world.sandbox);
@@ -92,7 +94,11 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
 }, 480_000);
 
 /** Of each 25: one closed, one that X finds closed only when it is written to, one suppressed, one without consent. */
-async function addMixedPeople({ sandbox, command, file }: World): Promise<{ wanted: string[]; unwanted: string[] }> {
+async function addMixedPeople({
+  sandbox,
+  command,
+  file,
+}: Installation): Promise<{ wanted: string[]; unwanted: string[] }> {
   const wanted: string[] = [];
   const unwanted: string[] = [];
   const rows = ["username,basis"];
@@ -118,7 +124,7 @@ async function addMixedPeople({ sandbox, command, file }: World): Promise<{ want
 }
 
 /** The next start, once it has settled what was in doubt and closed the dead run. */
-async function settled(world: World): Promise<Running> {
+async function settled(world: Installation): Promise<Running> {
   const service = await world.serve();
   await idle(service);
   return service;
@@ -134,7 +140,7 @@ async function killed(child: Running["process"]): Promise<void> {
  * `idle`: the day was used up before.
  */
 async function killAtRequest(
-  { sandbox }: World,
+  { sandbox }: Installation,
   service: Running,
   person: string | undefined,
   moment: "accepted" | "unsent",
@@ -156,7 +162,7 @@ async function killAtRequest(
 
 /** Kills after so long; the run comes no further than to this person, or a quick one would use up the day. */
 async function killInRun(
-  { sandbox }: World,
+  { sandbox }: Installation,
   service: Running,
   person: string | undefined,
   ms: number,
@@ -169,7 +175,7 @@ async function killInRun(
   return status === 202 ? "run" : "idle";
 }
 
-async function killInStart(world: World, ms: number): Promise<void> {
+async function killInStart(world: Installation, ms: number): Promise<void> {
   const starting = world.start(["serve"]);
   await Bun.sleep(ms);
   await killed(starting);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openWorld, until, type Running } from "../process/service.ts";
+import { openInstallation, until, type Running } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
 import { isWhole } from "./tools.ts";
@@ -16,7 +16,7 @@ const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 
 test(`${KILLS} times kill -9 while ingesting: nothing acknowledged is lost, and a replay agrees`, async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   // One channel, so that outcomes and retries are written between the clicks.
   Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
   let serving = world.serve();

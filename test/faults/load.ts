@@ -1,4 +1,4 @@
-import { BEARER, type Running } from "../process/service.ts";
+import { BEARER, type Running } from "../harness/process.ts";
 
 export interface LoadOptions {
   readonly connections: number;

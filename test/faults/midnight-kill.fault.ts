@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, openWorld, until } from "../process/service.ts";
+import { authorize, openInstallation, until } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -16,7 +16,9 @@ const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messa
 test.skipIf(libfaketime === undefined)(
   `kill -9 in a run just before midnight, ${NIGHTS} nights: no day gets too many, nobody gets two`,
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS } });
+    await using world = await openInstallation({
+      x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },
+    });
     const clock = fakeClock(world);
     // The time passes at X too: what is found there is told by when it was sent.
     const passTo = (ms: number): void => {

@@ -3,12 +3,12 @@ import {
   authorize,
   BEARER,
   exported,
-  openWorld,
+  openInstallation,
   until,
   untilListening,
   type Running,
-  type World,
-} from "../process/service.ts";
+  type Installation,
+} from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { lossesOf } from "./whole.ts";
@@ -20,7 +20,7 @@ const EXIT_OWNED = 75;
 const STOPPED_MS = 10_000;
 
 test(`${STARTS} services started at once on one new log: one serves, the others name it`, async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const starts = await Promise.all(Array.from({ length: STARTS }, () => attempt(world)));
   const winners = starts.flatMap(({ service }) => service ?? []);
   const losers = starts.filter(({ service }) => service === undefined);
@@ -37,7 +37,7 @@ test(`${STARTS} services started at once on one new log: one serves, the others 
 
 test("a service that stands still keeps its log, and afterwards goes on without doubling anything", async () => {
   const people = 30;
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   world.env["SEND_SPACING_SECONDS"] = "1";
   world.env["DAILY_LIMIT"] = String(people / 2);
   await addPeople(world, people);
@@ -79,7 +79,7 @@ test("a service that stands still keeps its log, and afterwards goes on without 
 }, 180_000);
 
 /** A start that either listens, or ends with a code and what it wrote. */
-async function attempt(world: World): Promise<{ service?: Running; code?: number; refusal?: string }> {
+async function attempt(world: Installation): Promise<{ service?: Running; code?: number; refusal?: string }> {
   const child = world.start(["serve"]);
   try {
     return { service: await untilListening(child) };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, openWorld, until, type Running } from "../process/service.ts";
+import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -16,7 +16,7 @@ const RESTARTS = 3;
 
 test(`${LIMIT - 1} of ${LIMIT} places taken, ${CALLERS} callers at once, kills and restarts in between: exactly one more message`, async () => {
   // X shows it late, so that each restart that looks too early would take the place for free.
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });
   await authorize(service, world.sandbox);

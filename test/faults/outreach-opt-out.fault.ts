@@ -4,7 +4,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/service/open.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
@@ -28,7 +28,7 @@ const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000
 
 test("people whose intent waits for X's window, suppressed by a command meanwhile, get no message", async () => {
   const [people, waiting] = [6, [2, 4]];
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, people);
   const service = await world.serve();
   await authorize(service, world.sandbox);
@@ -59,7 +59,7 @@ test("people whose intent waits for X's window, suppressed by a command meanwhil
 
 test("people suppressed by another process just as a run comes to them: no intent, and no message, after it", async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same people)`);
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   const service = await world.serve();
   await authorize(service, world.sandbox);
@@ -86,7 +86,7 @@ test("people suppressed by another process just as a run comes to them: no inten
 }, 120_000);
 
 /** Suppresses whoever is next after a message, again and again, to the end of the run. Answers when each was, by X's ids. */
-async function suppressNext(world: World, service: Running): Promise<Map<string, number>> {
+async function suppressNext(world: Installation, service: Running): Promise<Map<string, number>> {
   const pick = createPick(SEED);
   const { x, clock } = world.sandbox;
   const suppressedAt = new Map<string, number>();
@@ -110,7 +110,7 @@ async function suppressNext(world: World, service: Running): Promise<Map<string,
 }
 
 /** What the log tells of suppressions and intents, in its order. */
-async function ordersOf(world: World) {
+async function ordersOf(world: Installation) {
   const suppressed = new Set<unknown>();
   let [intents, afterwards, withdrawn] = [0, 0, 0];
   for (const { type, data } of await exported(world)) {
@@ -140,11 +140,11 @@ async function healthOf(service: Running): Promise<Health> {
 }
 
 /** X's id of one of those whom `addPeople` made. */
-function idOf({ sandbox }: World, number: number): string | undefined {
+function idOf({ sandbox }: Installation, number: number): string | undefined {
   return [...sandbox.x.people.values()].find(({ username }) => username === `person_${number}`)?.id;
 }
 
 /** 0: nobody yet. */
-function numberOf({ sandbox }: World, id: string | undefined): number {
+function numberOf({ sandbox }: Installation, id: string | undefined): number {
   return id === undefined ? 0 : Number(sandbox.x.people.get(id)?.username.slice("person_".length));
 }

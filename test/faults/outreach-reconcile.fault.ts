@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { FaultKind } from "../../src/sandbox/faults.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
@@ -17,7 +17,7 @@ const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000
 test(`outreach reconcile killed ${KILLS} times, each time with a message in doubt: the next service settles it, once`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
   const pick = createPick(SEED);
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   let service = await serveAuthorized(world);
   for (let kill = 0; kill < KILLS; kill++) {
     await addPeople(world, kill + 1);
@@ -32,7 +32,7 @@ test(`outreach reconcile killed ${KILLS} times, each time with a message in doub
 }, 180_000);
 
 test("a service that starts while outreach reconcile is at work: both look, and each message is settled once", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   let service = await serveAuthorized(world);
   for (let start = 0; start < STARTS_BESIDE; start++) {
     // One that did not arrive is looked for twice, so that there is time for both.
@@ -52,14 +52,14 @@ test("a service that starts while outreach reconcile is at work: both look, and 
   await expectSettledOnce(world, service, { sent: 0, failed: STARTS_BESIDE }, "reconcile beside a start");
 }, 180_000);
 
-async function serveAuthorized(world: World): Promise<Running> {
+async function serveAuthorized(world: Installation): Promise<Running> {
   const service = await world.serve();
   await authorize(service, world.sandbox);
   return service;
 }
 
 /** Leaves the message to the newest person in doubt, with the run ended and its lease free, and the service killed. */
-async function dieInDoubt({ sandbox }: World, service: Running, kind: FaultKind): Promise<void> {
+async function dieInDoubt({ sandbox }: Installation, service: Running, kind: FaultKind): Promise<void> {
   const { faults } = sandbox;
   faults.add({ network: "x", kind, path: "/messages", count: 1 });
   const newest = [...sandbox.x.people.keys()].at(-1);
@@ -84,7 +84,7 @@ async function killed(child: Running["process"]): Promise<void> {
 }
 
 async function expectSettledOnce(
-  world: World,
+  world: Installation,
   service: Running,
   counts: { readonly sent: number; readonly failed: number },
   what: string,
@@ -102,7 +102,7 @@ async function expectSettledOnce(
 }
 
 /** How often the log tells the doubt and the outcome of each attempt. */
-async function toldOf(world: World): Promise<Map<string, number>> {
+async function toldOf(world: Installation): Promise<Map<string, number>> {
   const told = new Map<string, number>();
   for (const { type, data } of await exported(world)) {
     const isOutcome = type === "DirectMessageSent" || type === "DirectMessageFailed";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Fault } from "../../src/sandbox/faults.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -42,7 +42,7 @@ test("a service stopped in a run for longer than its lease, while another proces
 }, 300_000);
 
 async function standStill({ what, fault, fate }: Moment): Promise<string> {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
   world.env["SEND_SPACING_SECONDS"] = "1";
   await addPeople(world, PEOPLE);
   const service = await world.serve();
@@ -84,7 +84,7 @@ interface Health {
 }
 
 /** Lets a run come to the moment, and stops the process there. */
-async function stopAt({ sandbox }: World, service: Running, fault: Moment["fault"]): Promise<void> {
+async function stopAt({ sandbox }: Installation, service: Running, fault: Moment["fault"]): Promise<void> {
   const { x, faults } = sandbox;
   // Those of `addPeople`, in the order of the list.
   const person = [...x.people.values()].find(({ username }) => username === `person_${STOPPED_AT}`);
@@ -103,7 +103,7 @@ async function stopAt({ sandbox }: World, service: Running, fault: Moment["fault
 }
 
 /** Nothing of a run is recorded once it was closed, but what became of its messages. */
-async function expectRunsApart(world: World): Promise<void> {
+async function expectRunsApart(world: Installation): Promise<void> {
   const closed = new Set<unknown>();
   for (const { type, data } of await exported(world)) {
     if (type === "RunAbandoned" || type === "RunFinished") closed.add(data["run_id"]);

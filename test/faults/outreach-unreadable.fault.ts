@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FaultKind } from "../../src/sandbox/faults.ts";
-import { authorize, openWorld, until, type Running } from "../process/service.ts";
+import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -14,7 +14,7 @@ const LIMIT = UNREADABLE.length + 1;
 const PEOPLE = LIMIT + 5;
 
 test("a message whose conversation cannot be read stays in doubt over kills, restarts and runs, and is neither sent again nor given up", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: "1" });
   await authorize(service, world.sandbox);

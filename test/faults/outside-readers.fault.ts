@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openWorld, until } from "../process/service.ts";
+import { openInstallation, until } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
 import { has, run } from "./tools.ts";
@@ -12,7 +12,7 @@ const READS = 15;
 test.skipIf(!has("sqlite3"))(
   "readers from outside while ingesting: not one request fails",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const file = join(world.directory, "reachlog.sqlite");
     const service = await world.serve();
     using load = startLoad({ connections: 16, service: () => Promise.resolve(service) });

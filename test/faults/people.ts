@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import type { Person } from "../../src/sandbox/x/people.ts";
-import type { World } from "../process/service.ts";
+import type { Installation } from "../harness/process.ts";
 
 /** Makes people on the sandbox's X who take messages, and imports them with their consent. */
-export async function addPeople(world: World, count: number): Promise<void> {
+export async function addPeople(world: Installation, count: number): Promise<void> {
   const rows = ["username,basis"];
   for (let number = 1; number <= count; number++) {
     const username = `person_${number}`;
@@ -16,7 +16,7 @@ export async function addPeople(world: World, count: number): Promise<void> {
 }
 
 /** Messages that arrived, and the most that one person got. */
-export function arrivals({ sandbox }: World): { people: number; mostToOne: number } {
+export function arrivals({ sandbox }: Installation): { people: number; mostToOne: number } {
   const { accepted } = sandbox.x;
   return { people: accepted.size, mostToOne: Math.max(0, ...accepted.values()) };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { BEARER, openWorld, until } from "../process/service.ts";
+import { BEARER, openInstallation, until } from "../harness/process.ts";
 import { exitCodeOf, stop } from "./ending.ts";
 import { click, startLoad } from "./load.ts";
 import { mountFailingDisk } from "./small-disk.ts";
@@ -16,7 +16,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
   "a file system that turns read-only ends the service with 70, and it refuses to start there",
   async () => {
     await using disk = await mountFailingDisk();
-    await using world = await openWorld();
+    await using world = await openInstallation();
     world.env["DATABASE_URL"] = `sqlite:${join(disk.path, "reachlog.sqlite")}`;
     const service = await world.serve();
     using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });

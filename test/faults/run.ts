@@ -6,6 +6,7 @@
  * minutes at the most on a quiet machine.
  */
 import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runReported, summaryOf } from "../reported.ts";
@@ -35,6 +36,8 @@ const { values, positionals: wanted } = parseArgs({
   allowPositionals: true,
 });
 if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
+// Faults are those of a machine as it is, with a disk that takes its time.
+process.env["TMPDIR"] ??= tmpdir();
 const files = FOLDERS.flatMap((folder) => faultTestsIn(folder)).filter(isWanted);
 
 tellWhatIsMissing();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { exported, openWorld, until } from "../process/service.ts";
+import { exported, openInstallation, until } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { startLoad } from "./load.ts";
 import { expectWhole } from "./whole.ts";
@@ -9,7 +9,7 @@ const CONNECTIONS = 64;
 const SHUTDOWN_SECONDS = 10;
 
 test(`SIGTERM under ${CONNECTIONS} connections: whatever was recorded is answered, and the exit code is 0`, async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   world.env["SHUTDOWN_SECONDS"] = String(SHUTDOWN_SECONDS);
   const acknowledged = new Set<string>();
   let slowestMs = 0;

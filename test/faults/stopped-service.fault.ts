@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, exported, openWorld, until, type Running, type World } from "../process/service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { idle } from "./days.ts";
 import { stop } from "./ending.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -11,7 +11,7 @@ const PEOPLE = 6;
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
 
 test("a service that stands still in its run, while a command settles and closes that run, sends nothing more in it", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
@@ -38,7 +38,7 @@ test("a service that stands still in its run, while a command settles and closes
  * Starts a run and stops all threads of the service once X has taken its first message; lets them go on when a command
  * has closed the run. Answers what the command said.
  */
-async function standStillInRun(world: World, service: Running): Promise<string> {
+async function standStillInRun(world: Installation, service: Running): Promise<string> {
   const before = arrivals(world).people;
   expect((await service.post("/social/run")).status).toBe(202);
   await until(
@@ -58,7 +58,7 @@ async function standStillInRun(world: World, service: Running): Promise<string> 
 }
 
 /** Every intent lies between the start and the end of its own run. */
-async function expectNothingOutsideOfRuns(world: World): Promise<void> {
+async function expectNothingOutsideOfRuns(world: Installation): Promise<void> {
   let running: unknown;
   for (const { type, data } of await exported(world)) {
     if (type === "RunStarted") running = data["run_id"];

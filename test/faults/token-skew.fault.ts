@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, exported, openWorld, type Running, type World } from "../process/service.ts";
+import { authorize, exported, openInstallation, type Running, type Installation } from "../harness/process.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { libfaketime } from "./tools.ts";
 
@@ -20,7 +20,7 @@ const SKEWS: readonly (readonly [what: string, ms: number])[] = [
 test.skipIf(libfaketime === undefined).each(SKEWS)(
   "our clock is %s from the authorization on: one refresh for each expiry, and the grant lives",
   async (what, skewMs) => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const clock = fakeClock(world);
     clock.jump(skewMs);
     const service = await world.serve();
@@ -38,7 +38,7 @@ test.skipIf(libfaketime === undefined).each(SKEWS)(
 test.skipIf(libfaketime === undefined)(
   "a token that our clock takes for good: its 401 brings one refresh and a retry",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const clock = fakeClock(world);
     const service = await world.serve();
     await authorize(service, world.sandbox);
@@ -58,7 +58,7 @@ test.skipIf(libfaketime === undefined)(
 test.skipIf(libfaketime === undefined)(
   "a token that our clock takes for expired: one refresh, and then it is left alone",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const clock = fakeClock(world);
     const service = await world.serve();
     await authorize(service, world.sandbox);
@@ -78,7 +78,7 @@ test.skipIf(libfaketime === undefined)(
 );
 
 /** Time that passes for us and for X. */
-function pass(ms: number, { sandbox }: World, clock: { jump(ms: number): void }): void {
+function pass(ms: number, { sandbox }: Installation, clock: { jump(ms: number): void }): void {
   sandbox.clock.advance(ms);
   clock.jump(ms);
 }
@@ -88,11 +88,11 @@ async function askAllAtOnce(service: Running): Promise<void> {
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
 }
 
-function refreshesOf({ sandbox }: World): number {
+function refreshesOf({ sandbox }: Installation): number {
   return sandbox.x.grants.kept.filter(({ grant_type }) => grant_type === "refresh_token").length;
 }
 
-async function expectGrantAlive(world: World, service: Running, what: string, expiries: number): Promise<void> {
+async function expectGrantAlive(world: Installation, service: Running, what: string, expiries: number): Promise<void> {
   const { refreshUses, revokedFamilies } = world.sandbox.x;
   const types = (await exported(world)).map(({ type }) => type);
   console.log(

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
-import { BEARER, openWorld, type World } from "../process/service.ts";
+import { BEARER, openInstallation, type Installation } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { click } from "./load.ts";
 
@@ -18,7 +18,7 @@ const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
 test.each(FUTURE)(
   "an event of an unknown %s: serve refuses and names the position, audit tells the rest",
   async (_, event) => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const position = await append(world, event);
 
     const refused = await world.command("serve");
@@ -42,7 +42,7 @@ test.each(FUTURE)(
 );
 
 /** A log with clicks, and after them the event, written past the codec. Answers the event's position. */
-async function append(world: World, event: Omit<NewEvent, "id">): Promise<number> {
+async function append(world: Installation, event: Omit<NewEvent, "id">): Promise<number> {
   const service = await world.serve();
   for (let number = 0; number < CLICKS; number++) {
     expect((await service.post("/api/tracking/event", click(number), BEARER)).status).toBe(202);

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
-import { exported, type World } from "../process/service.ts";
+import { exported, type Installation } from "../harness/process.ts";
 
 /** Acknowledged ids that the log does not hold, and holds more than once. */
 export async function lossesOf(
-  world: World,
+  world: Installation,
   acknowledged: ReadonlySet<string>,
 ): Promise<{ lost: string[]; doubled: string[] }> {
   const seen = new Map<string, number>();
@@ -18,7 +18,7 @@ export async function lossesOf(
 }
 
 /** What every fault must leave behind: a whole chain, and projections that a replay from the start agrees with. */
-export async function expectWhole(world: World): Promise<void> {
+export async function expectWhole(world: Installation): Promise<void> {
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   const { code, out } = await world.command("replay", "--json");
   const reports = out.trim().split("\n");

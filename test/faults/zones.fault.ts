@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, exported, openWorld, until, type Running } from "../process/service.ts";
+import { authorize, exported, openInstallation, until, type Running } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -24,7 +24,7 @@ const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: str
 test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
   "%s (%s): the quota's day ends at %s and not before",
   async (_why, zone, midnight, before, after) => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const clock = fakeClock(world);
     const midnightMs = Date.parse(midnight);
     clock.set(midnightMs - 60_000);
@@ -62,7 +62,7 @@ test.skipIf(libfaketime === undefined).each([
 ])(
   `%s runs ${SPEED} times as fast: one run at a time, nobody gets two`,
   async (_what, timersToo) => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     fakeClock(world, { speed: SPEED, timersToo });
     // A run of several lives of its lease by that clock.
     const spacing = timersToo ? 5 : 1;

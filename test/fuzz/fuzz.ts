@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { residentMiB } from "../http/wire/memory.ts";
-import { authorize, openWorld, type Running, type World } from "../process/service.ts";
+import { authorize, openInstallation, type Running, type Installation } from "../harness/process.ts";
 import type { Deployment } from "./deployments.ts";
 import { operationsOf, type Operation } from "./document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
@@ -37,7 +37,7 @@ export interface FuzzReport {
  * fast-check's report, with seed and smallest request, at the first answer that the document does not hold.
  */
 export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise<FuzzReport> {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve(deployment.settings);
   // What the networks allow a second would make most of the test a wait.
   world.sandbox.slack.limit = 1e9;
@@ -110,7 +110,7 @@ function createCounts(service: Running): Counts {
   };
 }
 
-async function endOf(world: World, service: Running): Promise<Pick<FuzzReport, "health" | "verify">> {
+async function endOf(world: Installation, service: Running): Promise<Pick<FuzzReport, "health" | "verify">> {
   const health = [await service.get("/api/health"), await service.get("/social/health")].map(({ status }) => status);
   service.process.kill("SIGTERM");
   await service.process.exited;

@@ -1,7 +1,7 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
 import { requestBytes } from "../http/wire/bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
-import { TOKEN } from "../process/service.ts";
+import { TOKEN } from "../harness/process.ts";
 import type { FuzzRequest } from "./requests.ts";
 
 /** Sends requests over connections that are kept and used again. */

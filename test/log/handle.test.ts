@@ -5,9 +5,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle, StreamContended, type HandleDeps } from "../../src/log/handle.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { newLogFile } from "../events/temporary-log.ts";
-
-const METADATA = { caller: "tests" };
+import { METADATA, newLogFile } from "../harness/memory.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",

@@ -5,9 +5,8 @@ import { codec, type Event, type Recorded } from "../../events/catalog.ts";
 import { recordRestore } from "../../src/log/record-restore.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile, SILENT } from "../harness/memory.ts";
 
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const YEAR_MS = 365 * 86_400_000;
 
 let now = Date.parse("2026-03-01T08:00:00.000Z");

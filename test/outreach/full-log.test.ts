@@ -3,8 +3,8 @@ import { StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
+import { METADATA } from "../harness/memory.ts";
 
-const METADATA = { caller: "tests" };
 const PEOPLE = ["10", "11", "12"];
 
 async function worldOfThree(): Promise<World> {

@@ -6,8 +6,8 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
+import { METADATA } from "../harness/memory.ts";
 
-const METADATA = { caller: "tests" };
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 

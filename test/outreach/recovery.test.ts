@@ -3,8 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, type World } from "./world.ts";
-
-const METADATA = { caller: "tests" };
+import { METADATA } from "../harness/memory.ts";
 
 async function worldOfThree() {
   const world = await openWorld();

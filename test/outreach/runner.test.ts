@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { KeyReused } from "eventstore-lite";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
-
-const METADATA = { caller: "tests" };
+import { METADATA } from "../harness/memory.ts";
 
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Logger } from "../../src/platform/logger.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { X_PRICES } from "../../src/networks/x-prices.ts";
 import type { AgentContext } from "../../src/outreach/sources/source.ts";
@@ -19,10 +18,9 @@ import { createStopWords } from "../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+import { METADATA, SILENT } from "../harness/memory.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
-
-const METADATA = { caller: "tests" };
 
 /** Spreads like real keys; nothing here is secret. */
 const MASTER_KEY = new Uint8Array(32).fill(7);
@@ -118,8 +116,6 @@ interface Making {
   readonly makeId: () => string;
   readonly settings: Partial<AgentContext>;
 }
-
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
   const life = createLife(store);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { dayIn } from "../../src/outreach/quota.ts";
-import { authorize, exported, openWorld } from "./service.ts";
+import { authorize, exported, openInstallation } from "../harness/process.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -8,7 +8,7 @@ const DAY_MS = 24 * 3_600_000;
 const FAR_ZONES = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
 
 test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of it say until when", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   Object.assign(world.env, { DAILY_LIMIT: "2", QUOTA_TIMEZONE: "UTC" });
   const csv = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nlinus_k,Linus,opt_in\n";
   await world.command("recipients", "import", world.file("people.csv", csv));

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { BEARER, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 
 describe("channels that refuse, and channels that are not configured", () => {
-  let world: World;
+  let world: Installation;
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openInstallation();
   });
   afterAll(() => world[Symbol.asyncDispose]());
 

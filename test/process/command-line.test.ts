@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { settingsOf } from "../../src/sandbox/settings.ts";
-import { authorize, BEARER, exported, openWorld, TOKEN } from "./service.ts";
+import { authorize, BEARER, exported, openInstallation, TOKEN } from "../harness/process.ts";
 
 test("every command tells its help, and a wrong word is a usage error", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const overview = await world.command("--help");
   expect(overview.code).toBe(0);
   for (const name of [
@@ -31,7 +31,7 @@ test("every command tells its help, and a wrong word is a usage error", async ()
 });
 
 test("the configuration's faults are told at once, without the values of secrets", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   Object.assign(world.env, { DAILY_LIMIT: "101", QUOTA_TIMEZONE: "Mars/Olympus", API_TOKENS: "name:short-secret" });
   const { code, err } = await world.command("serve");
   expect(code).toBe(78);
@@ -40,7 +40,7 @@ test("the configuration's faults are told at once, without the values of secrets
 });
 
 test("a file that is no log is refused with a reason, and left as it is", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const file = world.file("reachlog.sqlite", "this is a letter, not a database. ".repeat(100));
   const { code, err } = await world.command("serve");
   expect(code).toBe(78);
@@ -50,7 +50,7 @@ test("a file that is no log is refused with a reason, and left as it is", async 
 });
 
 test("a second service on the same log exits 75 and names the first", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const first = await world.serve();
   const second = await world.command("serve");
   expect(second.code).toBe(75);
@@ -59,7 +59,7 @@ test("a second service on the same log exits 75 and names the first", async () =
 });
 
 test("SIGTERM: what is in flight is answered, and the exit code is 0", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   world.sandbox.faults.add({ network: "telegram", kind: "429", retryAfter: 60 });
   const service = await world.serve();
   const inFlight = service.post("/api/messaging", { text: "x" }, BEARER);
@@ -70,7 +70,7 @@ test("SIGTERM: what is in flight is answered, and the exit code is 0", async () 
 });
 
 test("replay rebuilds every projection without a difference; stats of an earlier moment", async () => {
-  await using world = await openWorld({ x: { dmLimit: 100 } });
+  await using world = await openInstallation({ x: { dmLimit: 100 } });
   await world.command(
     "recipients",
     "import",
@@ -115,7 +115,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
 });
 
 test("account show and unlink: the grant is revoked at the network, and another may authorize", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve();
   expect((await world.command("account", "show")).out).toBe("no account is linked\n");
   await authorize(service, world.sandbox);
@@ -128,7 +128,7 @@ test("account show and unlink: the grant is revoked at the network, and another 
 });
 
 test("audit export in each format; a file is not overwritten", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const csv = 'username,name,basis\nada_builds,"=HYPERLINK(""http://evil"")",opt_in\n';
   await world.command("recipients", "import", world.file("p.csv", csv));
   const [line] = (await world.command("audit", "export")).out.split("\n");
@@ -156,7 +156,7 @@ test("audit export in each format; a file is not overwritten", async () => {
 });
 
 test("audit verify finds an event that was changed", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   await world.command(
     "recipients",
     "import",
@@ -180,7 +180,7 @@ test.each([
 ] as const)(
   "doctor asks %s and %s without posting, and says which of them is ill",
   async (chat, messaging) => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
     const well = await world.command("doctor", "--online");
     expect(well.out).toContain(`ok    chat (${chat})`);
@@ -196,7 +196,7 @@ test.each([
 );
 
 test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   for (const wrong of [
     ["--chat", "icq"],
     ["--messaging", "slack"],
@@ -207,7 +207,7 @@ test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) 
 });
 
 test("doctor: well, and with a wrong key and a dead webhook", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve();
   service.process.kill("SIGTERM");
   await service.process.exited;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openWorld } from "./service.ts";
+import { openInstallation } from "../harness/process.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
@@ -8,7 +8,7 @@ test.skipIf(process.platform !== "linux").each([
   ["0", false],
   ["1024", true],
 ] as const)("with a limit of %s for core dumps doctor warns of them: %p", async (limit, warns) => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const script = `ulimit -c ${limit} && exec "$0" "$@"`;
   const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN, "doctor"], {
     cwd: world.directory,

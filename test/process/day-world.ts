@@ -8,7 +8,6 @@ import type { Tokens } from "../../src/account/tokens.ts";
 import { isoTime } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Logger } from "../../src/platform/logger.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { openOutreach } from "../../src/service/open-outreach.ts";
 import { createRunner } from "../../src/outreach/runner.ts";
@@ -19,6 +18,7 @@ import { settingsOf } from "../../src/sandbox/settings.ts";
 import type { XLimits } from "../../src/sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "../outreach/virtual-time.ts";
 import { authorized } from "../sandbox/client.ts";
+import { METADATA, SILENT } from "../harness/memory.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
 /** More than a day takes. */
@@ -30,9 +30,6 @@ const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 
 /** A request and its answer are under way for this long each. */
 export const WAY_MS = 400;
-
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-const METADATA = { caller: "tests" };
 
 /** The outreach agent with all of its real parts, and X's sandbox over real HTTP, by one clock that jumps. */
 export interface Day extends AsyncDisposable {

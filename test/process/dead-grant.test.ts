@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { stop } from "../faults/ending.ts";
 import { addPeople } from "../faults/people.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 
 const PEOPLE = 12;
 
@@ -10,10 +10,10 @@ const PEOPLE = 12;
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
 /** What the operator was told on the chat channel. */
-const told = ({ sandbox }: World): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
+const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
 
 /** Starts a run, and lets the person remove the app at X once `sent` more have got their message; all ask for a token then. */
-async function revokeInRun(world: World, service: Running, sent: number): Promise<unknown> {
+async function revokeInRun(world: Installation, service: Running, sent: number): Promise<unknown> {
   const { x } = world.sandbox;
   const wanted = x.accepted.size + sent;
   const run = service.post("/social/run", undefined, { prefer: "wait=60" });
@@ -28,7 +28,7 @@ async function revokeInRun(world: World, service: Running, sent: number): Promis
 }
 
 test("a grant that dies in a run ends it, shows in health, and is told once; the death of the next one too", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   // A moment between two messages, so that the run is in its middle when the grant dies.
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
@@ -53,7 +53,7 @@ test("a grant that dies in a run ends it, shows in health, and is told once; the
 });
 
 test("a wrong client secret ends no grant: with the right one everything goes on, and nobody was alarmed", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const { clock, x } = world.sandbox;
   const first = await world.serve();
   await authorize(first, world.sandbox);
@@ -74,7 +74,7 @@ test("a wrong client secret ends no grant: with the right one everything goes on
 }, 60_000);
 
 test("a grant whose death a command notices first is told by the service, once", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { faults, x } = world.sandbox;
   await addPeople(world, 1);
   const service = await world.serve();

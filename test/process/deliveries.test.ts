@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { exported, openWorld, until, type Running, type World } from "./service.ts";
+import { exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 
 const CLICK = {
   event: "click",
@@ -9,7 +9,7 @@ const CLICK = {
   user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 };
 
-const count = async (world: World, type: string): Promise<number> =>
+const count = async (world: Installation, type: string): Promise<number> =>
   (await exported(world)).filter((event) => event.type === type).length;
 
 async function stop(service: Running): Promise<void> {
@@ -23,10 +23,10 @@ interface Listed {
 }
 
 describe("an operator beside a running service", () => {
-  let world: World;
+  let world: Installation;
   let service: Running;
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openInstallation();
     service = await world.serve();
   });
   afterAll(() => world[Symbol.asyncDispose]());

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openWorld, type World } from "./service.ts";
+import { openInstallation, type Installation } from "../harness/process.ts";
 
 const TIMEOUT_MS = 1_200_000;
 
@@ -11,7 +11,7 @@ const ROUNDS = 10;
 const TRACES = /ada_builds|Ada Lovelace/i;
 
 /** Everything of one log, in a folder of its own, and commands on it. */
-function copyOf(world: World, name: string) {
+function copyOf(world: Installation, name: string) {
   const directory = join(world.directory, name);
   mkdirSync(directory);
   for (const file of ["reachlog.sqlite", "reachlog.key", "reachlog.keys.sqlite"]) {
@@ -34,7 +34,7 @@ function copyOf(world: World, name: string) {
 test(
   "kill -9 in the middle of forget: either nothing has happened, or the next command finishes it",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const rows = "username,name,basis\nada_builds,Ada Lovelace,opt_in\ngrace_codes,Grace Hopper,opt_in\n";
     await world.command("recipients", "import", world.file("people.csv", rows));
     let told = 0;

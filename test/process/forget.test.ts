@@ -1,7 +1,16 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, BEARER, exported, openWorld, until, untilListening, type Running, type World } from "./service.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  until,
+  untilListening,
+  type Running,
+  type Installation,
+} from "../harness/process.ts";
 
 const TIMEOUT_MS = 1_200_000;
 
@@ -18,8 +27,8 @@ function click(ip: string, more: object = {}): object {
 }
 
 /** A service that has written to Ada and Grace, and was clicked on by both. */
-async function openContacted(): Promise<{ world: World; service: Running; traces: readonly string[] }> {
-  const world = await openWorld();
+async function openContacted(): Promise<{ world: Installation; service: Running; traces: readonly string[] }> {
+  const world = await openInstallation();
   world.env["MESSAGE_TEMPLATE"] = "Hi {{name}} of {{company}}: https://go.example/welcome";
   const rows = ["ada_builds,Ada Lovelace,Analytical Engines", "grace_codes,Grace Hopper,Compilers"];
   const file = ["username,name,company,basis", ...rows.map((row) => `${row},opt_in`)].join("\n");
@@ -67,13 +76,13 @@ function found(traces: readonly string[], texts: Readonly<Record<string, string>
 }
 
 /** Every byte of every file in the service's folder. */
-function bytesOf({ directory }: World): Record<string, string> {
+function bytesOf({ directory }: Installation): Record<string, string> {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
   return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "latin1")]));
 }
 
 /** Everything that can be asked for. */
-async function answersOf(world: World, service: Running): Promise<Record<string, string>> {
+async function answersOf(world: Installation, service: Running): Promise<Record<string, string>> {
   const texts: Record<string, string> = { log: service.log() };
   for (const path of ["/", "/social/health", "/social/stats", "/api/health"]) {
     texts[path] = await (await service.get(path, { headers: BEARER })).text();

@@ -1,4 +1,4 @@
-import type { World } from "./service.ts";
+import type { Installation } from "../harness/process.ts";
 
 /** A way to X on which a refresh of the service takes as long as it takes others to meet with the stale token too. */
 export interface HeldTokens extends Disposable {
@@ -11,7 +11,7 @@ export interface HeldTokens extends Disposable {
   hold(others: number): Promise<void>;
 }
 
-export function holdTokens({ env, sandbox }: World): HeldTokens {
+export function holdTokens({ env, sandbox }: Installation): HeldTokens {
   let waitingFor = 0;
   let asked = Promise.withResolvers<void>();
   let met = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { writeHostileLog } from "./hostile/log.ts";
 import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
-import { BEARER, openWorld, TOKEN, type Running, type World } from "./service.ts";
+import { BEARER, openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
 
 /** Each command is a process. */
 const TIMEOUT_MS = 1_200_000;
@@ -40,9 +40,9 @@ const LINES = [
 ];
 
 describe("texts of others", () => {
-  let world: World;
+  let world: Installation;
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openInstallation();
     for (const network of [world.sandbox.slack, world.sandbox.telegram]) network.limit = 1_000;
     await writeHostileLog(world);
   }, TIMEOUT_MS);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Person } from "../../src/sandbox/x/people.ts";
-import { authorize, exported, openWorld } from "./service.ts";
+import { authorize, exported, openInstallation } from "../harness/process.ts";
 
 /** 130 rows as an operator has them: 104 who may be written to, the others for one reason each. */
 function population(): { people: Person[]; csv: string } {
@@ -18,7 +18,7 @@ function population(): { people: Person[]; csv: string } {
 }
 
 test("130 recipients: exactly 100 messages, each skip with its reason, stats as the network counts, then 429", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { people, csv } = population();
   for (const person of people) world.sandbox.x.people.set(person.id, person);
   const imported = await world.command("recipients", "import", world.file("people.csv", csv));

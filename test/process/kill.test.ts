@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { Person } from "../../src/sandbox/x/people.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 
 async function kill(service: Running): Promise<void> {
   service.process.kill("SIGKILL");
   await service.process.exited;
 }
 
-async function settled(world: World, service: Running): Promise<void> {
+async function settled(world: Installation, service: Running): Promise<void> {
   await until(
     async () => (await (await service.get("/social/health")).json()) as { running: boolean },
     ({ running }) => !running,
@@ -16,7 +16,7 @@ async function settled(world: World, service: Running): Promise<void> {
 }
 
 test("kill -9 in the middle of a run: nobody gets two messages, and the log knows every one that arrived", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
   const rows = ["username,basis"];
   for (let number = 1; number <= 60; number++) {
     const person: Person = {
@@ -68,7 +68,7 @@ test("kill -9 in the middle of a run: nobody gets two messages, and the log know
 });
 
 test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, with its three outcomes", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   world.sandbox.slack.limit = 100_000;
   world.sandbox.telegram.limit = 100_000;
   let service = await world.serve();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 
 /** Each test starts several processes: on a busy machine that takes longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -8,7 +8,11 @@ const ADA = { id: "1700000000000011000", username: "ada_builds" };
 const GRACE = { id: "1700000000000012000", username: "grace_codes" };
 
 /** The service, authorized, with these people imported. */
-async function serveWith(world: World, people: readonly string[], more?: Record<string, string>): Promise<Running> {
+async function serveWith(
+  world: Installation,
+  people: readonly string[],
+  more?: Record<string, string>,
+): Promise<Running> {
   const rows = ["username,basis", ...people.map((username) => `${username},opt_in`)];
   await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
   const service = await world.serve(more);
@@ -17,7 +21,7 @@ async function serveWith(world: World, people: readonly string[], more?: Record<
 }
 
 /** A command that goes on, and what it wrote so far. */
-function following(world: World, ...args: string[]) {
+function following(world: Installation, ...args: string[]) {
   const process = world.start(args);
   let [out, err] = ["", ""];
   const read = async (stream: typeof process.stdout, take: (text: string) => void): Promise<void> => {
@@ -39,7 +43,7 @@ function following(world: World, ...args: string[]) {
 test(
   "outreach watch waits beside the service for the next run, tells what it does and ends with it",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 100 } });
+    await using world = await openInstallation({ x: { dmLimit: 100 } });
     const service = await serveWith(world, ["ada_builds", "closed_carl"]);
     const watch = following(world, "outreach", "watch");
     await watch.said("no run is in progress; waiting for the next one\n");
@@ -61,7 +65,7 @@ test(
 test(
   "outreach watch joins a run in its middle, and leaves it alone when it is interrupted",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 100 } });
+    await using world = await openInstallation({ x: { dmLimit: 100 } });
     const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
     await service.post("/social/run");
     await until(
@@ -91,7 +95,7 @@ test(
 test(
   "outreach reconcile settles beside the service what a run left in doubt, and lists what cannot be read",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
     const { faults } = world.sandbox;
     const service = await serveWith(world, [ADA.username, GRACE.username]);
     // Ada gets the message, Grace does not; of neither the network lets us know, nor shows it afterwards.
@@ -128,7 +132,7 @@ test(
 test(
   "outreach reconcile closes the run of a service that was killed",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
     world.sandbox.faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
     const service = await serveWith(world, [ADA.username]);
     await service.post("/social/run");
@@ -154,7 +158,7 @@ test(
 test(
   "outreach preview and stats by variant, beside the service, call the template by the same name",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 100 } });
+    await using world = await openInstallation({ x: { dmLimit: 100 } });
     const service = await serveWith(world, ["ada_builds", "grace_codes"]);
     const before = await world.command("outreach", "preview", "--json");
     const preview = JSON.parse(before.out) as { template: string; undecided: number };

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { addPeople } from "../faults/people.ts";
 import { idle } from "../faults/days.ts";
-import { authorize, exported, openWorld, until } from "./service.ts";
+import { authorize, exported, openInstallation, until } from "../harness/process.ts";
 
 test("with one place of the day left, 8 triggers at once and 8 after them: one more message", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { accepted } = world.sandbox.x;
   await addPeople(world, 99);
   const service = await world.serve();
@@ -24,7 +24,7 @@ test("with one place of the day left, 8 triggers at once and 8 after them: one m
 });
 
 test("suppressions by commands beside a run: nobody is written to after theirs stands in the log", async () => {
-  await using world = await openWorld({ x: { dmLimit: 1_000 } });
+  await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const people = 24;
   await addPeople(world, people);
   // Slow enough for the commands to come in between.

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openWorld, until, type World } from "./service.ts";
+import { openInstallation, until, type Installation } from "../harness/process.ts";
 
-let world: World;
+let world: Installation;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openInstallation();
   world.file("taken.jsonl", "");
   mkdirSync(join(world.directory, "folder"));
   await world.command("recipients", "import", world.file("people.csv", "username,basis\nada_builds,opt_in\n"));
@@ -38,7 +38,7 @@ describe("a file that cannot be had is told in a plain sentence with its path", 
 });
 
 test("audit import of a folder", async () => {
-  await using empty = await openWorld();
+  await using empty = await openInstallation();
   const { code, err } = await empty.command("audit", "import", empty.directory);
   expect([code, err]).toEqual([1, `${empty.directory} is a folder, and a file is wanted\n`]);
 });

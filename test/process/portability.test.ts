@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
-import { BEARER, exported, openWorld, until, type World } from "./service.ts";
+import { BEARER, exported, openInstallation, until, type Installation } from "../harness/process.ts";
 
 /** Each starts several processes, and a busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -16,12 +16,12 @@ const CLICK = {
   original_url: "https://example.com/welcome",
 };
 
-function logOf(world: World): string {
+function logOf(world: Installation): string {
   return join(world.directory, "reachlog.sqlite");
 }
 
 /** A command as a process of its own, with its pipes. */
-function start(world: World, ...args: string[]) {
+function start(world: Installation, ...args: string[]) {
   const { directory, env } = world;
   return Bun.spawn([process.execPath, MAIN, ...args], { cwd: directory, env, stdio: ["pipe", "pipe", "pipe"] });
 }
@@ -37,7 +37,7 @@ async function fill(file: string, count: number): Promise<void> {
 test(
   "a backup beside a service that serves: whole, private, and never over another",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const service = await world.serve();
     const clicks = Array.from({ length: 200 }, () => service.post("/api/tracking/event", CLICK, BEARER));
     const copy = join(world.directory, "copies", "one.sqlite");
@@ -61,7 +61,7 @@ test(
 test(
   "restoring: a left write-ahead log is refused, and without it the service goes on from the copy",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const log = logOf(world);
     const first = await world.serve();
     expect((await first.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
@@ -94,7 +94,7 @@ test(
 test(
   "an import beside a service is refused; of its export, a new service has the same numbers",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     await world.command(
       "recipients",
       "import",
@@ -129,7 +129,7 @@ test(
 test(
   "an import from a pipe; one that is interrupted leaves nothing",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const source = join(world.directory, "source.sqlite");
     await fill(source, 2_000);
     const { out } = await command(
@@ -168,7 +168,7 @@ test(
 test(
   "an export whose reader leaves ends quietly, and not as a success",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     await fill(logOf(world), 2_000);
     const child = start(world, "audit", "export");
     const reader = child.stdout.getReader();
@@ -179,7 +179,7 @@ test(
   TIMEOUT_MS,
 );
 
-async function command(world: World, ...args: string[]) {
+async function command(world: Installation, ...args: string[]) {
   const child = start(world, ...args);
   const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   return { out, code };

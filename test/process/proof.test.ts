@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import { exported, openWorld, untilListening, type Running, type World } from "./service.ts";
+import { exported, openInstallation, untilListening, type Running, type Installation } from "../harness/process.ts";
 
 /** Each test starts a dozen processes: on a busy machine that takes longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
 
-const logOf = ({ directory }: World): string => join(directory, "reachlog.sqlite");
+const logOf = ({ directory }: Installation): string => join(directory, "reachlog.sqlite");
 
 /** A world in which the service has run and stopped in order, on a log of `people` recipients. */
-async function openStopped(people: number): Promise<World> {
-  const world = await openWorld();
+async function openStopped(people: number): Promise<Installation> {
+  const world = await openInstallation();
   const rows = Array.from({ length: people }, (_, index) => `person_${index},opt_in`);
   await world.command("recipients", "import", world.file("people.csv", ["username,basis", ...rows].join("\n")));
   await stop(await world.serve());
@@ -24,7 +24,7 @@ async function stop({ process }: Running): Promise<void> {
 }
 
 /** The lines of a command that found faults. */
-async function faults(world: World, ...args: string[]): Promise<string[]> {
+async function faults(world: Installation, ...args: string[]): Promise<string[]> {
   const { code, out, err } = await world.command(...args);
   expect([code, err]).toEqual([1, ""]);
   return out.trim().split("\n");

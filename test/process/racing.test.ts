@@ -3,7 +3,15 @@ import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { stop } from "../faults/ending.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
 import { holdTokens, type HeldTokens } from "./held-tokens.ts";
-import { authorize, BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+} from "../harness/process.ts";
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
@@ -11,7 +19,7 @@ const TIMEOUT_MS = 1_200_000;
 
 const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, one));
 
-async function arrived(world: World, wanted: number): Promise<void> {
+async function arrived(world: Installation, wanted: number): Promise<void> {
   await until(
     () => Promise.resolve(arrivals(world).people),
     (people) => people >= wanted,
@@ -21,14 +29,14 @@ async function arrived(world: World, wanted: number): Promise<void> {
 const DOCTORS = 2;
 
 /** Asks X beside the service, with the tokens that they share. */
-async function doctor(world: World, { beside }: HeldTokens): Promise<string> {
+async function doctor(world: Installation, { beside }: HeldTokens): Promise<string> {
   const child = world.start(["doctor", "--online"], { X_API_URL: beside });
   const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   return `${code} ${out.split("\n").find((line) => line.includes("outreach (x)"))}`;
 }
 
 /** The tokens die under a run, as `die` does it: the run, a crowd of callers and commands meet with that in one refresh. */
-async function meet(world: World, service: Running, held: HeldTokens, die: () => void) {
+async function meet(world: Installation, service: Running, held: HeldTokens, die: () => void) {
   const refreshing = held.hold(DOCTORS);
   die();
   const callers = many(15, () => service.get("/social/me"));
@@ -44,7 +52,7 @@ async function meet(world: World, service: Running, held: HeldTokens, die: () =>
 test(
   "a run, callers and commands meet with expired tokens, round after round: each refresh token is used once, the run goes on",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     using held = holdTokens(world);
     const [rounds, people] = [4, 90];
     await addPeople(world, people);
@@ -78,7 +86,7 @@ test(
 );
 
 /** What the operator was told up to a notification of ours, which comes after everything that was owed before it. */
-async function toldUntilNow({ sandbox }: World, service: Running): Promise<string[]> {
+async function toldUntilNow({ sandbox }: Installation, service: Running): Promise<string[]> {
   const body = { message: "nothing is owed any more", service: "tests", level: "info" };
   expect((await service.post("/api/notify", body, BEARER)).status).toBe(200);
   const told = await until(
@@ -91,7 +99,7 @@ async function toldUntilNow({ sandbox }: World, service: Running): Promise<strin
 test(
   "a grant whose death a run, callers and commands notice at once is told once, also after more triggers and a restart",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000 } });
     using held = holdTokens(world);
     await addPeople(world, 30);
     let service = await world.serve({ SEND_SPACING_SECONDS: "1" });

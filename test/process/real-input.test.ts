@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import urls from "../fixtures/urls.json" with { type: "json" };
 import agents from "../fixtures/user-agents.json" with { type: "json" };
-import { exported, openWorld, type World } from "./service.ts";
+import { exported, openInstallation, type Installation } from "../harness/process.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 const fixture = (name: string): string => join(import.meta.dirname, "../fixtures", name);
 
-async function recipients(world: World): Promise<{ username?: string; name?: string; basis: string }[]> {
+async function recipients(world: Installation): Promise<{ username?: string; name?: string; basis: string }[]> {
   const { out } = await world.command("recipients", "list", "--json");
   return out
     .trim()
@@ -17,7 +17,7 @@ async function recipients(world: World): Promise<{ username?: string; name?: str
 }
 
 test("a spreadsheet's export: good rows go in, bad ones are listed with line and reason", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const imported = await world.command("recipients", "import", fixture("recipients-spreadsheet.csv"));
   expect(imported.code).toBe(1);
   expect(imported.err).toMatch(/^line \d+: .+/m);
@@ -29,7 +29,7 @@ test("a spreadsheet's export: good rows go in, bad ones are listed with line and
 });
 
 test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handles in every form", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const csv =
     "\uFEFFHandle;Name;Basis;Company\r\n" +
     '@ada_builds;"Lovelace; Ada ""the first"" 🧮";opt-in;Analytical\r\n' +
@@ -62,7 +62,7 @@ test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handle
 });
 
 test("an import of stdin, in the format that is said", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const child = Bun.spawn([process.execPath, MAIN, "recipients", "import", "-", "--format", "jsonl"], {
     cwd: world.directory,
     env: world.env,
@@ -72,7 +72,7 @@ test("an import of stdin, in the format that is said", async () => {
 });
 
 test("clicks as they come: user agents of a public list, URLs with every kind of path and query", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   world.sandbox.slack.limit = 100_000;
   world.sandbox.telegram.limit = 100_000;
   const service = await world.serve();

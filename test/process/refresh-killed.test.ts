@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { stop } from "../faults/ending.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { slowTokens } from "./slow-tokens.ts";
 
 /** X's access tokens live two hours. */
@@ -15,7 +15,7 @@ async function killed({ process }: Running): Promise<void> {
 }
 
 /** Starts a refresh whose answer never comes, and kills the service in it. */
-async function killInRefresh(world: World, service: Running, kind: "timeout_before" | "timeout_after_delivery") {
+async function killInRefresh(world: Installation, service: Running, kind: "timeout_before" | "timeout_after_delivery") {
   const { sandbox } = world;
   sandbox.clock.advance(PAST_LIFE_MS);
   sandbox.faults.add({ ...TOKEN_REQUEST, kind });
@@ -32,7 +32,7 @@ async function killInRefresh(world: World, service: Running, kind: "timeout_befo
 const health = async (service: Running) => (await (await service.get("/social/health")).json()) as object;
 
 test("kill -9 between X's new tokens and our keeping them: tried once more, then a person is asked for, once", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const { x, slack } = world.sandbox;
   let service = await world.serve();
   await authorize(service, world.sandbox);
@@ -64,7 +64,7 @@ test("kill -9 between X's new tokens and our keeping them: tried once more, then
 });
 
 test("kill -9 in a refresh that never reached X: the next start refreshes, and nobody is alarmed", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   let service = await world.serve();
   await authorize(service, world.sandbox);
   await killInRefresh(world, service, "timeout_before");
@@ -78,7 +78,7 @@ test("kill -9 in a refresh that never reached X: the next start refreshes, and n
 });
 
 test("SIGTERM in a refresh whose caller has left: the new tokens are kept before the end", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   using _slow = slowTokens(world);
   const { x, clock } = world.sandbox;
   let service = await world.serve();

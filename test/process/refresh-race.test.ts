@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { addPeople } from "../faults/people.ts";
 import { stop } from "../faults/ending.ts";
-import { authorize, exported, openWorld, until, type Running, type World } from "./service.ts";
+import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { slowTokens } from "./slow-tokens.ts";
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 1_200_000;
 const TURN_MS = 200;
 
 /** Refreshes made at X; each must have used a token of its own, or X ends the whole grant. */
-function refreshes({ sandbox }: World): number {
+function refreshes({ sandbox }: Installation): number {
   const uses = [...sandbox.x.refreshUses.values()];
   expect(uses).toEqual(uses.map(() => 1));
   expect(sandbox.x.revokedFamilies.size).toBe(0);
@@ -35,7 +35,7 @@ const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.
 test(
   "50 triggers at once with an expired token, round after round: one run, named by all refusals, and one refresh",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const rounds = 4;
     await addPeople(world, rounds + 1);
     // Whoever started a run is still in it when the last one is refused.
@@ -72,7 +72,7 @@ test(
 test(
   "triggers with one key at once are one trigger; those with another key are told of its run",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     await addPeople(world, 2);
     const service = await world.serve({ SEND_SPACING_SECONDS: "3600" });
     await authorize(service, world.sandbox);
@@ -96,7 +96,7 @@ test(
 
 /** Lets the token expire and the service ask with it, again and again, until the work beside it is done. Answers what it was told. */
 async function askingBeside<T>(
-  world: World,
+  world: Installation,
   service: Running,
   work: Promise<T>,
 ): Promise<{ result: T; told: Set<number> }> {
@@ -116,7 +116,7 @@ async function askingBeside<T>(
 test(
   "the service and commands beside it meet with expired tokens: each refresh token is used once",
   async () => {
-    await using world = await openWorld({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     using _slow = slowTokens(world);
     const { faults } = world.sandbox;
     let service: Running | undefined;
@@ -158,7 +158,7 @@ test(
 test(
   "unlinking while the service refreshes: the grant is revoked, and no refresh brings it back",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     using _slow = slowTokens(world);
     const service = await world.serve();
     const rounds = 4;

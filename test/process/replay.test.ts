@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openWorld, until, type World } from "./service.ts";
+import { openInstallation, until, type Installation } from "../harness/process.ts";
 
 /** A world whose log has one import and a snapshot of every projection. */
-async function servedWorld(): Promise<World> {
-  const world = await openWorld();
+async function servedWorld(): Promise<Installation> {
+  const world = await openInstallation();
   await world.command("recipients", "import", world.file("p.csv", "username,basis\nada_builds,opt_in\n"));
   const service = await world.serve();
   service.process.kill("SIGTERM");
@@ -14,7 +14,7 @@ async function servedWorld(): Promise<World> {
 }
 
 /** Changes a stored snapshot behind everybody's back. */
-function changeSnapshot(world: World, sql: string): void {
+function changeSnapshot(world: Installation, sql: string): void {
   const db = new DatabaseSync(join(world.directory, "reachlog.sqlite"));
   db.exec(`UPDATE snapshots SET ${sql}`);
   db.close();

@@ -1,7 +1,7 @@
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { authorize, BEARER, exported, openWorld, type Running, type World } from "./service.ts";
+import { authorize, BEARER, exported, openInstallation, type Running, type Installation } from "../harness/process.ts";
 
 const TIMEOUT_MS = 120_000;
 
@@ -11,7 +11,7 @@ async function stop({ process }: Running): Promise<void> {
 }
 
 /** The end of a run that is made now, and what the log tells of restores. */
-async function outcomeOf(world: World): Promise<unknown> {
+async function outcomeOf(world: Installation): Promise<unknown> {
   const service = await world.serve();
   const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
   const { reason, sent } = (await run.json()) as Record<string, unknown>;
@@ -23,7 +23,7 @@ async function outcomeOf(world: World): Promise<unknown> {
 test(
   "an import and a restored backup are told to be that in the log, and nobody is written to on that day",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const row = "username,basis\nada_builds,opt_in\n";
     await world.command("recipients", "import", world.file("people.csv", row));
     await authorizedOnly(world);
@@ -48,7 +48,7 @@ test(
 );
 
 /** The account is linked, and nothing else is done. */
-async function authorizedOnly(world: World): Promise<void> {
+async function authorizedOnly(world: Installation): Promise<void> {
   const service = await world.serve();
   await authorize(service, world.sandbox);
   await stop(service);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { BEARER, exported, openWorld, until, untilListening, type Running } from "./service.ts";
+import { BEARER, exported, openInstallation, until, untilListening, type Running } from "../harness/process.ts";
 
 const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
 
@@ -29,7 +29,7 @@ function startPosting(service: Running, connections: number) {
 }
 
 test("SIGTERM under 32 connections: what was recorded was answered, what was answered is recorded", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve();
   const posting = startPosting(service, 32);
   await until(
@@ -46,7 +46,7 @@ test("SIGTERM under 32 connections: what was recorded was answered, what was ans
 });
 
 test("an outside reader during writes fails no request", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const service = await world.serve();
   const posting = startPosting(service, 8);
   const counts: number[] = [];
@@ -62,7 +62,7 @@ test("an outside reader during writes fails no request", async () => {
 });
 
 test("four services started at once on one new log: one serves", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const codes = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const child = world.start(["serve"]);

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-files.ts";
-import { until, type Running } from "./service.ts";
+import { until, type Running } from "../harness/process.ts";
 import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
 import {
   canary,

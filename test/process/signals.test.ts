@@ -3,7 +3,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exitCodeOf } from "../faults/ending.ts";
 import { holdTokens } from "./held-tokens.ts";
-import { authorize, openWorld, until, untilListening, type Running, type World } from "./service.ts";
+import {
+  authorize,
+  openInstallation,
+  until,
+  untilListening,
+  type Running,
+  type Installation,
+} from "../harness/process.ts";
 
 /** X's access tokens live two hours. */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
@@ -12,7 +19,7 @@ const TIMEOUT_MS = 60_000;
 const ROOT = join(import.meta.dirname, "../..");
 
 /** `bun run reachlog serve` by the script of package.json, in a process group of its own, as a shell starts it. */
-async function serveByScript(world: World): Promise<Running & Disposable> {
+async function serveByScript(world: Installation): Promise<Running & Disposable> {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { reachlog: string } };
   const reachlog = scripts.reachlog.replace("src/main.ts", join(ROOT, "src/main.ts"));
   world.file("package.json", JSON.stringify({ scripts: { reachlog } }));
@@ -38,7 +45,7 @@ describe("a signal that arrives twice, from the process group and passed on by b
   test.each(["SIGINT", "SIGTERM"] as const)(
     "%s in the middle of a token refresh: the new tokens are kept before the end",
     async (signal) => {
-      await using world = await openWorld();
+      await using world = await openInstallation();
       using held = holdTokens(world);
       const { x, clock } = world.sandbox;
       using service = await serveByScript(world);
@@ -77,7 +84,7 @@ async function untilServing({ stdout }: Running["process"]): Promise<{ url: stri
 test(
   "a demo that is asked again a second later ends at once, and takes its folder and the keys in it along",
   async () => {
-    await using world = await openWorld();
+    await using world = await openInstallation();
     const folders = () => readdirSync(world.directory).filter((name) => name.startsWith("reachlog-demo-"));
     const demo = world.start(["demo", "--port", "0", "--sandbox-port", "0"], { TMPDIR: world.directory });
     const { url, sandbox } = await untilServing(demo);

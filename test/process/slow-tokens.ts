@@ -1,4 +1,4 @@
-import type { World } from "./service.ts";
+import type { Installation } from "../harness/process.ts";
 
 /** Long enough that those who want a token meet with a refresh under way. */
 const TOKEN_ANSWER_MS = 150;
@@ -7,7 +7,7 @@ const TOKEN_ANSWER_MS = 150;
  * Puts a way to X before the world's processes on which the token endpoint's answers take their time: the refresh token
  * is used up at X then, and nobody has the new one.
  */
-export function slowTokens({ env, sandbox }: World): Disposable {
+export function slowTokens({ env, sandbox }: Installation): Disposable {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

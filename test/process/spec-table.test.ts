@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { authorize, BEARER, exported, openWorld, until, type Running, type World } from "./service.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+} from "../harness/process.ts";
 
 /** Every endpoint of the specification against the real process over real HTTP: its success and its errors. */
 describe("the specification's table", () => {
-  let world: World;
+  let world: Installation;
   let service: Running;
   const click = {
     event: "click",
@@ -15,7 +23,7 @@ describe("the specification's table", () => {
   };
 
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openInstallation();
     world.sandbox.slack.limit = 1_000;
     world.sandbox.telegram.limit = 1_000;
     const csv = "username,name,basis\nada_builds,Ada,opt_in\nclosed_carl,Carl,opt_in\nben_noconsent,Ben,none\n";

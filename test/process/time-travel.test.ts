@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, BEARER, exported, openWorld, until } from "./service.ts";
+import { authorize, BEARER, exported, openInstallation, until } from "../harness/process.ts";
 
 const CLICK = {
   event: "click",
@@ -10,7 +10,7 @@ const CLICK = {
 };
 
 test("beside a running service, the log of its own making is told as it was at any moment", async () => {
-  await using world = await openWorld({ x: { dmLimit: 100 } });
+  await using world = await openInstallation({ x: { dmLimit: 100 } });
   await world.command(
     "recipients",
     "import",

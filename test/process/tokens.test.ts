@@ -1,14 +1,23 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, exported, openWorld, TOKEN, until, untilListening, type Running, type World } from "./service.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  TOKEN,
+  until,
+  untilListening,
+  type Running,
+  type Installation,
+} from "../harness/process.ts";
 
 /** Many processes, one after the other. */
 const TIMEOUT_MS = 1_200_000;
 
-let world: World;
+let world: Installation;
 beforeEach(async () => {
-  world = await openWorld();
+  world = await openInstallation();
 });
 afterEach(() => world[Symbol.asyncDispose]());
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openWorld, until } from "./service.ts";
+import { openInstallation, until } from "../harness/process.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
@@ -12,7 +12,7 @@ function freePort(): number {
 }
 
 test("a service whose stderr is a file on a full disk starts, takes clicks and tells the networks", async () => {
-  await using world = await openWorld();
+  await using world = await openInstallation();
   const port = freePort();
   const service = Bun.spawn([process.execPath, MAIN, "serve"], {
     cwd: world.directory,

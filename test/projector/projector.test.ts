@@ -6,7 +6,7 @@ import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { ProjectionAhead } from "../../src/projector/restore.ts";
-import { newLogFile } from "../events/temporary-log.ts";
+import { newLogFile } from "../harness/memory.ts";
 
 function skips(count: number): Event[] {
   return Array.from({ length: count }, () =>

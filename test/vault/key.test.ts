@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { KeyError, parseKey } from "../../src/vault/key.ts";
-import { temporaryDirectory } from "./directory.ts";
+import { temporaryFolder } from "../harness/memory.ts";
 
 test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("key");
   const key = loadKeyFile(file);
   expect(key).toHaveLength(32);
@@ -17,7 +17,7 @@ test("the key file is made once, for its owner alone, and leaves nothing else be
 });
 
 test("processes that make a key file at the same moment get the same key", async () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   // Each makes its way through the same files, so that they meet at many of them.
   const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/key-file.ts"))};
     await new Response(Bun.stdin.stream()).text();
@@ -39,7 +39,7 @@ test.each([
   ["0".repeat(63), "a digit lost"],
   ["z".repeat(64), "no hex"],
 ])("a file that holds %j is refused and stays as it is (%s)", (content) => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("key");
   writeFileSync(file, content);
   expect(() => loadKeyFile(file)).toThrow(KeyError);

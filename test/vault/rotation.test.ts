@@ -14,7 +14,7 @@ import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { temporaryDirectory } from "./directory.ts";
+import { temporaryFolder } from "../harness/memory.ts";
 
 const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);
@@ -22,7 +22,7 @@ const STEPS: readonly Step[] = ["begun", "rewrapped", "replaced", "ended"];
 
 /** A log's files with a token in the vault, the key in its file or in the environment. */
 function openFiles(source: "file" | "environment") {
-  const directory = temporaryDirectory();
+  const directory = temporaryFolder();
   const files = logFiles(directory.file("reachlog.sqlite"));
   if (source === "file") makeKeyFile(files.key, FROM);
   {
@@ -89,7 +89,7 @@ test("keyed marks stay the same whatever the master key is, from the first one o
 });
 
 test("marks that were made before there was a vault stay good after a rotation", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const files = logFiles(directory.file("reachlog.sqlite"));
   makeKeyFile(files.key, FROM);
   const before = readStableKey(files.vault, FROM, "suppression");

@@ -5,13 +5,13 @@ import { deriveKey, keyId } from "../../src/vault/key.ts";
 import { encrypt } from "../../src/vault/encrypt.ts";
 import { VaultDamaged, VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
-import { temporaryDirectory } from "./directory.ts";
+import { temporaryFolder } from "../harness/memory.ts";
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
 
 test("a secret is there after a restart, with its version", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
@@ -24,7 +24,7 @@ test("a secret is there after a restart, with its version", () => {
 });
 
 test("of two writers who saw the same version the second is told, and changes nothing", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   using one = openVault(file, KEY);
   using other = openVault(file, KEY);
@@ -35,7 +35,7 @@ test("of two writers who saw the same version the second is told, and changes no
 });
 
 test("a deleted secret is gone", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   using vault = openVault(directory.file("vault"), KEY);
   vault.put("tokens", "value", 0);
   vault.delete("tokens");
@@ -44,7 +44,7 @@ test("a deleted secret is gone", () => {
 });
 
 test("what may be used once is claimed once, by whoever is first, until it is forgotten", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   using one = openVault(file, KEY);
   using other = openVault(file, KEY);
@@ -57,7 +57,7 @@ test("what may be used once is claimed once, by whoever is first, until it is fo
 });
 
 test("whether something was claimed can be asked without claiming it", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   using vault = openVault(directory.file("vault"), KEY);
   vault.claim("state", 100, 0);
   expect([vault.isClaimed("state", 99), vault.isClaimed("state", 100), vault.isClaimed("else", 0)]).toEqual([
@@ -69,7 +69,7 @@ test("whether something was claimed can be asked without claiming it", () => {
 });
 
 test("claims that are over leave no rows: a flood of them cannot fill the disk", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   using vault = openVault(file, KEY);
   for (let now = 0; now < 50; now++) vault.claim(`state-${now}`, now + 10, now);
@@ -78,7 +78,7 @@ test("claims that are over leave no rows: a flood of them cannot fill the disk",
 });
 
 test("another key is refused by its id, and what is there stays as it is", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
@@ -96,7 +96,7 @@ test("another key is refused by its id, and what is there stays as it is", () =>
 describe("a row does not open", () => {
   /** A vault with two secrets of which one was changed once; `raw` writes behind its back. */
   function openTampered() {
-    const directory = temporaryDirectory();
+    const directory = temporaryFolder();
     const file = directory.file("vault");
     const vault = openVault(file, KEY);
     const raw = new DatabaseSync(file);
@@ -164,7 +164,7 @@ describe("a row does not open", () => {
 
 test("a data key under the label of another id or of another master key does not open the vault", () => {
   for (const change of ["id = '0000000000000000'", `master = '${keyId(OTHER_KEY)}'`]) {
-    using directory = temporaryDirectory();
+    using directory = temporaryFolder();
     const file = directory.file("vault");
     openVault(file, KEY)[Symbol.dispose]();
     using raw = new DatabaseSync(file);
@@ -174,7 +174,7 @@ test("a data key under the label of another id or of another master key does not
 });
 
 test("the file is its owner's alone and holds no secret in the clear, neither a present nor a former one", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
@@ -202,7 +202,7 @@ describe("a vault of the first format, without ids of keys", () => {
   }
 
   test("is lifted to the present one, and keeps its secrets and their versions", () => {
-    using directory = temporaryDirectory();
+    using directory = temporaryFolder();
     const file = directory.file("vault");
     writeFormer(file);
     openVault(file, KEY)[Symbol.dispose]();
@@ -213,7 +213,7 @@ describe("a vault of the first format, without ids of keys", () => {
   });
 
   test("stays as it is when the key is another one", () => {
-    using directory = temporaryDirectory();
+    using directory = temporaryFolder();
     const file = directory.file("vault");
     writeFormer(file);
     expect(() => openVault(file, OTHER_KEY)).toThrow(VaultKeyMismatch);
@@ -223,7 +223,7 @@ describe("a vault of the first format, without ids of keys", () => {
 });
 
 test("a vault that a newer reachlog wrote is left alone", () => {
-  using directory = temporaryDirectory();
+  using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using database = new DatabaseSync(file);

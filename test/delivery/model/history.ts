@@ -7,7 +7,7 @@ import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
 import { WINDOW_MAX } from "../../../src/delivery/pacing.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { newLogFile } from "../../events/temporary-log.ts";
+import { newLogFile } from "../../harness/memory.ts";
 import { fakeTime } from "../fake-time.ts";
 import { openHouse, type House } from "../house.ts";
 import { auditLog, auditTruth } from "./audit.ts";

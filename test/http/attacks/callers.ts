@@ -1,4 +1,4 @@
-import { TOKEN } from "../../process/service.ts";
+import { TOKEN } from "../../harness/process.ts";
 import { JSON_TYPE } from "../wire/bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody, PATHS, POSTS } from "./routes.ts";

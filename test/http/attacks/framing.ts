@@ -1,4 +1,4 @@
-import { BEARER } from "../../process/service.ts";
+import { BEARER } from "../../harness/process.ts";
 import { JSON_TYPE, requestBytes, type Sent } from "../wire/bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody } from "./routes.ts";

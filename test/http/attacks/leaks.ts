@@ -1,4 +1,4 @@
-import { TOKEN } from "../../process/service.ts";
+import { TOKEN } from "../../harness/process.ts";
 import { JSON_TYPE } from "../wire/bytes.ts";
 import type { Attack } from "./attack.ts";
 import { PATHS } from "./routes.ts";

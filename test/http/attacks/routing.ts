@@ -1,4 +1,4 @@
-import { TOKEN } from "../../process/service.ts";
+import { TOKEN } from "../../harness/process.ts";
 import { JSON_TYPE, requestBytes } from "../wire/bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody, OPEN, PATHS, POSTS } from "./routes.ts";

@@ -1,4 +1,4 @@
-import { exported, openWorld, type Running, type World } from "../../process/service.ts";
+import { exported, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import type { WireAnswer } from "../wire/answers.ts";
 import { requestBytes, type Sent } from "../wire/bytes.ts";
 import { openConnection, type Connection } from "../wire/connection.ts";
@@ -26,7 +26,7 @@ const CAUSED: ReadonlySet<string> = new Set([
 
 /** A real service under attack. All but health and the way of authorization wants a token. */
 export interface Target extends AsyncDisposable {
-  readonly world: World;
+  readonly world: Installation;
   readonly service: Running;
   readonly url: string;
   /** All that was ever answered, for a look for what must not be in it. */
@@ -42,7 +42,7 @@ export interface Target extends AsyncDisposable {
 }
 
 export async function openTarget(more: Record<string, string> = {}): Promise<Target> {
-  const world = await openWorld();
+  const world = await openInstallation();
   const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team", ...more });
   const { url } = service;
   const heard: WireAnswer[] = [];

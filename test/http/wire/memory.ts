@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Running } from "../../process/service.ts";
+import type { Running } from "../../harness/process.ts";
 
 /** Memory of a service's process, as Linux counts it. */
 export function residentMiB({ process }: Pick<Running, "process">): number {

@@ -4,7 +4,6 @@ import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { MakeId } from "../../../src/platform/clock.ts";
 import { createEventLog } from "../../../src/log/event-log.ts";
-import type { Logger } from "../../../src/platform/logger.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x-prices.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
@@ -19,6 +18,7 @@ import { OWN } from "../social-network.ts";
 import { RULES } from "../world.ts";
 import type { House } from "./house.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
+import { SILENT } from "../../harness/memory.ts";
 
 export const SETTLE_MS = 60_000;
 
@@ -69,8 +69,6 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
 }
 
 const NO_SNAPSHOTS: Snapshots = { load: async () => undefined, save: async () => {} };
-
-export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** More pages than any history has people and messages for. */
 export const PAGES_MAX = 1_000;

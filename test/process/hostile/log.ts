@@ -2,14 +2,14 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/service/open.ts";
-import type { World } from "../service.ts";
+import type { Installation } from "../../harness/process.ts";
 import { HOSTILE } from "./texts.ts";
 
 const DAY = "2026-11-20";
 const TIME = `${DAY}T10:00:00.000Z`;
 
 /** Writes a log in which every text of others is hostile, past all checks of requests and files. */
-export async function writeHostileLog(world: World): Promise<void> {
+export async function writeHostileLog(world: Installation): Promise<void> {
   await using store = await openLog(loadConfig(world.env, () => ""));
   const eventLog = createEventLog(store, makeId);
   for (const [nth, text] of Object.values(HOSTILE).entries()) {

@@ -1,6 +1,6 @@
 import { createAuthCookie } from "../../../src/http/auth-cookie.ts";
 import { revokeAll } from "../../../src/sandbox/x/tokens.ts";
-import { authorize, type Running } from "../service.ts";
+import { authorize, type Running } from "../../harness/process.ts";
 import { canary, type Canaries } from "./canaries.ts";
 import { hunted } from "./hunt.ts";
 import type { WatchedWorld } from "./watched-world.ts";

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxOptions } from "../../../src/sandbox/sandbox.ts";
-import { openWorld, type Running, type World } from "../service.ts";
+import { openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import type { Written } from "./hunt.ts";
 
 /** A world that keeps all that anybody in it wrote, showed or was answered. */
-export interface WatchedWorld extends World {
+export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
   /** Keeps all files as they are now. */
@@ -17,7 +17,7 @@ export interface WatchedWorld extends World {
 }
 
 export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): Promise<WatchedWorld> {
-  const world = await openWorld(options);
+  const world = await openInstallation(options);
   const written: Written[] = [];
   const keep = (where: string, text: string | Buffer): void => void written.push({ where, bytes: Buffer.from(text) });
 
@@ -26,7 +26,7 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
   mkdirSync(temporary);
   Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });
 
-  const start: World["start"] = (args, more) => {
+  const start: Installation["start"] = (args, more) => {
     const child = world.start(args, more);
     keep(`the process list of ${args.join(" ")}`, readFileSync(`/proc/${child.pid}/cmdline`));
     return child;

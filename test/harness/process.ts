@@ -11,7 +11,7 @@ export const TOKEN = "process-test-token-0123456789";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
 /** A folder of its own, a sandbox, and the service as a real process, any number of times on the same log. */
-export interface World extends AsyncDisposable {
+export interface Installation extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
@@ -34,7 +34,7 @@ export interface Running {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
 }
 
-export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): Promise<World> {
+export async function openInstallation(sandboxOptions: Partial<SandboxOptions> = {}): Promise<Installation> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-process-"));
   const sandbox = await startSandbox({ port: 0, ...sandboxOptions });
   const children = new Set<Bun.Subprocess>();
@@ -48,7 +48,7 @@ export async function openWorld(sandboxOptions: Partial<SandboxOptions> = {}): P
     SEND_SPACING_SECONDS: "0",
     IN_DOUBT_SETTLE_SECONDS: "1",
   };
-  const start: World["start"] = (args, more = {}) => {
+  const start: Installation["start"] = (args, more = {}) => {
     const child = Bun.spawn([process.execPath, MAIN, ...args], {
       // The folder holds no .env, so nothing of the machine's own configuration gets in.
       cwd: directory,
@@ -159,7 +159,7 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
 
 /** All events of the log, as the export writes them. */
 export async function exported(
-  world: World,
+  world: Installation,
 ): Promise<{ position: number; type: string; data: Record<string, unknown>; meta: Record<string, unknown> }[]> {
   const { out, code, err } = await world.command("audit", "export");
   if (code !== 0) throw new Error(`the export failed: ${err}`);
