@@ -1,9 +1,12 @@
+import { Type } from "@sinclair/typebox";
 import type { Secret } from "../platform/secret.ts";
 import { VERSION } from "../platform/version.ts";
-import { classifyDiscordAnswer, describeDiscord } from "./discord-answers.ts";
 import { discordText } from "./discord-text.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
+import { excerpt } from "./plain-text.ts";
+import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 import { wordDispatch } from "./wording.ts";
 
@@ -33,31 +36,24 @@ export function createDiscordChannel({ webhookUrl, safeFetch }: DiscordOptions):
     credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
       const url = addressOf(webhookUrl);
-      // Else Discord answers before it has saved the message, and a failure to save it shows nowhere.
+      // Without it Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
       const content = discordText(wordDispatch(dispatch));
-      try {
-        const answer = await safeFetch(url.href, {
-          method: "POST",
-          headers: { "content-type": "application/json", "user-agent": USER_AGENT },
-          body: JSON.stringify({ content, allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
-          timeoutMs,
-        });
-        return classifyDiscordAnswer(answer);
-      } catch (fault) {
-        return resultOfFault(fault, { deduplicates: false });
-      }
+      const request = safeFetch(url.href, {
+        method: "POST",
+        headers: { "content-type": "application/json", "user-agent": USER_AGENT },
+        body: JSON.stringify({ content, allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
+        timeoutMs,
+      });
+      return resultOf(request, DISCORD_ANSWERS);
     },
-    async check(timeoutMs) {
-      try {
+    check: (timeoutMs) =>
+      checked(async () => {
         const headers = { "user-agent": USER_AGENT };
         const answer = await safeFetch(addressOf(webhookUrl).href, { method: "GET", headers, timeoutMs });
         if (answer.status === 200) return { ok: true, detail: "the webhook is alive" };
-        return { ok: false, detail: `${describeDiscord(answer)}: check CHAT_WEBHOOK_URL` };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+        return { ok: false, detail: `${DISCORD_ANSWERS.describe(answer)}: check CHAT_WEBHOOK_URL` };
+      }),
   };
 }
 
@@ -65,4 +61,47 @@ function addressOf(webhookUrl: Secret): URL {
   const url = new URL(webhookUrl.reveal());
   url.pathname = url.pathname.replace(/\/api(?:\/v\d+)?\/webhooks\//, WEBHOOKS);
   return url;
+}
+
+/** A message's id is a number of 64 bits, written as text. */
+const SENT = Type.Object({ id: Type.String({ pattern: "^[0-9]{1,20}$" }) });
+
+const REFUSED = Type.Object({ code: Type.Integer(), message: Type.String() });
+
+/** Seconds, with fractions. */
+const LIMITED = Type.Object({ retry_after: Type.Number() });
+
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/**
+ * 400s that each message would meet: thread locked or archived, a forum that wants a thread. The texts of a webhook
+ * do not change that; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+ */
+const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_083, 160_005, 220_001]);
+
+/**
+ * Discord does not recognise a repeat, and only the message itself (`wait=true`) proves that it was saved.
+ * https://docs.discord.com/developers/topics/rate-limits
+ */
+export const DISCORD_ANSWERS: AnswerRules = {
+  accepted({ status, text, headers }) {
+    const sent = status === 200 ? readJson(SENT, text) : undefined;
+    return sent === undefined ? undefined : { networkId: sent.id, ...pauseAfter(headers) };
+  },
+  describe({ status, text }) {
+    const refused = readJson(REFUSED, text);
+    return `Discord answered ${status}${refused === undefined ? "" : `, error ${refused.code} ${excerpt(refused.message)}`}`;
+  },
+  refusesChannel({ status, text }) {
+    return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(readJson(REFUSED, text)?.code ?? 0);
+  },
+  // The body has fractions of a second; without it a proxy in front of Discord answered.
+  retryAfterMs: ({ text, headers }) => retryAfterMs(readJson(LIMITED, text)?.retry_after) ?? retryAfterOf(headers),
+};
+
+/** The last message that the window has room for says when the next one opens. */
+function pauseAfter(headers: Headers): { readonly pauseMs?: number } {
+  if (headers.get("x-ratelimit-remaining") !== "0") return {};
+  const pauseMs = retryAfterMs(headers.get("x-ratelimit-reset-after"));
+  return pauseMs === undefined ? {} : { pauseMs };
 }

@@ -1,8 +1,10 @@
+import { Type } from "@sinclair/typebox";
 import type { Secret } from "../platform/secret.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
-import { classifyGoogleChatAnswer, describeGoogleChat, missesContent } from "./google-chat-answers.ts";
-import { googleChatText } from "./google-chat-text.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import { readJson } from "./json-answer.ts";
+import { withLookAlikes } from "./look-alikes.ts";
 import type { Channel } from "./network.ts";
+import { excerpt, truncate } from "./plain-text.ts";
 import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
 import { wordDispatch } from "./wording.ts";
 
@@ -28,21 +30,77 @@ export function createGoogleChatChannel({ webhookUrl, safeFetch }: GoogleChatOpt
     network: "google_chat",
     credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
-      try {
-        return classifyGoogleChatAnswer(await post({ text: googleChatText(wordDispatch(dispatch)) }, timeoutMs));
-      } catch (fault) {
-        return resultOfFault(fault, { deduplicates: false });
-      }
+      return resultOf(post({ text: googleChatText(wordDispatch(dispatch)) }, timeoutMs), GOOGLE_CHAT_ANSWERS);
     },
-    async check(timeoutMs) {
-      try {
+    check: (timeoutMs) =>
+      checked(async () => {
         // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
         const answer = await post({}, timeoutMs);
         if (missesContent(answer)) return { ok: true, detail: "the webhook is alive" };
-        return { ok: false, detail: `${describeGoogleChat(answer)}: check CHAT_WEBHOOK_URL` };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+        return { ok: false, detail: `${GOOGLE_CHAT_ANSWERS.describe(answer)}: check CHAT_WEBHOOK_URL` };
+      }),
   };
+}
+
+/**
+ * A message may have 32,000 bytes in all, and a UTF-16 unit has three at most, in UTF-8 as in JSON;
+ * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+ */
+const TEXT_UNITS_MAX = 10_000;
+
+/**
+ * Foreign text that shows as it was written. Angle brackets, of which Google makes mentions, links and emoji, become
+ * look-alikes where they could be a pair; https://developers.google.com/workspace/chat/format-messages
+ */
+export function googleChatText(text: string): string {
+  const short = truncate(text, TEXT_UNITS_MAX);
+  const opens = short.indexOf("<");
+  const paired = opens !== -1 && short.lastIndexOf(">") > opens;
+  const flat = paired ? short.replace(/</g, "‹").replace(/>/g, "›") : short;
+  return withLookAlikes(flat);
+}
+
+/** A webhook learns no more of its message than the name. */
+const CREATED = Type.Object({ name: Type.String({ pattern: "^spaces/[^/]+/messages/[^/]+$", maxLength: 200 }) });
+
+const REFUSED = Type.Object({
+  error: Type.Object({
+    status: Type.String({ pattern: "^[A-Z_]{1,40}$" }),
+    message: Type.String(),
+    details: Type.Optional(Type.Array(Type.Object({ reason: Type.Optional(Type.String()) }))),
+  }),
+});
+
+/** Key or token refused, webhook removed, space gone. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+
+/** With a 400: the address's key, rather than the message. */
+const KEY_REASON = /^API_KEY_/;
+
+/**
+ * A webhook is not known to recognise a repeat. Google promises no `Retry-After`; a proxy may add it.
+ * https://developers.google.com/workspace/chat/limits
+ */
+export const GOOGLE_CHAT_ANSWERS: AnswerRules = {
+  accepted({ status, text }) {
+    const created = status === 200 ? readJson(CREATED, text) : undefined;
+    return created === undefined ? undefined : { networkId: created.name };
+  },
+  describe(answer) {
+    const error = errorIn(answer);
+    return `Google Chat answered ${answer.status}${error === undefined ? "" : ` ${error.status}: ${excerpt(error.message)}`}`;
+  },
+  refusesChannel(answer) {
+    const details = errorIn(answer)?.details ?? [];
+    return CHANNEL_STATUSES.has(answer.status) || details.some(({ reason }) => KEY_REASON.test(reason ?? ""));
+  },
+};
+
+/** Whether a message without content was refused for that, which takes a living webhook. */
+function missesContent(answer: NetworkAnswer): boolean {
+  return answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? "");
+}
+
+function errorIn({ text }: NetworkAnswer) {
+  return readJson(REFUSED, text)?.error;
 }

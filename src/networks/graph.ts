@@ -12,10 +12,8 @@ const ERROR = Type.Object({
   is_transient: Type.Optional(Type.Boolean()),
 });
 
-export type GraphError = Static<typeof ERROR>;
-
 /** The error of an answer, whatever its status; undefined where there is none in the form of the Graph API. */
-export function graphErrorOf({ text }: NetworkAnswer): GraphError | undefined {
+export function graphErrorOf({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
   return readJson(Type.Object({ error: ERROR }), text)?.error;
 }
 
@@ -23,43 +21,53 @@ export function graphErrorOf({ text }: NetworkAnswer): GraphError | undefined {
 const PASSING_CODES: ReadonlySet<number> = new Set([1, 2]);
 
 /** Of app, user, page, and of calls to one object; those of business use cases are 80000 to 80014. */
-const THROTTLE_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
+const RATE_LIMIT_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
 
 /** Missing capability or permission, expired or revoked token, blocked for policy; 200 to 299 are permissions too. */
 const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
 
+/** Code 100 with this subcode: the object in the address does not exist, or not for this token. */
+const UNKNOWN_OBJECT_SUBCODE = 33;
+
 /** Whether the Graph API asks for fewer calls: it does so with its own codes rather than with a 429. */
-export function isRateLimit(status: number, error: GraphError | undefined): boolean {
-  if (status === 429) return true;
-  return error !== undefined && (THROTTLE_CODES.has(error.code) || (error.code >= 80_000 && error.code <= 80_014));
+export function isGraphRateLimit(answer: NetworkAnswer): boolean {
+  const { code = 0 } = graphErrorOf(answer) ?? {};
+  return answer.status === 429 || RATE_LIMIT_CODES.has(code) || (code >= 80_000 && code <= 80_014);
 }
 
-/** Whether a fault of the moment is told, by status or by code. */
-export function isPassing(status: number, error: GraphError | undefined): boolean {
-  if (status >= 500 || status === 408) return true;
-  return error !== undefined && (error.is_transient === true || PASSING_CODES.has(error.code));
+/** Whether a fault of the moment is reported, by status or by code. */
+export function isPassing(answer: NetworkAnswer): boolean {
+  const { code = 0, is_transient } = graphErrorOf(answer) ?? {};
+  return answer.status >= 500 || answer.status === 408 || is_transient === true || PASSING_CODES.has(code);
 }
 
-/** Whether the token, or what it may do, is refused rather than what was asked. */
-export function isCredentialFault(status: number, error: GraphError | undefined): boolean {
-  if (error === undefined) return status === 401 || status === 403 || status === 404;
-  return CREDENTIAL_CODES.has(error.code) || (error.code >= 200 && error.code <= 299);
+/** Whether the token, what it may do, or the object in the address is refused rather than what was sent. */
+export function isCredentialFault(answer: NetworkAnswer): boolean {
+  const error = graphErrorOf(answer);
+  if (error === undefined) return [401, 403, 404].includes(answer.status);
+  const { code, error_subcode } = error;
+  return (
+    CREDENTIAL_CODES.has(code) ||
+    (code >= 200 && code <= 299) ||
+    (code === 100 && error_subcode === UNKNOWN_OBJECT_SUBCODE)
+  );
 }
 
 /** Status and codes. Never Meta's message, which can repeat the token. */
-export function describeGraph(network: string, status: number, error: GraphError | undefined): string {
-  if (error === undefined) return `${network} answered ${status} without a result`;
+export function describeGraph(network: string, answer: NetworkAnswer): string {
+  const error = graphErrorOf(answer);
+  if (error === undefined) return `${network} answered ${answer.status} without a result`;
   const subcode = error.error_subcode === undefined ? "" : `/${error.error_subcode}`;
-  return `${network} answered ${status}, error ${error.code}${subcode}`;
+  return `${network} answered ${answer.status}, error ${error.code}${subcode}`;
 }
 
-/** A throttle that does not say for how long: the windows are rolling hours, so a minute gives something back. */
-const THROTTLE_PAUSE_MS = 60_000;
+/** A rate limit that does not say for how long: the windows are rolling hours, so a minute gives something back. */
+const RATE_LIMIT_PAUSE_MS = 60_000;
 
-/** How long to wait after a throttle: the longest of what its headers tell. */
+/** How long to wait after a rate limit: the longest of what its headers ask for. */
 export function rateLimitPauseMs(headers: Headers): number {
-  const told = [retryAfterOf(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
-  return told.length === 0 ? THROTTLE_PAUSE_MS : Math.max(...told);
+  const asked = [retryAfterOf(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
+  return asked.length === 0 ? RATE_LIMIT_PAUSE_MS : Math.max(...asked);
 }
 
 const USAGE = Type.Object({
@@ -74,6 +82,12 @@ const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 
 /** Per cent of an allowance from which on we slow down: at 100 everything is refused, for up to an hour. */
 const USAGE_PERCENT_MAX = 95;
+
+/** {@link usagePauseMs} as a member of the result; nothing while there is room. */
+export function usagePause(headers: Headers): { readonly pauseMs?: number } {
+  const pauseMs = usagePauseMs(headers);
+  return pauseMs === undefined ? {} : { pauseMs };
+}
 
 /**
  * The pause that Meta's account of our use suggests; undefined while there is room. Shares are whole per cents of a
@@ -91,5 +105,5 @@ export function usagePauseMs(headers: Headers): number | undefined {
     total_time,
     total_cputime,
   ]);
-  return Math.max(0, ...percents) >= USAGE_PERCENT_MAX ? THROTTLE_PAUSE_MS : undefined;
+  return Math.max(0, ...percents) >= USAGE_PERCENT_MAX ? RATE_LIMIT_PAUSE_MS : undefined;
 }

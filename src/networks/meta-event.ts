@@ -1,7 +1,4 @@
-import type { Dispatch } from "./network.ts";
-
-/** What Meta can be told of: the ads network has no use for texts. */
-export type AdsDispatch = Extract<Dispatch, { kind: "click" | "test" }>;
+import type { Click, Dispatch } from "./network.ts";
 
 /** One server event, https://developers.facebook.com/docs/marketing-api/conversions-api/parameters */
 export interface MetaEvent {
@@ -22,16 +19,10 @@ export interface MetaEvent {
 /** The serialized events of one request; the token goes into the body because URLs end up in logs of proxies. */
 export function metaBody(
   events: readonly string[],
-  options: {
-    readonly accessToken: string;
-    readonly testEventCode: string | undefined;
-  },
+  { accessToken, testEventCode }: { readonly accessToken: string; readonly testEventCode: string | undefined },
 ): string {
-  const { accessToken, testEventCode } = options;
-  const more = {
-    ...(testEventCode === undefined ? {} : { test_event_code: testEventCode }),
-    access_token: accessToken,
-  };
+  // JSON leaves out what is undefined.
+  const more = { test_event_code: testEventCode, access_token: accessToken };
   return `{"data":[${events.join(",")}],${JSON.stringify(more).slice(1)}`;
 }
 
@@ -40,7 +31,7 @@ export function metaBody(
  * consent. The time is the click's, not the sending's, for Meta attributes by it; but never after `now` (ms since the
  * epoch), as it would be where the clock was set back since: a time to come makes Meta refuse the whole request.
  */
-export function pageView(click: Extract<AdsDispatch, { kind: "click" }>, userAgent: string, now: number): MetaEvent {
+export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
   const clickedAt = Math.min(now, Date.parse(click.time));
   const fbclid = rawFbclid(click.normalizedUrl);
   return {
@@ -61,9 +52,9 @@ export function pageView(click: Extract<AdsDispatch, { kind: "click" }>, userAge
 /**
  * A test as an event. With a test code Meta shows it under "Test events" only, so it can be a PageView; without one it
  * counts for real, so it goes under a name of its own, which no campaign optimises for and no report takes for a visit.
- * The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events that tell of no visitor.
+ * The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
  */
-export function testEvent(test: Extract<AdsDispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
+export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   return {
     event_name: testEventCode === undefined ? "ReachlogTest" : "PageView",
     event_time: Math.floor(Date.parse(test.time) / 1000),

@@ -1,10 +1,22 @@
+import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../platform/secret.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
-import { GRAPH_VERSION } from "./graph.ts";
-import { classifyMetaAnswer } from "./meta-answers.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import {
+  describeGraph,
+  GRAPH_VERSION,
+  graphErrorOf,
+  isCredentialFault,
+  isGraphRateLimit,
+  isPassing,
+  rateLimitPauseMs,
+  usagePause,
+  usagePauseMs,
+} from "./graph.ts";
+import { readJson } from "./json-answer.ts";
 import { deliverBatch, EVENTS_MAX } from "./meta-batch.ts";
-import { metaBody, pageView, testEvent, type AdsDispatch, type MetaEvent } from "./meta-event.ts";
-import type { Channel, Click, Dispatch, DispatchResult } from "./network.ts";
+import { metaBody, pageView, testEvent, type MetaEvent } from "./meta-event.ts";
+import type { Channel, Click, DispatchResult } from "./network.ts";
+import { retryAfterOf } from "./retry-after.ts";
 import { JSON_BODY, type SafeFetch } from "./safe-fetch.ts";
 
 /** Meta refuses a request that holds an event older than this. */
@@ -30,23 +42,15 @@ export function createMetaChannel(options: MetaOptions): Channel {
   const pixelUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
-    try {
-      const answer = await safeFetch(`${pixelUrl}/events`, {
-        method: "POST",
-        headers: JSON_BODY,
-        body: metaBody(events, { accessToken: accessToken.reveal(), testEventCode }),
-        timeoutMs,
-      });
-      return classifyMetaAnswer(answer, events.length);
-    } catch (fault) {
-      return resultOfFault(fault, { deduplicates: true });
-    }
+    const body = metaBody(events, { accessToken: accessToken.reveal(), testEventCode });
+    const request = safeFetch(`${pixelUrl}/events`, { method: "POST", headers: JSON_BODY, body, timeoutMs });
+    return resultOf(request, metaAnswers(events.length), true);
   }
 
   return {
     name: "ads",
     network: "meta",
-    // The pixel too: a wrong one stops the channel as a wrong token does.
+    // The pixel too: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
@@ -60,26 +64,18 @@ export function createMetaChannel(options: MetaOptions): Channel {
       },
     },
     async send(dispatch, { timeoutMs, now }) {
-      const wanted = adsDispatch(dispatch);
-      const event = wanted.kind === "test" ? testEvent(wanted, testEventCode) : eventOf(wanted, now);
+      const { kind } = dispatch;
+      if (kind !== "click" && kind !== "test") throw new TypeError(`the ads channel delivers no ${kind}`);
+      const event = kind === "test" ? testEvent(dispatch, testEventCode) : eventOf(dispatch, now);
       return "outcome" in event ? event : post([JSON.stringify(event)], timeoutMs);
     },
-    async check(timeoutMs) {
-      try {
-        const { status } = await safeFetch(`${pixelUrl}?fields=id`, {
-          method: "GET",
-          headers: { authorization: `Bearer ${accessToken.reveal()}` },
-          timeoutMs,
-        });
+    check: (timeoutMs) =>
+      checked(async () => {
+        const headers = { authorization: `Bearer ${accessToken.reveal()}` };
+        const { status } = await safeFetch(`${pixelUrl}?fields=id`, { method: "GET", headers, timeoutMs });
         if (status === 200) return { ok: true, detail: "the pixel answers to the access token" };
-        return {
-          ok: false,
-          detail: `Meta answered ${status}: check META_PIXEL_ID and META_ACCESS_TOKEN`,
-        };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+        return { ok: false, detail: `Meta answered ${status}: check META_PIXEL_ID and META_ACCESS_TOKEN` };
+      }),
   };
 }
 
@@ -92,7 +88,31 @@ function eventOf(click: Click, now: number): MetaEvent | Skipped {
   return pageView(click, click.userAgent, now);
 }
 
-function adsDispatch(dispatch: Dispatch): AdsDispatch {
-  if (dispatch.kind === "click" || dispatch.kind === "test") return dispatch;
-  throw new TypeError(`the ads channel delivers no ${dispatch.kind}`);
+const RECEIVED = Type.Object({
+  events_received: Type.Integer(),
+  fbtrace_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
+
+/**
+ * What an answer of the Conversions API means for all `events` of its request: Meta takes all of them or none. It
+ * recognises a repeat by its `event_id`, so all that may pass is sent again.
+ * https://developers.facebook.com/docs/graph-api/guides/error-handling
+ */
+export function metaAnswers(events = 1): AnswerRules {
+  return {
+    accepted({ status, text, headers }) {
+      const received = status === 200 ? readJson(RECEIVED, text) : undefined;
+      if (received === undefined || received.events_received < events) return undefined;
+      const { fbtrace_id } = received;
+      return { ...(fbtrace_id === undefined ? {} : { networkId: fbtrace_id }), ...usagePause(headers) };
+    },
+    describe: (answer) => describeGraph("Meta", answer),
+    isRateLimit: isGraphRateLimit,
+    isUncertain: (answer) => isPassing(answer) || (answer.status < 400 && graphErrorOf(answer) === undefined),
+    refusesChannel: isCredentialFault,
+    retryAfterMs: (answer) =>
+      isGraphRateLimit(answer)
+        ? rateLimitPauseMs(answer.headers)
+        : (retryAfterOf(answer.headers) ?? usagePauseMs(answer.headers)),
+  };
 }

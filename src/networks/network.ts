@@ -70,7 +70,7 @@ export type Click = Extract<Dispatch, { kind: "click" }>;
  * `delivered`: the network took it.
  * `retryable`: certainly not delivered (or the network de-duplicates: `mayHaveArrived`), may be sent again.
  * `in_doubt`: it may have arrived and a repeat could double it.
- * `refused`: this one will never be taken; `channel` tells whether the channel as a whole is at fault
+ * `refused`: this one will never be taken; `channel` says whether the channel as a whole is at fault
  * (revoked credential, archived channel) rather than this dispatch.
  * `skipped`: must not be sent by the network's own rules.
  * `detail` never holds a credential or personal data.
@@ -121,7 +121,7 @@ export interface Channel {
   readonly name: ChannelName;
   /** The network's name, e.g. `slack`. */
   readonly network: string;
-  /** What the network knows us by: when it changes, a channel that was stopped is tried again. Never shown. */
+  /** What the network knows us by: when it changes, a suspended channel is tried again. Never shown. */
   readonly credential: Secret;
   /** For how long after the first request the network takes a repeat for what it is; absent: it never does. */
   readonly recognisesMs?: number;
@@ -133,7 +133,13 @@ export interface Channel {
   /** Makes exactly one attempt within `timeoutMs`. Never throws for what a network can do. */
   send(dispatch: Dispatch, options: SendOptions): Promise<DispatchResult>;
   /** Checks the credential without sending anything where the network allows it (`doctor --online`). */
-  check(timeoutMs: number): Promise<{ readonly ok: boolean; readonly detail: string }>;
+  check(timeoutMs: number): Promise<CredentialCheck>;
+}
+
+/** `detail`: what answered, or what to put right. */
+export interface CredentialCheck {
+  readonly ok: boolean;
+  readonly detail: string;
 }
 
 /** A user as the social network shows them to us. */
@@ -141,7 +147,7 @@ export interface SocialUser {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Undefined where the network does not tell. */
+  /** Undefined where the network does not say. */
   readonly receivesOurDm: boolean | undefined;
   readonly protected: boolean | undefined;
 }
@@ -181,7 +187,7 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
     }
 );
 
-/** Why the network stops an account, as the run's end tells it; `app_not_enrolled`: the app's access is at fault. */
+/** Why the network stops an account, as the end of the run records it; `app_not_enrolled`: the app's access is at fault. */
 export type StopReason =
   "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
@@ -213,7 +219,7 @@ export interface SentDm {
 
 /** A message of any of our conversations, ours too. */
 export interface InboxMessage extends SentDm {
-  /** Undefined where the network does not tell. */
+  /** Undefined where the network does not say. */
   readonly senderUsername: string | undefined;
   /** Of a conversation of several people: it was not written to us alone. */
   readonly inGroup?: true;
@@ -268,7 +274,7 @@ export interface SocialNetwork {
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
   /**
    * The newest messages of our conversation with one person, newest first, `limit` at the most. An answer that does
-   * not tell for certain throws `unavailable`: an absent message counts as not delivered.
+   * not say so for certain throws `unavailable`: an absent message counts as not delivered.
    */
   conversation(token: string, recipientId: string, limit: number): Promise<readonly SentDm[]>;
   /** The newest messages of all our conversations, newest first. */

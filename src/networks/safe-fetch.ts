@@ -162,7 +162,7 @@ async function readCapped({ body }: Response, bytesMax: number): Promise<{ text:
   } catch {
     return { text, truncated: true };
   } finally {
-    // Also ends the download; a body that already failed rejects here, and there is nothing left to tell.
+    // Also ends the download; a body that already failed rejects here, and there is nothing left to report.
     await reader?.cancel().catch(() => undefined);
   }
 }

@@ -1,13 +1,9 @@
 import type { Secret } from "../platform/secret.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
 import type { Channel } from "./network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
-import { classifySlackAnswer, slackError } from "./slack-answers.ts";
 import { slackMessage } from "./slack-message.ts";
 import { wordDispatch } from "./wording.ts";
-
-/** What a living webhook says to a payload without a message. */
-const EMPTY_PAYLOAD_ERRORS: ReadonlySet<string> = new Set(["no_text", "invalid_payload"]);
 
 export interface SlackOptions {
   /** The address is the credential. */
@@ -18,12 +14,7 @@ export interface SlackOptions {
 /** A Slack incoming webhook as the chat channel. */
 export function createSlackChannel({ webhookUrl, safeFetch }: SlackOptions): Channel {
   function post(body: string, timeoutMs: number): Promise<NetworkAnswer> {
-    return safeFetch(webhookUrl.reveal(), {
-      method: "POST",
-      headers: JSON_BODY,
-      body,
-      timeoutMs,
-    });
+    return safeFetch(webhookUrl.reveal(), { method: "POST", headers: JSON_BODY, body, timeoutMs });
   }
 
   return {
@@ -31,27 +22,49 @@ export function createSlackChannel({ webhookUrl, safeFetch }: SlackOptions): Cha
     network: "slack",
     credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
-      try {
-        return classifySlackAnswer(await post(slackMessage(wordDispatch(dispatch)), timeoutMs));
-      } catch (fault) {
-        return resultOfFault(fault, { deduplicates: false });
-      }
+      return resultOf(post(slackMessage(wordDispatch(dispatch)), timeoutMs), SLACK_ANSWERS);
     },
-    async check(timeoutMs) {
-      try {
-        // Nothing in it to post, so a living webhook complains and a dead one says that it is dead.
-        const { status, text } = await post("{}", timeoutMs);
-        const code = slackError(text);
-        if (status === 400 && code !== undefined && EMPTY_PAYLOAD_ERRORS.has(code)) {
-          return { ok: true, detail: "the webhook is alive" };
-        }
-        return {
-          ok: false,
-          detail: `Slack answered ${status}${code === undefined ? "" : ` ${code}`}`,
-        };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        // Nothing in it to post, so a living webhook complains, and a dead one answers that it is dead.
+        const answer = await post("{}", timeoutMs);
+        const isAlive = answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer));
+        return { ok: isAlive, detail: isAlive ? "the webhook is alive" : SLACK_ANSWERS.describe(answer) };
+      }),
   };
+}
+
+/** What a living webhook answers to a payload without a message. */
+const EMPTY_PAYLOAD_ERRORS: ReadonlySet<string> = new Set(["no_text", "invalid_payload"]);
+
+/** Errors that no other message would fare better with, whatever the status they come with. */
+const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
+  "action_prohibited",
+  "channel_is_archived",
+  "channel_not_found",
+  "invalid_token",
+  "no_active_hooks",
+  "no_service",
+  "no_service_id",
+  "no_team",
+  "posting_to_general_channel_denied",
+  "team_disabled",
+  "user_not_found",
+]);
+
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+
+/**
+ * Slack does not recognise a repeat. A 200 whose body is not `ok` comes from something between Slack and us, so nobody
+ * knows. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
+ */
+export const SLACK_ANSWERS: AnswerRules = {
+  accepted: ({ status, text, truncated }) => (status === 200 && !truncated && text.trim() === "ok" ? {} : undefined),
+  describe: (answer) => `Slack answered ${answer.status} ${errorIn(answer)}`.trimEnd(),
+  refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_ERRORS.has(errorIn(answer)),
+};
+
+/** Slack's error code where the body is one, else nothing: any other text is not repeated. */
+function errorIn({ text }: NetworkAnswer): string {
+  return /^\s*([a-z][a-z_]{1,62})\s*$/.exec(text)?.[1] ?? "";
 }

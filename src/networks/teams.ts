@@ -1,8 +1,9 @@
+import { Type } from "@sinclair/typebox";
 import type { Secret } from "../platform/secret.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
-import { JSON_BODY, type SafeFetch } from "./safe-fetch.ts";
-import { classifyTeamsAnswer } from "./teams-answers.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
 import { teamsMessage } from "./teams-card.ts";
 import { wordDispatch } from "./wording.ts";
 
@@ -12,41 +13,59 @@ export interface TeamsOptions {
   readonly safeFetch: SafeFetch;
 }
 
-/**
- * A Teams workflow as the chat channel. What is delivered was taken by the workflow; whether it then posted it, only
- * its run history tells.
- */
+/** A Teams workflow as the chat channel. */
 export function createTeamsChannel({ webhookUrl, safeFetch }: TeamsOptions): Channel {
   return {
     name: "chat",
     network: "teams",
     credential: webhookUrl,
     async send(dispatch, { timeoutMs }) {
-      try {
-        const answer = await safeFetch(webhookUrl.reveal(), {
-          method: "POST",
-          headers: JSON_BODY,
-          body: teamsMessage(wordDispatch(dispatch)),
-          timeoutMs,
-        });
-        return classifyTeamsAnswer(answer);
-      } catch (fault) {
-        return resultOfFault(fault, { deduplicates: false });
-      }
+      const body = teamsMessage(wordDispatch(dispatch));
+      return resultOf(
+        safeFetch(webhookUrl.reveal(), { method: "POST", headers: JSON_BODY, body, timeoutMs }),
+        TEAMS_ANSWERS,
+      );
     },
-    async check(timeoutMs) {
-      try {
+    check: (timeoutMs) =>
+      checked(async () => {
         // Any request to the address itself would start the workflow, so only its host is asked.
-        const { origin } = new URL(webhookUrl.reveal());
-        await safeFetch(`${origin}/`, { method: "GET", timeoutMs });
+        await safeFetch(`${new URL(webhookUrl.reveal()).origin}/`, { method: "GET", timeoutMs });
         return {
           ok: true,
           detail:
             "the host answers; a workflow cannot be asked without posting: send a test (POST /api/tracking/test) and look for it in the channel",
         };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+      }),
   };
+}
+
+const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: "^[A-Za-z]{1,80}$" }) }) });
+
+/** Signature refused, flow or environment gone. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 410]);
+
+/** With other statuses: the flow is switched off, or its address wants another way of signing in. */
+const CHANNEL_CODES = /^(?:DirectApi|Workflow\w*(?:Disabled|NotEnabled|NotFound|Suspended))/;
+
+/** What a run is found by in the flow's history. */
+const RUN = /^\w{1,100}$/;
+
+/**
+ * A 202 means that the workflow took the message: whether it posted it shows in its run history alone, where `networkId`
+ * names the run. A 200 counts where the flow was built to answer by itself, which its header shows. A workflow does not
+ * recognise a repeat.
+ */
+export const TEAMS_ANSWERS: AnswerRules = {
+  accepted({ status, headers }) {
+    const run = RUN.exec(headers.get("x-ms-workflow-run-id") ?? "")?.[0];
+    if (run !== undefined) return status === 202 || status === 200 ? { networkId: run } : undefined;
+    return status === 202 ? {} : undefined;
+  },
+  // Never its words, which can name the flow's address.
+  describe: (answer) => `The Teams workflow answered ${answer.status} ${codeIn(answer)}`.trimEnd(),
+  refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_CODES.test(codeIn(answer)),
+};
+
+function codeIn({ text }: NetworkAnswer): string {
+  return readJson(REFUSED, text)?.error.code ?? "";
 }

@@ -1,8 +1,12 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { secret, type Secret } from "../platform/secret.ts";
-import { checkOfFault, resultOfFault } from "./fault-result.ts";
+import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
+import { excerpt } from "./plain-text.ts";
+import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
-import { classifyTelegramAnswer, describeTelegram, isDone, migratedTo } from "./telegram-answers.ts";
 import { telegramText } from "./telegram-text.ts";
 import { wordDispatch } from "./wording.ts";
 
@@ -27,47 +31,80 @@ export function createTelegramChannel(options: TelegramOptions): Channel {
     });
   }
 
-  function sendText(text: string, timeoutMs: number): Promise<NetworkAnswer> {
-    return call("sendMessage", { chat_id: chatId, text, link_preview_options: { is_disabled: true } }, timeoutMs);
+  async function sendText(text: string, timeoutMs: number): Promise<NetworkAnswer> {
+    const startedAt = performance.now();
+    const message = { text, link_preview_options: { is_disabled: true } };
+    const answer = await call("sendMessage", { chat_id: chatId, ...message }, timeoutMs);
+    const newChatId = migratedTo(answer);
+    if (newChatId === undefined) return answer;
+    chatId = newChatId;
+    return call("sendMessage", { chat_id: chatId, ...message }, timeoutMs - (performance.now() - startedAt));
   }
 
   return {
     name: "messaging",
     network: "telegram",
-    // Another chat may be what mends it.
+    // The chat too: a wrong one suspends the channel as a wrong token does.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
-      const text = telegramText(wordDispatch(dispatch));
-      const startedAt = performance.now();
-      try {
-        const answer = await sendText(text, timeoutMs);
-        const newChatId = migratedTo(answer);
-        if (newChatId === undefined) return classifyTelegramAnswer(answer);
-        chatId = newChatId;
-        return classifyTelegramAnswer(await sendText(text, timeoutMs - (performance.now() - startedAt)));
-      } catch (fault) {
-        return resultOfFault(fault, { deduplicates: false });
-      }
+      return resultOf(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
     },
-    async check(timeoutMs) {
-      const startedAt = performance.now();
-      try {
+    check: (timeoutMs) =>
+      checked(async () => {
+        const startedAt = performance.now();
         const bot = await call("getMe", {}, timeoutMs);
-        if (!isDone(bot))
-          return {
-            ok: false,
-            detail: `${describeTelegram(bot)}: check TELEGRAM_BOT_TOKEN`,
-          };
+        if (!isDone(bot)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(bot)}: check TELEGRAM_BOT_TOKEN` };
         const chat = await call("getChat", { chat_id: chatId }, timeoutMs - (performance.now() - startedAt));
-        if (!isDone(chat))
-          return {
-            ok: false,
-            detail: `${describeTelegram(chat)}: check TELEGRAM_CHAT_ID`,
-          };
+        if (!isDone(chat)) return { ok: false, detail: `${TELEGRAM_ANSWERS.describe(chat)}: check TELEGRAM_CHAT_ID` };
         return { ok: true, detail: "the bot and its chat answer" };
-      } catch (fault) {
-        return checkOfFault(fault);
-      }
-    },
+      }),
   };
+}
+
+const DONE = Type.Object({ ok: Type.Literal(true), result: Type.Unknown() });
+const SENT = Type.Object({ message_id: Type.Integer() });
+const REFUSED = Type.Object({ ok: Type.Literal(false), description: Type.String() });
+const RETRY = Type.Object({ parameters: Type.Object({ retry_after: Type.Number() }) });
+const MIGRATED = Type.Object({ parameters: Type.Object({ migrate_to_chat_id: Type.Integer() }) });
+
+/** Token revoked; bot blocked, kicked or never started by the user; no such bot. */
+const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/** 400s that are about the chat rather than the message; only their descriptions differ. */
+const CHAT_AT_FAULT = /chat not found|chat_id|peer_id_invalid|chat was (upgraded|deleted)|rights|chat_write_forbidden/i;
+
+/**
+ * What an answer to `sendMessage` means. Telegram does not recognise a repeat.
+ * https://core.telegram.org/bots/api#making-requests
+ */
+export const TELEGRAM_ANSWERS: AnswerRules = {
+  accepted(answer) {
+    const done = doneIn(answer);
+    if (done === undefined) return undefined;
+    return Value.Check(SENT, done.result) ? { networkId: String(done.result.message_id) } : {};
+  },
+  describe: (answer) => `Telegram answered ${answer.status} ${excerpt(descriptionIn(answer))}`.trimEnd(),
+  refusesChannel: (answer) =>
+    CHANNEL_STATUSES.has(answer.status) || (answer.status === 400 && CHAT_AT_FAULT.test(descriptionIn(answer))),
+  retryAfterMs: ({ text, headers }) =>
+    retryAfterMs(readJson(RETRY, text)?.parameters.retry_after) ?? retryAfterOf(headers),
+};
+
+/** The chat's new id when the answer says that the group became a supergroup: then nothing was sent. */
+function migratedTo({ status, text }: NetworkAnswer): string | undefined {
+  const id = status === 400 ? readJson(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
+  return id === undefined ? undefined : String(id);
+}
+
+/** Whether a call of any method was carried out. */
+function isDone(answer: NetworkAnswer): boolean {
+  return doneIn(answer) !== undefined;
+}
+
+function doneIn({ status, text }: NetworkAnswer) {
+  return status === 200 ? readJson(DONE, text) : undefined;
+}
+
+function descriptionIn({ text }: NetworkAnswer): string {
+  return readJson(REFUSED, text)?.description ?? "";
 }

@@ -13,19 +13,19 @@ export function wordDispatch(dispatch: Dispatch): string {
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 
-/** Links told one by one in a digest; the rest is a number. */
+/** Links named one by one in a digest; the rest is a number. */
 const DIGEST_LINKS_MAX = 20;
 
 function wordDigest({ clicks, bots, links }: Extract<Dispatch, { kind: "digest" }>): string {
-  const told = links.slice(0, DIGEST_LINKS_MAX);
+  const named = links.slice(0, DIGEST_LINKS_MAX);
   const rest = links.slice(DIGEST_LINKS_MAX).reduce((sum, link) => sum + link.clicks, 0);
   return [
-    `${clicks} link events${byBots(bots)} came faster than they can be told one by one:`,
-    ...told.map(
+    `${clicks} link events${byBots(bots)} came faster than they can be announced one by one:`,
+    ...named.map(
       (link) =>
         `${oneLine(link.domain)}/${oneLine(link.shortCode)}: ${link.clicks}${byBots(link.bots)}, from ${link.first} to ${link.last}`,
     ),
-    ...(rest === 0 ? [] : [`${links.length - told.length} more links: ${rest}`]),
+    ...(rest === 0 ? [] : [`${links.length - named.length} more links: ${rest}`]),
   ].join("\n");
 }
 
@@ -33,7 +33,7 @@ function byBots(bots: number): string {
   return bots === 0 ? "" : ` (${bots} by bots)`;
 }
 
-/** Chat and messaging tell of the same clicks. */
+/** Chat and messaging announce the same clicks. */
 const words = new WeakMap<Click, string>();
 
 function wordClick(click: Click): string {

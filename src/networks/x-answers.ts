@@ -1,8 +1,43 @@
 import { Type } from "@sinclair/typebox";
-import { excerpt } from "./excerpt.ts";
 import { readJson } from "./json-answer.ts";
-import type { StopReason } from "./network.ts";
+import { SocialError, type SendDmResult, type StopReason } from "./network.ts";
+import { excerpt } from "./plain-text.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
+import { ID } from "./x-bodies.ts";
+import { rateOf, retryAtOf } from "./x-rate.ts";
+
+const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
+
+/** What the answer to a send means. `now` in ms since the epoch, when the answer came. */
+export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
+  const rate = rateOf(answer.headers, now);
+  if (answer.status >= 200 && answer.status < 300) {
+    const messageId = readJson(SENT, answer.text)?.data.dm_event_id;
+    if (messageId !== undefined) return { outcome: "sent", messageId, rate };
+    return { outcome: "in_doubt", detail: `X answered ${answer.status} without the message's id`, rate };
+  }
+  const refusal = classifyXRefusal(answer);
+  if (refusal.kind === "rate_limited")
+    return { outcome: "rate_limited", retryAt: retryAtOf(answer.headers, now), rate };
+  if (refusal.kind === "unauthorized") return { outcome: "unauthorized", rate };
+  const { kind, detail } = refusal;
+  if (kind === "stopped") return { outcome: kind, reason: refusal.reason, detail, rate };
+  // A duplicate may be the very message whose first answer was lost: only the conversation shows it.
+  const outcome = kind === "duplicate" || kind === "unavailable" ? "in_doubt" : kind;
+  return { outcome, detail, rate };
+}
+
+/** The error that stands for a read's answer other than 200. */
+export function readFailure(answer: NetworkAnswer, now: number): SocialError {
+  const refusal = classifyXRefusal(answer);
+  if (refusal.kind === "rate_limited") {
+    return new SocialError("rate_limited", "X asks to wait", { retryAt: retryAtOf(answer.headers, now) });
+  }
+  if (refusal.kind === "unauthorized") return new SocialError("unauthorized", "X no longer accepts the token");
+  const { kind, detail } = refusal;
+  if (kind === "stopped") return new SocialError(kind, detail, { stop: refusal.reason });
+  return new SocialError(kind === "unavailable" ? kind : "rejected", detail);
+}
 
 /** RFC 9457 as X writes it, `{code, message}`, and the list of codes of API v1.1: all three still occur. */
 const PROBLEM = Type.Object({
@@ -15,19 +50,13 @@ const PROBLEM = Type.Object({
 
 const CODE = Type.Object({ code: Type.Integer() });
 const CODED = Type.Object({ errors: Type.Array(CODE) });
-const SPOKEN = Type.Object({
-  errors: Type.Array(Type.Object({ message: Type.String() })),
-});
+const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
 
 /** What a refusal of X means. `duplicate`: X says that the same text is there already. `unavailable`: nobody knows. */
 type XRefusal =
   | { readonly kind: "unauthorized" }
   | { readonly kind: "rate_limited" }
-  | {
-      readonly kind: "stopped";
-      readonly reason: StopReason;
-      readonly detail: string;
-    }
+  | { readonly kind: "stopped"; readonly reason: StopReason; readonly detail: string }
   | {
       readonly kind: "recipient_closed" | "not_permitted" | "duplicate" | "rejected" | "unavailable";
       readonly detail: string;

@@ -8,7 +8,7 @@ const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 /** A reset just behind us must not make a busy loop. */
 const RESET_IN_MS_MIN = 1000;
 
-/** X's longest window; a header that tells of more is broken. */
+/** X's longest window; a header that gives more is broken. */
 const RESET_IN_MS_MAX = 24 * 60 * 60_000;
 
 /** A 429 that does not say until when: X's usual window. */
@@ -17,7 +17,7 @@ const UNKNOWN_WINDOW_MS = 15 * 60_000;
 /**
  * The window to keep to: of the exhausted ones the one that resets last; else the one of the endpoint; else the tighter
  * one of the day, whose messages are not to be spread over the day while the endpoint takes more. Undefined where no
- * window is told whole. `now` in ms since the epoch.
+ * window is given whole. `now` in ms since the epoch.
  */
 export function rateOf(headers: Headers, now: number): RateWindow | undefined {
   const endpoint = windowOf(headers, ENDPOINT_PREFIX, now);
@@ -30,7 +30,7 @@ export function rateOf(headers: Headers, now: number): RateWindow | undefined {
 /**
  * When a request refused with 429 may be made again: once the exhausted window is over (the others were not the reason)
  * and `Retry-After` has passed. Where X says that something is left and refuses all the same, `Retry-After` decides, else
- * the window's reset; where nothing is told, X's usual window.
+ * the window's reset; where nothing is given, X's usual window.
  */
 export function retryAtOf(headers: Headers, now: number): number {
   const rate = rateOf(headers, now);
@@ -56,8 +56,8 @@ function windowOf(headers: Headers, prefix: string, now: number): RateWindow | u
 
 /** X's clock by the `Date` header, ours where it is missing. It is cut to the second, so we wait a little too long. */
 function networkTime(headers: Headers, now: number): number {
-  const told = Date.parse(headers.get("date") ?? "");
-  return Number.isNaN(told) ? now : told;
+  const date = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(date) ? now : date;
 }
 
 function integer(text: string | null): number | undefined {

@@ -1,8 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { excerpt } from "./excerpt.ts";
 import { SocialError, type SocialUser, type UserPage } from "./network.ts";
-import { oneLine } from "./plain-text.ts";
+import { excerpt, oneLine } from "./plain-text.ts";
 import { ID, META, nextOf, required, unreadable, USERNAME } from "./x-bodies.ts";
 
 const USER = Type.Object({

@@ -1,9 +1,9 @@
-import { SocialError, type SocialNetwork } from "./network.ts";
+import { NetworkFault } from "./network-fault.ts";
+import { SocialError, type Page, type Prices, type SendDmResult, type SocialNetwork } from "./network.ts";
+import { sendOutcome } from "./x-answers.ts";
 import { isXId, isXUsername } from "./x-bodies.ts";
-import { readNewest, readWhole } from "./x-messages.ts";
-import { FRAME_BYTES, optional, sized, type Wanted } from "./x-page.ts";
-import { createRead, type XOptions, type XRead } from "./x-read.ts";
-import { sendDm } from "./x-send.ts";
+import { readConversation, readInbox } from "./x-messages.ts";
+import { createRead, FRAME_BYTES, sizeOf, type PageSize, type XOptions, type XRead } from "./x-read.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./x-users.ts";
 
 /** What one look-up of users takes. */
@@ -35,13 +35,13 @@ export function createX(options: XOptions): SocialNetwork {
       lookUp(read, token, "/2/users/by", "usernames", usernames.filter(isXUsername)),
     usersById: (token, ids) => lookUp(read, token, "/2/users", "ids", ids.filter(isXId)),
     async followers(token, userId, page) {
-      return people(read, token, `/2/users/${checkedId(userId)}/followers`, sized(page, FOLLOWERS));
+      return people(read, token, `/2/users/${checkedId(userId)}/followers`, page, FOLLOWERS);
     },
     async listMembers(token, listId, page) {
-      return people(read, token, `/2/lists/${checkedId(listId)}/members`, sized(page, MEMBERS));
+      return people(read, token, `/2/lists/${checkedId(listId)}/members`, page, MEMBERS);
     },
     async searchAuthors(token, query, page) {
-      const { size, cursor } = sized(page, POSTS);
+      const size = sizeOf(page, POSTS);
       const text = await read(token, {
         path: "/2/tweets/search/recent",
         query: {
@@ -49,7 +49,8 @@ export function createX(options: XOptions): SocialNetwork {
           max_results: String(size),
           expansions: "author_id",
           ...USER_FIELDS,
-          ...optional({ next_token: cursor, since_id: page.since }),
+          next_token: page.cursor,
+          since_id: page.since,
         },
         answerBytesMax: FRAME_BYTES + size * (POST_BYTES_MAX + USER_BYTES_MAX),
       });
@@ -57,9 +58,9 @@ export function createX(options: XOptions): SocialNetwork {
     },
     sendDm: (token, recipientId, text) => sendDm(options, token, recipientId, text),
     async conversation(token, recipientId, limit) {
-      return readWhole(read, token, checkedId(recipientId), limit);
+      return readConversation(read, token, checkedId(recipientId), limit);
     },
-    inbox: (token, page) => readNewest(read, token, page),
+    inbox: (token, page) => readInbox(read, token, page),
   };
 }
 
@@ -71,8 +72,9 @@ async function lookUp(read: XRead, token: string, path: string, key: string, pos
   return readUsers(await read(token, { path, query, answerBytesMax: userBytes(possible.length) }));
 }
 
-async function people(read: XRead, token: string, path: string, { size, cursor }: Wanted) {
-  const query = { max_results: String(size), ...USER_FIELDS, ...optional({ pagination_token: cursor }) };
+async function people(read: XRead, token: string, path: string, page: Page, sizes: PageSize) {
+  const size = sizeOf(page, sizes);
+  const query = { max_results: String(size), ...USER_FIELDS, pagination_token: page.cursor };
   return readUserPage(await read(token, { path, query, answerBytesMax: userBytes(size) }));
 }
 
@@ -83,4 +85,64 @@ function userBytes(users: number): number {
 function checkedId(id: string): string {
   if (!isXId(id)) throw new SocialError("rejected", "not an id of X");
   return id;
+}
+
+/** Longer than a read: giving up early costs a message in doubt. It has to stay below IN_DOUBT_SETTLE_SECONDS. */
+const SEND_TIMEOUT_MS = 15_000;
+
+/** X's older reference says 10,000 characters; counted in UTF-16 units, which are never fewer. */
+const DM_UNITS_MAX = 10_000;
+
+/** One POST of one message. */
+async function sendDm(
+  { apiUrl, safeFetch, clock }: XOptions,
+  token: string,
+  recipientId: string,
+  text: string,
+): Promise<SendDmResult> {
+  const refusal = refuseBeforehand(recipientId, text);
+  if (refusal !== undefined) return { outcome: "rejected", detail: refusal, rate: undefined };
+  try {
+    const answer = await safeFetch(`${apiUrl}/2/dm_conversations/with/${recipientId}/messages`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      // X refuses a body with any other field.
+      body: JSON.stringify({ text }),
+      timeoutMs: SEND_TIMEOUT_MS,
+    });
+    return sendOutcome(answer, clock());
+  } catch (fault) {
+    if (!(fault instanceof NetworkFault)) throw fault;
+    const outcome = fault.certainlyNotSent ? "unreachable" : "in_doubt";
+    return { outcome, detail: fault.message, rate: undefined };
+  }
+}
+
+function refuseBeforehand(recipientId: string, text: string): string | undefined {
+  if (!isXId(recipientId)) return "the recipient's id is not one of X";
+  if (text === "") return "the text is empty";
+  if (text.length > DM_UNITS_MAX) return `the text is longer than ${DM_UNITS_MAX} characters`;
+  return undefined;
+}
+
+/**
+ * What X charges, in millionths of a dollar, as https://docs.x.com/x-api/getting-started/pricing said in November 2026:
+ * for each thing that an answer returns, our own messages too, and for each message sent. A thing read again on the
+ * same UTC day is free, so sums by this table are upper bounds.
+ */
+export const X_PRICES: Prices = {
+  send: 15_000,
+  /** Members of a list and followers of others as well. */
+  user: 10_000,
+  follower: 10_000,
+  post: 5_000,
+  message: 10_000,
+};
+
+/** An "owned read", of the same page: what belongs to the account that owns the developer app, such as its followers. */
+const OWNED_READ = 1_000;
+
+/** `accountOwnsApp`: the authorized account owns the developer app. X does not say so, thus only the operator can. */
+export function xPrices({ accountOwnsApp }: { readonly accountOwnsApp: boolean }): Prices {
+  return accountOwnsApp ? { ...X_PRICES, follower: OWNED_READ } : X_PRICES;
 }

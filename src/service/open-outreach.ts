@@ -10,7 +10,7 @@ import type { EventLog } from "../log/event-log.ts";
 import { logFiles } from "../log/log-files.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
-import { xPrices } from "../networks/x-prices.ts";
+import { xPrices } from "../networks/x.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
 import type { Sleep } from "../outreach/context.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";

@@ -71,7 +71,7 @@ describeChannel({
   channel: "chat",
   choice: { chat: "teams" },
   deduplicates: false,
-  statusTells: true,
+  statusSuffices: true,
   permanent: ["workflow_deleted", "workflow_off"],
   wrong: withWrong("CHAT_WEBHOOK_URL"),
   // A line that shows nothing holds a space.

@@ -14,11 +14,11 @@ export interface Subject {
   readonly network: Network;
   readonly channel: ChannelName;
   readonly choice: Choice;
-  /** Whether what was told may be told again under its id. */
+  /** Whether what was sent may be sent again under its id. */
   readonly deduplicates: boolean;
-  /** Whether the status alone tells that a dispatch was taken. */
-  readonly statusTells?: true;
-  /** The pause after a 429 that tells none. */
+  /** Whether the status alone says that a dispatch was taken. */
+  readonly statusSuffices?: true;
+  /** The pause after a 429 that names none. */
   readonly pauseMs?: number;
   readonly permanent: readonly FaultKind[];
   /** Settings of a credential that the network does not know. */
@@ -155,7 +155,7 @@ function describeDelivery(subject: Subject): void {
   }
 
   if (limit !== undefined) {
-    test("one too many is told when to come back, and taken then", async () => {
+    test("one too many is refused until later, and taken then", async () => {
       await using sandbox = await startSandbox();
       limit(sandbox, 1);
       expect(await send(sandbox, subject, dispatches().test)).toMatchObject({ outcome: "delivered" });
@@ -171,7 +171,7 @@ function describeDelivery(subject: Subject): void {
 function describeFaults(subject: Subject): void {
   const { network, deduplicates, pauseMs } = subject;
   const unsure: DispatchResult["outcome"] = deduplicates ? "retryable" : "in_doubt";
-  const spoiled = subject.statusTells === true ? "delivered" : unsure;
+  const spoiled = subject.statusSuffices === true ? "delivered" : unsure;
 
   const under = async (sandbox: Sandbox, fault: Omit<Fault, "network">, timeoutMs: number) => {
     sandbox.faults.add({ network, count: 1, ...fault });
@@ -187,14 +187,14 @@ function describeFaults(subject: Subject): void {
     return result;
   };
 
-  test("a 429 is retryable after the pause that it tells", async () => {
+  test("a 429 is retryable after the pause that it names", async () => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429", retryAfter: 7 }, TIMEOUT_MS);
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_000 });
     expect(result).not.toHaveProperty("mayHaveArrived");
   });
 
-  test("a 429 that tells its pause as a date is retryable after it, however long it is", async () => {
+  test("a 429 that names its pause as a date is retryable after it, however long it is", async () => {
     await using sandbox = await startSandbox();
     // The network's clock is not ours.
     sandbox.clock.advance(600_000);
@@ -202,7 +202,7 @@ function describeFaults(subject: Subject): void {
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_200_000 });
   });
 
-  test("a 429 that tells no pause is retryable too", async () => {
+  test("a 429 that names no pause is retryable too", async () => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429" }, TIMEOUT_MS);
     expect(result.outcome).toBe("retryable");
@@ -225,7 +225,7 @@ function describeFaults(subject: Subject): void {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind }, timeoutMs);
     expect(result.outcome).toBe(outcome);
-    // What is repeated all the same is told from what certainly did not arrive.
+    // What is repeated all the same is marked apart from what certainly did not arrive.
     if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { classifyDiscordAnswer } from "../../src/networks/discord-answers.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { discordText } from "../../src/networks/discord-text.ts";
-import { createDiscordChannel } from "../../src/networks/discord.ts";
+import { createDiscordChannel, DISCORD_ANSWERS } from "../../src/networks/discord.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { renderDiscord } from "../../src/sandbox/discord/markdown.ts";
 import { secret } from "../../src/platform/secret.ts";
@@ -45,7 +45,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [500, refused(0), "in_doubt"],
   [502, "<html>", "in_doubt"],
 ])("Discord's %i %j is %s", (status, body, verdict) => {
-  const result = classifyDiscordAnswer(answer(status, body));
+  const result = classifyAnswer(answer(status, body), DISCORD_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("1234567");
 });
@@ -58,16 +58,16 @@ test.each<[object | string, Record<string, string>, number | undefined]>([
   ["error code: 1015", { "retry-after": "3600" }, 3_600_000],
   ["error code: 1015", {}, undefined],
 ])("a 429 of %j with %j is over in %p ms", (body, headers, ms) => {
-  const result = classifyDiscordAnswer(answer(429, body, headers));
+  const result = classifyAnswer(answer(429, body, headers), DISCORD_ANSWERS);
   expect(result.outcome === "retryable" ? result.retryAfterMs : "").toBe(ms);
 });
 
-test("the last message of a window tells the pause, and the message's id is kept", () => {
+test("the last message of a window names the pause, and the message's id is kept", () => {
   const headers = { "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "1.874" };
   const delivered = { outcome: "delivered", status: 200, networkId: SENT.id } as const;
-  expect(classifyDiscordAnswer(answer(200, SENT, headers))).toEqual({ ...delivered, pauseMs: 1874 });
+  expect(classifyAnswer(answer(200, SENT, headers), DISCORD_ANSWERS)).toEqual({ ...delivered, pauseMs: 1874 });
   const more = { ...headers, "x-ratelimit-remaining": "1" };
-  expect(classifyDiscordAnswer(answer(200, SENT, more))).toEqual(delivered);
+  expect(classifyAnswer(answer(200, SENT, more), DISCORD_ANSWERS)).toEqual(delivered);
 });
 
 test("a message waits until it is saved, wakes nobody, shows no previews, and says who sends it", async () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { classifyGoogleChatAnswer } from "../../src/networks/google-chat-answers.ts";
-import { googleChatText } from "../../src/networks/google-chat-text.ts";
-import { createGoogleChatChannel } from "../../src/networks/google-chat.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
+import { createGoogleChatChannel, GOOGLE_CHAT_ANSWERS, googleChatText } from "../../src/networks/google-chat.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { renderGoogleChat } from "../../src/sandbox/google-chat/markup.ts";
 import { secret } from "../../src/platform/secret.ts";
@@ -40,16 +39,19 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [500, failed("INTERNAL"), "in_doubt"],
   [503, failed("UNAVAILABLE"), "in_doubt"],
 ])("Google Chat's %i %j is %s", (status, body, verdict) => {
-  const result = classifyGoogleChatAnswer(answer(status, body));
+  const result = classifyAnswer(answer(status, body), GOOGLE_CHAT_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secretsecret");
 });
 
-test("the message's name is kept, and a 429 has a pause only where one is told", () => {
-  expect(classifyGoogleChatAnswer(answer(200, CREATED))).toMatchObject({ networkId: CREATED.name });
+test("the message's name is kept, and a 429 has a pause only where one is named", () => {
+  expect(classifyAnswer(answer(200, CREATED), GOOGLE_CHAT_ANSWERS)).toMatchObject({ networkId: CREATED.name });
   const limited = { outcome: "retryable", status: 429, detail: "Google Chat answered 429" } as const;
-  expect(classifyGoogleChatAnswer(answer(429))).toEqual(limited);
-  expect(classifyGoogleChatAnswer(answer(429, "", { "retry-after": "5" }))).toEqual({ ...limited, retryAfterMs: 5000 });
+  expect(classifyAnswer(answer(429), GOOGLE_CHAT_ANSWERS)).toEqual(limited);
+  expect(classifyAnswer(answer(429, "", { "retry-after": "5" }), GOOGLE_CHAT_ANSWERS)).toEqual({
+    ...limited,
+    retryAfterMs: 5000,
+  });
 });
 
 test("a message is posted to the address with its query, the secret nowhere else", async () => {

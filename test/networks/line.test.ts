@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { classifyLineAnswer } from "../../src/networks/line-answers.ts";
-import { createLineChannel } from "../../src/networks/line.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
+import { createLineChannel, LINE_ANSWERS } from "../../src/networks/line.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { createClock } from "../../src/sandbox/clock.ts";
 import { lineRefusal } from "../../src/sandbox/line/answers.ts";
@@ -39,7 +39,7 @@ test.each<[number, object | string, boolean]>([
   [429, refusal("You have reached your monthly limit."), true],
 ])("LINE's %i %j refuses the channel: %p", (status, body, channel) => {
   for (const deduplicates of [true, false]) {
-    expect(classifyLineAnswer(answer(status, body), { deduplicates })).toMatchObject({
+    expect(classifyAnswer(answer(status, body), LINE_ANSWERS, deduplicates)).toMatchObject({
       outcome: "refused",
       status,
       channel,
@@ -60,13 +60,13 @@ test.each<[number, object | string, DispatchResult["outcome"], DispatchResult["o
   [500, refusal("Internal Server Error"), "retryable", "in_doubt"],
   [502, "<html>", "retryable", "in_doubt"],
 ])("LINE's %i %j is %s, and with a key that changes %s", (status, body, known, unknown) => {
-  expect(classifyLineAnswer(answer(status, body), { deduplicates: true }).outcome).toBe(known);
-  expect(classifyLineAnswer(answer(status, body), { deduplicates: false }).outcome).toBe(unknown);
+  expect(classifyAnswer(answer(status, body), LINE_ANSWERS, true).outcome).toBe(known);
+  expect(classifyAnswer(answer(status, body), LINE_ANSWERS, false).outcome).toBe(unknown);
 });
 
-test("LINE's words are told, its message's id is kept, and a pause is obeyed", () => {
+test("LINE's words are in the detail, its message's id is kept, and a pause is obeyed", () => {
   const classify = (status: number, body: object, headers = {}) =>
-    classifyLineAnswer(answer(status, body, headers), { deduplicates: true });
+    classifyAnswer(answer(status, body, headers), LINE_ANSWERS, true);
   const delivered = { outcome: "delivered", networkId: "461230966842064897" } as const;
   expect(classify(200, SENT)).toEqual({ ...delivered, status: 200 });
   expect(classify(409, SENT)).toEqual({ ...delivered, status: 409 });

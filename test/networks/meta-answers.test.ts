@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { classifyMetaAnswer } from "../../src/networks/meta-answers.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
+import { metaAnswers } from "../../src/networks/meta.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { answer } from "./servers.ts";
 
@@ -57,21 +58,23 @@ test.each<[number, unknown, Verdict]>([
   [502, "<html>", "retryable"],
   [503, "", "retryable"],
 ])("Meta's %i %j is %s", (status, body, verdict) => {
-  const result = classifyMetaAnswer(answer(status, body));
+  const result = classifyAnswer(answer(status, body), metaAnswers(), true);
   expect(verdictOf(result)).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret words");
 });
 
 test("what Meta calls the delivery is kept", () => {
-  expect(classifyMetaAnswer(answer(200, { events_received: 1, fbtrace_id: "A1b" }))).toEqual({
+  expect(classifyAnswer(answer(200, { events_received: 1, fbtrace_id: "A1b" }), metaAnswers(), true)).toEqual({
     outcome: "delivered",
     status: 200,
     networkId: "A1b",
   });
 });
 
-test("codes are told, and a pause that Meta asks for", () => {
-  expect(classifyMetaAnswer(answer(400, error(80_004, { error_subcode: 12 }), { "retry-after": "7" }))).toEqual({
+test("codes are in the detail, and a pause that Meta asks for", () => {
+  expect(
+    classifyAnswer(answer(400, error(80_004, { error_subcode: 12 }), { "retry-after": "7" }), metaAnswers(), true),
+  ).toEqual({
     outcome: "retryable",
     status: 400,
     detail: "Meta answered 400, error 80004/12",
@@ -103,9 +106,9 @@ test.each<[Record<string, string>, number | undefined]>([
     19 * 60_000,
   ],
   [{ "x-business-use-case-usage": '{"12":[{"estimated_time_to_regain_access":600}]}' }, 600 * 60_000],
-])("of the use that %j tells, a pause of %p ms follows", (headers, pauseMs) => {
+])("of the use that %j reports, a pause of %p ms follows", (headers, pauseMs) => {
   const pauseAfter = (status: number, body: object): unknown => {
-    const result = classifyMetaAnswer(answer(status, body, headers));
+    const result = classifyAnswer(answer(status, body, headers), metaAnswers(), true);
     return "pauseMs" in result ? result.pauseMs : "retryAfterMs" in result ? result.retryAfterMs : undefined;
   };
   expect(pauseAfter(200, { events_received: 1 })).toBe(pauseMs);
@@ -121,6 +124,8 @@ test("of two pauses that Meta asks for the longer one holds", () => {
     ["300", 300_000],
   ] as const) {
     const headers = { "retry-after": retryAfter, "x-business-use-case-usage": regain };
-    expect(classifyMetaAnswer(answer(400, error(80_004), headers))).toMatchObject({ retryAfterMs: pauseMs });
+    expect(classifyAnswer(answer(400, error(80_004), headers), metaAnswers(), true)).toMatchObject({
+      retryAfterMs: pauseMs,
+    });
   }
 });

@@ -73,12 +73,12 @@ describe("whichever events are bad", () => {
       fc.asyncProperty(batches, async ({ events, bad }) => {
         const badOnes = new Set(bad.map((at) => events[at]));
         const meta = metaThatRefuses((event) => badOnes.has(event));
-        let owed = events;
-        for (let attempt = 1; attempt <= 8 && owed.length > 0; attempt++) {
-          const results = await deliverBatch(owed, { timeoutMs: TIMEOUT_MS, post: meta.post, elapsedMs: () => 0 });
-          owed = owed.filter((_, index) => results[index]?.outcome === "retryable");
+        let open = events;
+        for (let attempt = 1; attempt <= 8 && open.length > 0; attempt++) {
+          const results = await deliverBatch(open, { timeoutMs: TIMEOUT_MS, post: meta.post, elapsedMs: () => 0 });
+          open = open.filter((_, index) => results[index]?.outcome === "retryable");
         }
-        expect(owed).toEqual([]);
+        expect(open).toEqual([]);
         expect(meta.accepted).toEqual(events.filter((event) => !badOnes.has(event)));
       }),
       { numRuns: 50 },
@@ -111,9 +111,9 @@ describe("the requests of a batch", () => {
   test("settle something, however long Meta takes to refuse", async () => {
     const clock = createClock(() => 0);
     const meta = metaThatRefuses((event) => event === '"event 0"');
-    let owed = named(8);
-    for (let batch = 0; batch < 8 && owed.length > 0; batch++) {
-      const results = await deliverBatch(owed, {
+    let open = named(8);
+    for (let batch = 0; batch < 8 && open.length > 0; batch++) {
+      const results = await deliverBatch(open, {
         timeoutMs: TIMEOUT_MS,
         elapsedMs: () => clock.now(),
         async post(events, timeoutMs) {
@@ -122,9 +122,9 @@ describe("the requests of a batch", () => {
           return meta.post(events);
         },
       });
-      owed = owed.filter((_, index) => results[index]?.outcome === "retryable");
+      open = open.filter((_, index) => results[index]?.outcome === "retryable");
     }
-    expect(owed).toEqual([]);
+    expect(open).toEqual([]);
     expect(meta.accepted).toHaveLength(7);
   });
 

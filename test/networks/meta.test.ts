@@ -65,7 +65,7 @@ test("Meta gets the address that the browser asked for, not the one that was pos
   expect(body.data[0].user_data.fbc).toEndWith(".AbC%20d");
 });
 
-test("a click whose time is still to come, since the clock was set back, is told as of now", async () => {
+test("a click whose time is still to come, since the clock was set back, is dated now", async () => {
   const { body } = await sent({ ...CLICK, time: new Date(NOW + DAY_MS).toISOString() });
   expect(body.data[0].event_time).toBe(Math.floor(NOW / 1000));
   expect(body.data[0].user_data.fbc).toStartWith(`fb.1.${NOW}.`);

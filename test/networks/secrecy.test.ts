@@ -75,7 +75,7 @@ test.each([200, 201, 400, 401, 402, 403, 404, 410, 429, 500, 502])(
   },
 );
 
-test("a call without an answer tells no address and no token", async () => {
+test("a call without an answer shows no address and no token", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   await using garbage = await serveRaw((socket) => socket.end("garbage\r\n\r\n"));

@@ -16,7 +16,7 @@ export interface TestServer extends AsyncDisposable {
   readonly requests: Seen[];
 }
 
-/** An HTTP server on loopback that answers as told and remembers what it was asked; with `tls` it speaks HTTPS. */
+/** An HTTP server on loopback that answers as asked and remembers what it was asked; with `tls` it speaks HTTPS. */
 export function serve(
   answer: (seen: Seen, nth: number) => Response | Promise<Response>,
   secure: { readonly tls?: SelfSigned } = {},

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { classifySlackAnswer } from "../../src/networks/slack-answers.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { slackMessage } from "../../src/networks/slack-message.ts";
-import { createSlackChannel } from "../../src/networks/slack.ts";
+import { createSlackChannel, SLACK_ANSWERS } from "../../src/networks/slack.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
@@ -108,11 +108,11 @@ test.each<[number, string, Record<string, string>, DispatchResult]>([
   [500, "rollup_error", {}, { outcome: "in_doubt", status: 500, detail: "Slack answered 500 rollup_error" }],
   [503, "", {}, { outcome: "in_doubt", status: 503, detail: "Slack answered 503" }],
 ])("Slack's %i %j %j", (status, body, headers, result) => {
-  expect(classifySlackAnswer(answer(status, body, headers))).toEqual(result);
+  expect(classifyAnswer(answer(status, body, headers), SLACK_ANSWERS)).toEqual(result);
 });
 
 test("an ok that broke off is in doubt", () => {
-  expect(classifySlackAnswer({ ...answer(200, "ok"), truncated: true }).outcome).toBe("in_doubt");
+  expect(classifyAnswer({ ...answer(200, "ok"), truncated: true }, SLACK_ANSWERS).outcome).toBe("in_doubt");
 });
 
 describe("the message", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { classifyTeamsAnswer } from "../../src/networks/teams-answers.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { teamsMessage } from "../../src/networks/teams-card.ts";
-import { createTeamsChannel } from "../../src/networks/teams.ts";
+import { createTeamsChannel, TEAMS_ANSWERS } from "../../src/networks/teams.ts";
 import { renderTeams } from "../../src/sandbox/teams/card.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
@@ -41,19 +41,21 @@ test.each<[number, object | string, Record<string, string>, DispatchResult["outc
   [500, "", {}, "in_doubt"],
   [502, failed("NoResponse"), RUN, "in_doubt"],
 ])("a workflow's %i %j with %j is %s", (status, body, headers, verdict) => {
-  const result = classifyTeamsAnswer(answer(status, body, headers));
+  const result = classifyAnswer(answer(status, body, headers), TEAMS_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret");
 });
 
 test("what was taken names its run, and a 429 its pause", () => {
-  expect(classifyTeamsAnswer(answer(202, "", RUN))).toEqual({
+  expect(classifyAnswer(answer(202, "", RUN), TEAMS_ANSWERS)).toEqual({
     outcome: "delivered",
     status: 202,
     networkId: RUN["x-ms-workflow-run-id"],
   });
-  expect(classifyTeamsAnswer(answer(202, "", { "x-ms-workflow-run-id": "<a b>" }))).not.toHaveProperty("networkId");
-  expect(classifyTeamsAnswer(answer(429, "", { "retry-after": "9" }))).toMatchObject({ retryAfterMs: 9000 });
+  expect(classifyAnswer(answer(202, "", { "x-ms-workflow-run-id": "<a b>" }), TEAMS_ANSWERS)).not.toHaveProperty(
+    "networkId",
+  );
+  expect(classifyAnswer(answer(429, "", { "retry-after": "9" }), TEAMS_ANSWERS)).toMatchObject({ retryAfterMs: 9000 });
 });
 
 test("a message is posted to the address with its query", async () => {
@@ -64,7 +66,7 @@ test("a message is posted to the address with its query", async () => {
   expect(renderTeams(request?.body ?? "")).toEqual({ text: "hello\nthere", marks: [] });
 });
 
-test("the check starts no workflow, and says what it cannot tell", async () => {
+test("the check starts no workflow, and says what it cannot know", async () => {
   await using server = serve(() => new Response(null, { status: 404 }));
   expect(await teamsAt(server.url).check(1000)).toEqual({
     ok: true,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { classifyTelegramAnswer } from "../../src/networks/telegram-answers.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { telegramText } from "../../src/networks/telegram-text.ts";
-import { createTelegramChannel } from "../../src/networks/telegram.ts";
+import { createTelegramChannel, TELEGRAM_ANSWERS } from "../../src/networks/telegram.ts";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
 import { renderTelegram } from "../../src/sandbox/telegram/entities.ts";
 import { secret } from "../../src/platform/secret.ts";
@@ -48,7 +48,7 @@ test.each<[number, string, boolean]>([
   [409, "Conflict: terminated", false],
   [413, "Request Entity Too Large", false],
 ])("Telegram's %i %j refuses the channel: %p", (status, description, channel) => {
-  expect(classifyTelegramAnswer(answer(status, refusal(status, description)))).toEqual(
+  expect(classifyAnswer(answer(status, refusal(status, description)), TELEGRAM_ANSWERS)).toEqual(
     refused(status, description, channel),
   );
 });
@@ -70,7 +70,7 @@ test.each<[number, unknown, DispatchResult]>([
   ],
   [502, "<html><h1>502 Bad Gateway</h1>", { outcome: "in_doubt", status: 502, detail: "Telegram answered 502" }],
 ])("Telegram's %i %j", (status, body, result) => {
-  expect(classifyTelegramAnswer(answer(status, body))).toEqual(result);
+  expect(classifyAnswer(answer(status, body), TELEGRAM_ANSWERS)).toEqual(result);
 });
 
 test.each<[object | undefined, Record<string, string>, number | undefined]>([
@@ -82,7 +82,7 @@ test.each<[object | undefined, Record<string, string>, number | undefined]>([
   [{ retry_after: 1e12 }, {}, 86_400_000],
   [undefined, {}, undefined],
 ])("a 429 with %j %j asks for %p ms", (parameters, headers, retryAfterMs) => {
-  const result = classifyTelegramAnswer(answer(429, refusal(429, "Too Many Requests", parameters), headers));
+  const result = classifyAnswer(answer(429, refusal(429, "Too Many Requests", parameters), headers), TELEGRAM_ANSWERS);
   expect(result).toEqual({
     outcome: "retryable",
     status: 429,
@@ -148,7 +148,7 @@ describe("a visitor can mention nobody", () => {
   });
 });
 
-test("a click is told without the visitor's address", async () => {
+test("a click is announced without the visitor's address", async () => {
   await using server = serve(() => Response.json(DONE));
   await telegramAt(server.url).send(CLICK, OPTIONS);
   expect(server.requests[0]?.body).toContain("go.example.com/autumn");

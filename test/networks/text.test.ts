@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { excerpt } from "../../src/networks/excerpt.ts";
-import { oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
+import { excerpt, oneLine, plainText, truncate } from "../../src/networks/plain-text.ts";
 import { retryAfterMs, retryAfterOf } from "../../src/networks/retry-after.ts";
 
 describe("plain text", () => {

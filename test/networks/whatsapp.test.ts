@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { classifyWhatsappAnswer } from "../../src/networks/whatsapp-answers.ts";
-import { whatsappText } from "../../src/networks/whatsapp-text.ts";
-import { createWhatsappChannel } from "../../src/networks/whatsapp.ts";
+import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
+import { createWhatsappChannel, WHATSAPP_ANSWERS, whatsappText } from "../../src/networks/whatsapp.ts";
 import { createClock } from "../../src/sandbox/clock.ts";
 import { whatsappRefusal } from "../../src/sandbox/whatsapp/answers.ts";
 import { whatsappHandlers } from "../../src/sandbox/whatsapp/handlers.ts";
@@ -56,7 +55,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [500, error(131_000), "in_doubt"],
   [502, "<html>", "in_doubt"],
 ])("WhatsApp's %i %j is %s", (status, body, verdict) => {
-  const result = classifyWhatsappAnswer(answer(status, body));
+  const result = classifyAnswer(answer(status, body), WHATSAPP_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret words");
 });
@@ -68,17 +67,17 @@ test.each<[number, Record<string, string>, number]>([
   [80_007, {}, 60_000],
   [80_007, { "x-business-use-case-usage": '{"1":[{"estimated_time_to_regain_access":5}]}' }, 300_000],
 ])("the limit %i with %j is over in %i ms", (code, headers, retryAfterMs) => {
-  expect(classifyWhatsappAnswer(answer(400, error(code), headers))).toMatchObject({ retryAfterMs });
+  expect(classifyAnswer(answer(400, error(code), headers), WHATSAPP_ANSWERS)).toMatchObject({ retryAfterMs });
 });
 
-test("what is taken is told without the recipient's number, and with a pause where it is due", () => {
-  expect(classifyWhatsappAnswer(answer(200, SENT))).toEqual({ outcome: "delivered", status: 200 });
+test("what is taken is reported without the recipient's number, and with a pause where it is due", () => {
+  expect(classifyAnswer(answer(200, SENT), WHATSAPP_ANSWERS)).toEqual({ outcome: "delivered", status: 200 });
   const headers = { "x-app-usage": '{"call_count":97}' };
-  expect(classifyWhatsappAnswer(answer(200, SENT, headers))).toMatchObject({ pauseMs: 60_000 });
+  expect(classifyAnswer(answer(200, SENT, headers), WHATSAPP_ANSWERS)).toMatchObject({ pauseMs: 60_000 });
 });
 
 test("a closed window says what opens it", () => {
-  expect(classifyWhatsappAnswer(answer(400, error(131_047)))).toMatchObject({
+  expect(classifyAnswer(answer(400, error(131_047)), WHATSAPP_ANSWERS)).toMatchObject({
     detail:
       "WhatsApp answered 400, error 131047: more than 24 hours since the recipient last wrote: it takes a message from them first",
   });
@@ -136,7 +135,7 @@ test("a message is one text without a preview of its links", async () => {
   });
 });
 
-test("a click is told without the visitor's address", async () => {
+test("a click is announced without the visitor's address", async () => {
   await using server = serve(() => Response.json(SENT));
   await whatsappAt(server.url).send(CLICK, OPTIONS);
   expect(server.requests[0]?.body).toContain("go.example.com/autumn");

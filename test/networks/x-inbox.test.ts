@@ -68,7 +68,7 @@ describe("the inbox", () => {
 
   test.each<[string, object]>([
     ["nothing", {}],
-    ["messages that are told but not shown", { meta: { result_count: 3 } }],
+    ["messages that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["an error beside a count of none", { errors: [{ title: "Odd" }], meta: { result_count: 0 } }],
     [

@@ -115,7 +115,7 @@ describe("a search for authors", () => {
 
   test.each<[string, object]>([
     ["nothing", {}],
-    ["posts that are told but not shown", { meta: { result_count: 3 } }],
+    ["posts that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["a post that is none", { data: [{ id: "x" }], meta: { result_count: 1 } }],
   ])("%s cannot be read: nobody must not be guessed", async (_name, body) => {

@@ -29,22 +29,22 @@ test("a window is read with its reset in ms", () => {
 });
 
 test("while all windows have something left the one of the endpoint decides, however tight a day is", () => {
-  const told = {
+  const given = {
     [ENDPOINT]: [15, 9, EPOCH_S + 60],
     [USER_DAY]: [1440, 3, EPOCH_S + 7200],
     [APP_DAY]: [1440, 700, EPOCH_S + 60],
   } as const;
-  expect(rateOf(headers(told), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
+  expect(rateOf(headers(given), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
 });
 
 test("without the endpoint's window the tighter day decides", () => {
-  const told = { [USER_DAY]: [1440, 700, EPOCH_S + 60], [APP_DAY]: [1440, 3, EPOCH_S + 7200] } as const;
-  expect(rateOf(headers(told), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
+  const given = { [USER_DAY]: [1440, 700, EPOCH_S + 60], [APP_DAY]: [1440, 3, EPOCH_S + 7200] } as const;
+  expect(rateOf(headers(given), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
 });
 
 test.each([USER_DAY, APP_DAY])("an exhausted %s decides, whatever the endpoint has left", (day) => {
-  const told = { [ENDPOINT]: [15, 9, EPOCH_S + 60], [day]: [1440, 0, EPOCH_S + 7200] } as const;
-  expect(rateOf(headers(told), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+  const given = { [ENDPOINT]: [15, 9, EPOCH_S + 60], [day]: [1440, 0, EPOCH_S + 7200] } as const;
+  expect(rateOf(headers(given), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
 });
 
 test("of two exhausted windows the later reset decides", () => {
@@ -53,8 +53,11 @@ test("of two exhausted windows the later reset decides", () => {
     [APP_DAY, ENDPOINT],
     [APP_DAY, USER_DAY],
   ] as const) {
-    const told: Parameters<typeof headers>[0] = { [sooner]: [15, 0, EPOCH_S + 60], [later]: [1440, 0, EPOCH_S + 7200] };
-    expect(rateOf(headers(told), NOW)).toMatchObject({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
+    const given: Parameters<typeof headers>[0] = {
+      [sooner]: [15, 0, EPOCH_S + 60],
+      [later]: [1440, 0, EPOCH_S + 7200],
+    };
+    expect(rateOf(headers(given), NOW)).toMatchObject({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
   }
 });
 
@@ -65,9 +68,9 @@ test.each([-10 * MINUTE_MS, 10 * MINUTE_MS, 400 * DAY_MS])("a clock that differs
 });
 
 test("a broken Date header means our clock", () => {
-  const told = headers({ [ENDPOINT]: [15, 0, EPOCH_S + 300] });
-  told.set("date", "yesterday");
-  expect(rateOf(told, NOW)?.resetAt).toBe(NOW + 5 * MINUTE_MS);
+  const given = headers({ [ENDPOINT]: [15, 0, EPOCH_S + 300] });
+  given.set("date", "yesterday");
+  expect(rateOf(given, NOW)?.resetAt).toBe(NOW + 5 * MINUTE_MS);
 });
 
 test.each([
@@ -93,8 +96,8 @@ test.each([
 });
 
 test("garbage in one window leaves the others", () => {
-  const told = { [ENDPOINT]: ["?", "?", "?"], [USER_DAY]: [1440, 5, EPOCH_S + 60] } as const;
-  expect(rateOf(headers(told), NOW)?.remaining).toBe(5);
+  const given = { [ENDPOINT]: ["?", "?", "?"], [USER_DAY]: [1440, 5, EPOCH_S + 60] } as const;
+  expect(rateOf(headers(given), NOW)?.remaining).toBe(5);
 });
 
 test("no headers, no window; fewer than none left is none", () => {
@@ -105,9 +108,9 @@ test("no headers, no window; fewer than none left is none", () => {
 describe("a 429 waits", () => {
   const QUARTER_HOUR_MS = 15 * MINUTE_MS;
   const waitOf = (windows: Parameters<typeof headers>[0], retryAfter?: string): number => {
-    const told = headers(windows);
-    if (retryAfter !== undefined) told.set("retry-after", retryAfter);
-    return retryAtOf(told, NOW) - NOW;
+    const given = headers(windows);
+    if (retryAfter !== undefined) given.set("retry-after", retryAfter);
+    return retryAtOf(given, NOW) - NOW;
   };
 
   test("for the exhausted window, else a quarter of an hour", () => {
@@ -121,13 +124,13 @@ describe("a 429 waits", () => {
     expect(waitOf({ [USER_DAY]: [1440, 700, EPOCH_S + 7200] })).toBe(QUARTER_HOUR_MS);
   });
 
-  test("for Retry-After where no exhausted window is told", () => {
+  test("for Retry-After where no exhausted window is given", () => {
     expect(waitOf({}, "90")).toBe(90_000);
     expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 7] }, "90")).toBe(90_000);
     expect(waitOf({}, "7200")).toBe(120 * MINUTE_MS);
   });
 
-  test("for both where both are told", () => {
+  test("for both where both are given", () => {
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] }, "90")).toBe(90_000);
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 120] }, "90")).toBe(120_000);
   });

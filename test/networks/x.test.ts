@@ -140,7 +140,7 @@ describe("reading users", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("nobody found is an empty list, and what X does not tell stays unknown", async () => {
+  test("nobody found is an empty list, and what X does not say stays unknown", async () => {
     const { id, username } = ANN;
     const bodies = [{ errors: [{ title: "Not Found Error" }] }, { data: [{ id, username, name: "A\u202en\nn" }] }];
     await using server = serve((_seen, nth) => Response.json(bodies[nth - 1]));
@@ -150,7 +150,7 @@ describe("reading users", () => {
     ]);
   });
 
-  test("an answer that tells of nobody at all does not make everybody unknown", async () => {
+  test("an answer that names nobody at all does not make everybody unknown", async () => {
     await using server = serve(() => Response.json({}));
     expect((await thrownBy(xAt(server.url).usersById(TOKEN, ["11"]))).kind).toBe("unavailable");
   });
@@ -202,12 +202,12 @@ describe("a conversation", () => {
 
   test.each<[string, object]>([
     ["nothing", {}],
-    ["messages that are told but not shown", { meta: { result_count: 3 } }],
+    ["messages that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["an error beside a count of none", { errors: [{ title: "Odd" }], meta: { result_count: 0 } }],
     ["an error beside no messages", { data: [], errors: [{ title: "Odd" }] }],
     ["no messages beside a count", { data: [], meta: { result_count: 2 } }],
-    ["a sender that cannot be told", { data: [event({})], includes: { users: [{ id: "1" }, { id: "22" }] } }],
+    ["a sender that cannot be known", { data: [event({})], includes: { users: [{ id: "1" }, { id: "22" }] } }],
     ["no sender", { data: [event({})] }],
     ["no time", { data: [event({ sender_id: "1", created_at: "yesterday" })] }],
     ["a message that is none", { data: [event({ sender_id: "1" }), null] }],

@@ -5,7 +5,7 @@ import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
-import { X_PRICES } from "../../src/networks/x-prices.ts";
+import { X_PRICES } from "../../src/networks/x.ts";
 import type { AgentContext } from "../../src/outreach/sources/source.ts";
 import type { OutreachRules } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createX } from "../../src/networks/x.ts";
-import { X_PRICES } from "../../src/networks/x-prices.ts";
+import { createX, X_PRICES } from "../../src/networks/x.ts";
 import { createMeter } from "../../src/outreach/meter.ts";
 import { LIST_ID } from "../../src/sandbox/x/people.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";

@@ -5,7 +5,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { MakeId } from "../../../src/platform/clock.ts";
 import { createEventLog } from "../../../src/log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
-import { X_PRICES } from "../../../src/networks/x-prices.ts";
+import { X_PRICES } from "../../../src/networks/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
 import { againSource, lastSource } from "../../../src/outreach/sources/again.ts";
 import { followersSource } from "../../../src/outreach/sources/followers.ts";
