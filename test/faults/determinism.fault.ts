@@ -86,6 +86,8 @@ async function liveThrough(world: Installation): Promise<void> {
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
   await service.post("/social/run", undefined, { prefer: "wait=60" });
+  // A click that waits for its retry would wait on, once the channel is suspended.
+  await settled(service);
 
   faults.add({ network: "slack", kind: "channel_archived", count: 1 });
   await service.post("/api/notify", { message: "refused" });
