@@ -5,7 +5,7 @@ import * as access from "./access.ts";
 import * as account from "./account.ts";
 import { createCiphertexts } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
-import type { EventMeta, EventOf, EventSpec } from "./event.ts";
+import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
 import * as loss from "./loss.ts";
 import * as outreach from "./outreach.ts";
@@ -80,11 +80,6 @@ type FoldedEvent = FoldedBy<Spec>;
 type FoldedBy<One> = One extends EventSpec
   ? Omit<FoldedOf<EventOf<One>>, "data"> & { readonly data: Omit<EventOf<One>["data"], HiddenOf<One>> }
   : never;
-
-/** An event that does not fit its schema, or whose type or version this code does not know. */
-export class InvalidEvent extends Error {
-  override readonly name = "InvalidEvent";
-}
 
 /** Makes an event of the current schema version. */
 export function makeEvent<T extends EventType>(

@@ -1,4 +1,5 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
+import { InvalidEvent } from "./event.ts";
 import { ENCRYPTED, writeOrder } from "./encryption-order.ts";
 import type { Owner, Personal, Encryptor } from "./encryption.ts";
 
@@ -83,16 +84,10 @@ export function openData(
     return { data: unite(stored.data, personal.erased(sealer?.markOf(box) ?? "")), erased: true };
   }
   const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
-  if (personal.inFolds && stored.id !== undefined && of !== stored.id) throw new MovedCiphertext(stored.type);
-  return { data: unite(stored.data, hidden), erased: false };
-}
-
-/** A box of another event was put into this one. */
-export class MovedCiphertext extends Error {
-  override readonly name = "MovedCiphertext";
-  constructor(type: string) {
-    super(`${type}: its sealed data belongs to another event`);
+  if (personal.inFolds && stored.id !== undefined && of !== stored.id) {
+    throw new InvalidEvent(`${stored.type}: its sealed data belongs to another event`);
   }
+  return { data: unite(stored.data, hidden), erased: false };
 }
 
 /** Binds a box to its event. */

@@ -1,5 +1,10 @@
 import type { Static, TObject } from "@sinclair/typebox";
 
+/** An event that does not fit its schema, whose type or version this code does not know, or that was altered. */
+export class InvalidEvent extends Error {
+  override readonly name = "InvalidEvent";
+}
+
 /** What every event carries beside its data: who caused it, and in which request. */
 export interface EventMeta {
   /** Version of the data's schema; older ones are upcast when read. */

@@ -1,30 +1,14 @@
-import {
-  BackupFailed,
-  SigningKeyRefused,
-  StoreBusy,
-  StoreFull,
-  StoreOverloaded,
-  StoreOwned,
-  StoreUnusable,
-  TargetTaken,
-} from "eventstore-lite";
-import { KeyError } from "./vault/key.ts";
-import { VaultDamaged, VaultKeyMismatch } from "./vault/vault-error.ts";
-import { LogContradicted } from "./log/signed-heads.ts";
-import { InvalidEvent } from "../events/catalog.ts";
-import { MovedCiphertext } from "../events/encrypted-data.ts";
 import { account } from "./commands/account.ts";
 import { audit } from "./commands/audit.ts";
-import { FileFault } from "./commands/audit/file-fault.ts";
 import { backup } from "./commands/backup.ts";
 import { clicks } from "./commands/clicks.ts";
-import { EXIT, UsageError, type Command, type Terminal } from "./commands/command.ts";
+import { EXIT, type Command, type Terminal } from "./commands/command.ts";
 import { contacts } from "./commands/contacts.ts";
 import { deliveries } from "./commands/deliveries.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
+import { exitCodeOf } from "./commands/exit-code.ts";
 import { forget } from "./commands/forget.ts";
-import { NoLog } from "./commands/log-session.ts";
 import { key } from "./commands/key.ts";
 import { outreach } from "./commands/outreach.ts";
 import { quota } from "./commands/quota.ts";
@@ -33,19 +17,11 @@ import { replay } from "./commands/replay.ts";
 import { sandbox } from "./commands/sandbox.ts";
 import { serve } from "./commands/serve.ts";
 import { stats } from "./commands/stats.ts";
-import { codeOfSystem, sentenceOf } from "./commands/system-fault.ts";
+import { sentenceOf } from "./commands/system-fault.ts";
 import { token } from "./commands/token.ts";
 import { printable } from "./commands/table.ts";
 import { writeAll, writeText } from "./commands/write.ts";
-import { ConfigError } from "./config/error.ts";
 import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
-import { SocialError } from "./networks/network.ts";
-import { DamagedCiphertext } from "./privacy/ciphertext.ts";
-import { KeysFileMismatch, KeysUnavailable, NoKeysFile } from "./privacy/keys-file.ts";
-import { KeysLost } from "./privacy/encrypted-log.ts";
-import { RecipientsFileError } from "./outreach/recipients-file/error.ts";
-import { ProjectionAhead } from "./projector/restore.ts";
-import { TemplateFault } from "./service/service.ts";
 import { watchSignals } from "./platform/signals.ts";
 import { VERSION } from "./platform/version.ts";
 
@@ -110,38 +86,13 @@ reachlog COMMAND --help tells more. Settings come from the environment and .env;
 `;
 }
 
-/** Faults that the operator can mend are told in a sentence; any other is thrown on, and told with its stack. */
+/** A failure that the operator can do something about is one sentence; any other is thrown on, and shown with its stack. */
 function explain(fault: unknown, name: string, terminal: Terminal): number {
-  if (fault instanceof UsageError) {
-    terminal.err(`${fault.message}\nsee reachlog ${name} --help\n`);
-    return EXIT.usage;
-  }
-  const code = codeOf(fault);
-  if (code === undefined) throw fault;
+  const exitCode = exitCodeOf(fault);
+  if (exitCode === undefined) throw fault;
   terminal.err(`${sentenceOf(fault as Error)}\n`);
-  return code;
-}
-
-function codeOf(fault: unknown): number | undefined {
-  if (fault instanceof ConfigError || fault instanceof TemplateFault) return EXIT.config;
-  if (fault instanceof KeyError || fault instanceof VaultKeyMismatch || fault instanceof VaultDamaged)
-    return EXIT.config;
-  if (fault instanceof LogContradicted || fault instanceof SigningKeyRefused) return EXIT.config;
-  if (fault instanceof KeysFileMismatch || fault instanceof KeysLost || fault instanceof NoKeysFile) return EXIT.config;
-  if (fault instanceof DamagedCiphertext || fault instanceof MovedCiphertext) return EXIT.config;
-  if (fault instanceof InvalidEvent || fault instanceof StoreUnusable || fault instanceof ProjectionAhead)
-    return EXIT.config;
-  if (fault instanceof StoreOwned || fault instanceof StoreBusy) return EXIT.temporary;
-  if (fault instanceof SocialError) return fault.kind === "unavailable" ? EXIT.temporary : EXIT.fault;
-  if (fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof KeysUnavailable)
-    return EXIT.temporary;
-  if (fault instanceof NoLog || fault instanceof RecipientsFileError || fault instanceof FileFault) return EXIT.fault;
-  if (fault instanceof TargetTaken || fault instanceof BackupFailed) return EXIT.fault;
-  const code = codeOfSystem(fault);
-  // Whatever file it comes to first: nothing of the service can be kept there.
-  if (code === "EROFS") return EXIT.config;
-  // A file that is not there, a port in use.
-  return code === undefined ? undefined : EXIT.fault;
+  if (exitCode === EXIT.usage) terminal.err(`see reachlog ${name} --help\n`);
+  return exitCode;
 }
 
 const STDOUT = 1;

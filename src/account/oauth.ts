@@ -3,6 +3,7 @@ import { NetworkFault } from "../networks/network-fault.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
 import type { Secret } from "../platform/secret.ts";
 import { codeOf, endsAuthorization, endsGrant, readRefusal, type Ends } from "./oauth-refusal.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /**
  * What the service asks for: DMs (write needs read), users, followers, and `offline.access` for a refresh token.
@@ -33,17 +34,15 @@ export interface TokenPair {
 }
 
 /**
- * `refused`: what was shown (a code, a refresh token) is of no use any more. `unreachable`: the network could not be
+ * `rejected`: what was shown (a code, a refresh token) is of no use any more. `unavailable`: the network could not be
  * asked, or did not say that. `isUnsettled`: it may have done what it was asked all the same, and used up what was
  * shown. The message holds the network's own error code, never a token or a code.
  */
-export class OAuthError extends Error {
+export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   override readonly name = "OAuthError";
-  readonly kind: "refused" | "unreachable";
   readonly isUnsettled: boolean;
   constructor(kind: OAuthError["kind"], message: string, isUnsettled = false) {
-    super(message);
-    this.kind = kind;
+    super(kind, message);
     this.isUnsettled = isUnsettled;
   }
 }
@@ -169,12 +168,12 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
 /** What a refusal means to us; a 5xx may come after the work was done. */
 function refusalOf(options: OAuthOptions, answer: { status: number; text: string }, ends: Ends): OAuthError {
   const { why, code } = readRefusal(answer, ends);
-  if (why === "client") return new OAuthError("unreachable", `${code}: ${whatToCheck(options)}`);
-  return why === "final" ? new OAuthError("refused", code) : unexpected(answer.status >= 500, `: ${code}`);
+  if (why === "client") return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
+  return why === "final" ? new OAuthError("rejected", code) : unexpected(answer.status >= 500, `: ${code}`);
 }
 
 function unexpected(isUnsettled: boolean, what = ""): OAuthError {
-  return new OAuthError("unreachable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
+  return new OAuthError("unavailable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
 }
 
 /** Characters that are the same in both encodings of Basic. */
@@ -199,7 +198,7 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (fault) {
     if (fault instanceof OAuthError) throw fault;
-    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("refused", codeOf(fault.error));
+    if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("rejected", codeOf(fault.error));
     // A good answer that was lost or spoilt is none to us, but the network has given it.
     throw unexpected(!(fault instanceof NetworkFault && fault.certainlyNotSent));
   }
@@ -214,5 +213,5 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   } catch (fault) {
     if (fault instanceof oauth.AuthorizationResponseError) throw fault;
   }
-  throw new OAuthError("refused", "the redirect does not fit the authorization that was started");
+  throw new OAuthError("rejected", "the redirect does not fit the authorization that was started");
 }

@@ -44,7 +44,7 @@ export async function refreshPair(
     if (!(fault instanceof OAuthError)) throw fault;
     const kept = pairs.read();
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    return fault.kind === "refused"
+    return fault.kind === "rejected"
       ? await declareDead(deps, reasonOf(fault, pair), fence)
       : await goOnWith(deps, pair, fault);
   }

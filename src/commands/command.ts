@@ -2,6 +2,7 @@ import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { loadConfig, type Config } from "../config/config.ts";
 import { readFileSync } from "node:fs";
 import { printable } from "./table.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Exit codes, after sysexits(3) where it has one. */
 export const EXIT = {
@@ -38,8 +39,11 @@ export interface Command {
 }
 
 /** The arguments do not fit; told with a pointer to `--help`. */
-export class UsageError extends Error {
+export class UsageError extends ServiceError<"usage"> {
   override readonly name = "UsageError";
+  constructor(message: string) {
+    super("usage", message);
+  }
 }
 
 /** Parses arguments strictly: an unknown option is a UsageError, and so is an argument behind the `most` first ones. */
@@ -71,7 +75,7 @@ function misuse({ message }: Error): string {
   return message.includes("does not take") ? `${option} takes no value` : `${option} wants a value`;
 }
 
-/** The configuration of the environment. Throws ConfigError. */
+/** The configuration of the environment. Throws a ServiceError (configuration). */
 export function configOf({ env }: Terminal): Config {
   return loadConfig(env, (path) => readFileSync(path, "utf8"));
 }

@@ -9,17 +9,10 @@ import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** What a command causes is told from what callers and the service cause. */
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
-
-/** There is no log yet, and this command would have to make one just to say so. */
-export class NoLog extends Error {
-  override readonly name = "NoLog";
-  constructor(file: string) {
-    super(`there is no log at ${file}: DATABASE_URL names another one, or the service was never started`);
-  }
-}
 
 /** Opens the existing log beside a running service. */
 export async function openExistingLog(config: Config): Promise<EncryptedLog> {
@@ -35,7 +28,11 @@ export async function openStoredLog(config: Config): Promise<EventStore<Event>> 
 
 /** For those who would make files beside a log that is not there. */
 export function refuseNoLog({ log }: Config): void {
-  if (!existsSync(log.file)) throw new NoLog(log.file);
+  if (existsSync(log.file)) return;
+  throw new ServiceError(
+    "not_found",
+    `there is no log at ${log.file}: DATABASE_URL names another one, or the service was never started`,
+  );
 }
 
 /** A log with its journal and projections, for commands that decide something. */

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { TargetTaken } from "eventstore-lite";
 import { codeOfSystem, naming } from "./system-fault.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** What commands write is full of personal data, or proves something. */
 const OWNER_ONLY = 0o600;
 
 /**
  * Makes a file that exists as a whole or not at all, durably: `write` fills one beside it, which gets the name at the
- * end. A process that is killed leaves only a `.partial`, as a backup does. Throws TargetTaken when there is such a file.
+ * end. A process that is killed leaves only a `.partial`, as a backup does. Throws a ServiceError (conflict) when there is such a file.
  */
 export async function makeNewFile(file: string, write: (descriptor: number) => Promise<void> | void): Promise<void> {
   const folder = dirname(file);
@@ -38,8 +38,8 @@ function giveName(partial: string, file: string): void {
   }
 }
 
-function taken(file: string): TargetTaken {
-  return new TargetTaken(`${file} exists already: nothing is overwritten`);
+function taken(file: string): ServiceError {
+  return new ServiceError("conflict", `${file} exists already: nothing is overwritten`);
 }
 
 /** A name is as durable as its folder. */

@@ -26,7 +26,7 @@ export function named(path: string, fault: unknown): unknown {
 
 /** The system's code of a fault, such as `ENOENT`; undefined: it is another's. */
 export function codeOfSystem(fault: unknown): string | undefined {
-  const { code } = fault as { readonly code?: unknown };
+  const code = (fault as { readonly code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
 }
 

@@ -1,7 +1,7 @@
 import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
 import { readChat, type ChatConfig } from "./chat.ts";
 import { readEnvironment, type RawEnvironment } from "./environment.ts";
-import { ConfigError, createReport } from "./error.ts";
+import { configurationError, createReport } from "./error.ts";
 import { readHttp, type HttpConfig } from "./http.ts";
 import { readKey } from "./key.ts";
 import { readLog, type LogConfig } from "./log.ts";
@@ -52,7 +52,7 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
     messaging: readMessaging(values, env, report),
   };
   warnOfMisspelt(env, report);
-  if (report.faults.length > 0) throw new ConfigError(report.faults);
+  if (report.faults.length > 0) throw configurationError(report.faults);
   return {
     ...parts,
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,

@@ -1,3 +1,4 @@
+import { ServiceError } from "../platform/service-error.ts";
 /** One thing wrong with the environment. `wanted` tells the operator what to write instead. */
 export interface Fault {
   readonly variable: string;
@@ -5,14 +6,10 @@ export interface Fault {
   readonly wanted: string;
 }
 
-/** Lists every fault at once, one line each, so that an operator mends the environment in one go. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly faults: readonly Fault[];
-  constructor(faults: readonly Fault[]) {
-    super(faults.map((fault) => `${fault.variable}: ${fault.problem}; wanted: ${fault.wanted}`).join("\n"));
-    this.faults = faults;
-  }
+/** Lists every fault at once, one line each, so that an operator corrects the environment in one go. */
+export function configurationError(faults: readonly Fault[]): ServiceError {
+  const lines = faults.map(({ variable, problem, wanted }) => `${variable}: ${problem}; wanted: ${wanted}`);
+  return new ServiceError("configuration", lines.join("\n"));
 }
 
 /**

@@ -99,7 +99,7 @@ function refused(detail: string, headers: Record<string, string>): Problem {
 }
 
 function callbackFault(fault: unknown, headers: Record<string, string>): unknown {
-  if (fault instanceof OAuthError && fault.kind === "refused")
+  if (fault instanceof OAuthError && fault.kind === "rejected")
     return refused(`The network answered: ${fault.message}.`, headers);
   const problem = fault instanceof OAuthError ? problems.networkFailed(fault.message) : problemOf(fault);
   return problem === undefined ? fault : withHeaders(problem, headers);

@@ -1,6 +1,5 @@
-import { AppendInDoubt, KeyReused, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
-import { SocialError } from "../networks/network.ts";
-import { KeysUnavailable } from "../privacy/keys-file.ts";
+import { kindOf } from "../log/error-kind.ts";
+import type { ErrorKind } from "../platform/service-error.ts";
 import type { Answer } from "./answer.ts";
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */
@@ -120,34 +119,49 @@ export const problems = {
 } as const;
 
 /** The log, or the keys without which nothing personal gets into it, refused an append. */
-const isRefusedAppend = (fault: unknown): boolean =>
-  fault instanceof StoreFull || fault instanceof StoreOverloaded || fault instanceof KeysUnavailable;
-
-/** The log takes nothing at the moment, or, where it was closed, cannot be read either. */
-const isUnavailable = (fault: unknown): boolean => isRefusedAppend(fault) || fault instanceof StoreClosed;
+const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
 /** For an append that is the first thing a request does: where the log does not take it, nothing was done. */
-export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> => append.catch(nothingDoneIf(isUnavailable));
+export const appendedOrNothing = <T>(append: Promise<T>): Promise<T> =>
+  append.catch(nothingDoneIf([...REFUSED_APPEND, "closed"]));
 
 /** For work that records before it does anything, but may meet with a closed log later. */
-export const startedOrNothing = <T>(work: Promise<T>): Promise<T> => work.catch(nothingDoneIf(isRefusedAppend));
+export const startedOrNothing = <T>(work: Promise<T>): Promise<T> => work.catch(nothingDoneIf(REFUSED_APPEND));
 
-function nothingDoneIf(isCertain: (fault: unknown) => boolean): (fault: unknown) => never {
+function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[]): (fault: unknown) => never {
   return (fault) => {
-    throw isCertain(fault) ? problems.logUnavailable(true) : fault;
+    throw kinds.includes(kindOf(fault)) ? problems.logUnavailable(true) : fault;
   };
 }
 
-/** Every fault as the problem it is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
+const logUnavailable = (): Problem => problems.logUnavailable(false);
+const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
+
+/** What each kind of failure is to a caller; undefined: a fault of ours, to be logged and shown as a 500. */
+const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error) => Problem) | undefined>> = {
+  usage: undefined,
+  configuration: undefined,
+  damaged: undefined,
+  invalid: undefined,
+  not_found: undefined,
+  conflict: problems.keyReused,
+  busy: logUnavailable,
+  overloaded: logUnavailable,
+  full: logUnavailable,
+  closed: logUnavailable,
+  in_doubt: problems.logInDoubt,
+  unavailable: networkFailed,
+  rate_limited: networkFailed,
+  unauthorized: problems.notAuthorized,
+  rejected: networkFailed,
+  stopped: networkFailed,
+};
+
+/** Every fault as the problem it is to a caller; undefined: a fault of ours. */
 export function problemOf(fault: unknown): Problem | undefined {
   if (fault instanceof Problem) return fault;
-  if (isUnavailable(fault)) return problems.logUnavailable(false);
-  if (fault instanceof KeyReused) return problems.keyReused();
-  if (fault instanceof AppendInDoubt) return problems.logInDoubt();
-  if (fault instanceof SocialError) {
-    return fault.kind === "unauthorized" ? problems.notAuthorized() : problems.networkFailed(fault.message);
-  }
-  return undefined;
+  const kind = kindOf(fault);
+  return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error);
 }
 
 /** `instance` is the request id. */

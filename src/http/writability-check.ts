@@ -1,5 +1,5 @@
-import { StoreFull, type EventStore } from "eventstore-lite";
-import { KeysUnavailable } from "../privacy/keys-file.ts";
+import type { EventStore } from "eventstore-lite";
+import { kindOf } from "../log/error-kind.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 
 /** Whether the log takes what callers bring. */
@@ -25,7 +25,7 @@ export function createWritabilityCheck({ snapshots }: Pick<EventStore, "snapshot
           refused = false;
         },
         (fault: unknown) => {
-          if (fault instanceof StoreFull || fault instanceof KeysUnavailable) refused = true;
+          if (kindOf(fault) === "full") refused = true;
         },
       );
       return append;
@@ -36,7 +36,7 @@ export function createWritabilityCheck({ snapshots }: Pick<EventStore, "snapshot
         await snapshots.save(PROBE.name, PROBE.snapshot);
         refused = false;
       } catch (fault) {
-        if (!(fault instanceof StoreFull)) throw fault;
+        if (kindOf(fault) !== "full") throw fault;
       }
       return !refused;
     },

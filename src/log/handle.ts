@@ -1,6 +1,7 @@
 import { VersionConflict, type Appended, type Fence, type IdempotencyKey } from "eventstore-lite";
 import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
 import type { Projector } from "../projector/projector.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** What a decision comes to: events to append (none: nothing is left to do), or why there are none. */
 export type Decision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
@@ -35,20 +36,12 @@ export const ATTEMPTS_MAX = 5;
 const BACKOFF_MS = 10;
 const BACKOFF_MS_MAX = 1_000;
 
-/** The stream moved on at every attempt: nothing was appended. */
-export class StreamContended extends Error {
-  override readonly name = "StreamContended";
-  constructor(stream: string, attempts: number) {
-    super(`others appended to ${stream} during each of ${attempts} attempts; nothing was done`);
-  }
-}
-
 /**
  * Decides on the newest state and appends what was decided; when the stream moved on meanwhile, decides anew.
  *
  * `decide` is pure and reads the projector's states, which reach at least to the stream's head: the version that the
  * append expects is the stream's own, as the store knows it. Resolves when the projections hold what was appended.
- * Throws {@link StreamContended}, and what the store's append throws.
+ * Throws a ServiceError (busy) when the stream moved on at every attempt, and what the store's append throws.
  */
 export async function handle<Refusal = never>(
   { eventLog, projector, sleep, random }: HandleDeps,
@@ -72,7 +65,7 @@ export async function handle<Refusal = never>(
       if (attempt < attempts) await sleep(random() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (attempt - 1)), NEVER);
     }
   }
-  throw new StreamContended(stream, attempts);
+  throw new ServiceError("busy", `others appended to ${stream} during each of ${attempts} attempts; nothing was done`);
 }
 
 /** Appends what needs no decision, and resolves when the projections hold it. Throws what the store's append throws. */

@@ -9,14 +9,7 @@ import { forgetSnapshots } from "../projector/forget.ts";
 import type { Loss } from "./contradict.ts";
 import { findLoss } from "./find-loss.ts";
 import { signHead } from "./sign-head.ts";
-
-/** The log does not hold what its last checkpoint knew. The message says what is missing, and what can be done. */
-export class LogContradicted extends Error {
-  override readonly name = "LogContradicted";
-  constructor(sentence: string) {
-    super(`${sentence}. Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss`);
-  }
-}
+import { ServiceError } from "../platform/service-error.ts";
 
 export interface CheckpointsDeps {
   readonly eventLog: EventLog;
@@ -31,7 +24,7 @@ const WRITE_EVERY_MS = 10_000;
 
 /**
  * Compares the log with its last checkpoint, and keeps a newer one beside it from then on, until it is disposed.
- * Throws {@link LogContradicted} unless the loss is accepted, which becomes an event.
+ * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDisposable> {
   const { eventLog, files, acceptLoss, logger } = deps;
@@ -46,7 +39,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
   const loss = await findLoss(store, files.checkpoint, key);
   if (loss !== undefined) {
     const sentence = hadKey || loss.newEvents.reason !== "unknown" ? loss.sentence : unsigned(files);
-    if (!acceptLoss) throw new LogContradicted(sentence);
+    if (!acceptLoss) throw contradicted(sentence);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
   }
@@ -94,4 +87,10 @@ async function keepCheckpoint(
       await writing.then(write);
     },
   };
+}
+
+/** The log does not hold what its last checkpoint knew: `sentence` says what is missing. */
+function contradicted(sentence: string): ServiceError {
+  const remedy = "Restore the whole log; or, to go on with what is left of it, run reachlog serve --accept-loss";
+  return new ServiceError("damaged", `${sentence}. ${remedy}`);
 }

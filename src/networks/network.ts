@@ -4,6 +4,7 @@
  */
 
 import type { Secret } from "../platform/secret.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 export type ChannelName = "ads" | "chat" | "messaging";
 
@@ -192,9 +193,10 @@ export type StopReason =
   "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
 /** A read failed: what kind, so that the run knows whether to wait, to refresh or to end. */
-export class SocialError extends Error {
+export class SocialError extends ServiceError<
+  "unauthorized" | "rate_limited" | "stopped" | "unavailable" | "rejected"
+> {
   override readonly name = "SocialError";
-  readonly kind: "unauthorized" | "rate_limited" | "stopped" | "unavailable" | "rejected";
   readonly retryAt: number | undefined;
   readonly stop: StopReason | undefined;
   constructor(
@@ -202,8 +204,7 @@ export class SocialError extends Error {
     detail: string,
     more: { readonly retryAt?: number; readonly stop?: StopReason } = {},
   ) {
-    super(detail);
-    this.kind = kind;
+    super(kind, detail);
     this.retryAt = more.retryAt;
     this.stop = more.stop;
   }

@@ -1,8 +1,9 @@
 import { readCsv } from "./recipients-file/csv.ts";
 import { decodeText } from "./recipients-file/encoding.ts";
-import { ROWS_MAX, RecipientsFileError } from "./recipients-file/error.ts";
+import { ROWS_MAX } from "./recipients-file/limits.ts";
 import { readJson, readJsonl } from "./recipients-file/json.ts";
 import { readRow, type FileRow, type ImportedRecipient } from "./recipients-file/row.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 export type RecipientsFormat = "csv" | "json" | "jsonl";
 
@@ -34,7 +35,7 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<File
 
 /**
  * Reads recipients. A row that cannot be used is refused with its reason and the others go in; throws
- * {@link RecipientsFileError} when the file as a whole cannot be understood.
+ * a ServiceError (invalid) when the file as a whole cannot be understood.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat): RecipientsFile {
   const refused: { line: number; reason: string }[] = [];
@@ -42,7 +43,7 @@ export function parseRecipients(file: string | Uint8Array, format: RecipientsFor
   let count = 0;
   for (const row of READERS[format](decodeText(file))) {
     count += 1;
-    if (count > ROWS_MAX) throw new RecipientsFileError("too_large", `the file has more than ${ROWS_MAX} rows`);
+    if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
     const recipient = "refused" in row ? row.refused : readRow(row.cells);
     const reason = typeof recipient === "string" ? recipient : people.add({ line: row.line, recipient });
     if (reason !== undefined) refused.push({ line: row.line, reason });

@@ -14,24 +14,13 @@ import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { applyErasures } from "./apply-erasures.ts";
 import { openKeyring, type Keyring } from "./keyring.ts";
 import { encryptSnapshots } from "./encrypted-snapshots.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** A log whose personal data is sealed. */
 export interface EncryptedLog extends EventStore<Event> {
   readonly keyring: Keyring;
   /** Shows a stored event as it was written, or as erased. */
   readonly open: EncryptingCodec<Event>["open"];
-}
-
-/** The log holds what was sealed with keys that are not in the key file. */
-export class KeysLost extends Error {
-  override readonly name = "KeysLost";
-  constructor(file: string, isThere: boolean) {
-    super(
-      `${file} ${isThere ? "does not belong to this log" : "is gone"}: without its key file nobody can read the personal ` +
-        "data in the log, nor erase any of it. Put the file back; or, to go on without that data, run " +
-        "reachlog serve --accept-lost-keys",
-    );
-  }
 }
 
 export interface EncryptedLogOptions {
@@ -61,11 +50,11 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
   const lost = await newestKeys(store);
   // Made only where nothing is missing: an empty one would look as if everybody had been erased.
   const isThere = existsSync(keysFile);
-  if (lost !== undefined && !isThere && options.acceptLostKeys !== true) throw new KeysLost(keysFile, false);
+  if (lost !== undefined && !isThere && options.acceptLostKeys !== true) throw keysLost(keysFile, false);
   const keyring = opening.use(openKeyring(keysFile, master, clock));
   late.keyring = keyring;
   if (lost !== undefined && lost !== keyring.file.id) {
-    if (options.acceptLostKeys !== true) throw new KeysLost(keysFile, isThere);
+    if (options.acceptLostKeys !== true) throw keysLost(keysFile, isThere);
     const data = { lost, replaced_by: keyring.file.id };
     await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, SERVICE_METADATA)]);
   }
@@ -112,4 +101,14 @@ async function newestIn(
     if (box !== undefined) return { position, keys: box.split(":", 1)[0] };
   }
   return undefined;
+}
+
+/** The log holds what was encrypted with keys that are not in the key file. */
+function keysLost(file: string, isThere: boolean): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `${file} ${isThere ? "does not belong to this log" : "is gone"}: without its key file nobody can read the personal ` +
+      "data in the log, nor erase any of it. Put the file back; or, to go on without that data, run " +
+      "reachlog serve --accept-lost-keys",
+  );
 }

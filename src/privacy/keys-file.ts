@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId, KEY_BYTES } from "../vault/key.ts";
 import { open, encrypt } from "../vault/encrypt.ts";
 import { transact } from "../vault/transact.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** The keys of personal data: each wrapped with one derived from the master key, and gone for good once deleted. */
 export interface KeysFile extends Disposable {
@@ -32,26 +33,13 @@ export interface KeysFile extends Disposable {
 }
 
 /** The keys were wrapped with another master key. */
-export class KeysFileMismatch extends Error {
+export class KeysFileMismatch extends ServiceError {
   override readonly name = "KeysFileMismatch";
   constructor(file: string) {
-    super(`${file} belongs to another master key: give the one it was made with (REACHLOG_KEY or the key file)`);
-  }
-}
-
-/** The keys could not be changed now, as for want of space: nothing was sealed, so nothing was appended. */
-export class KeysUnavailable extends Error {
-  override readonly name = "KeysUnavailable";
-  constructor(file: string, cause: unknown) {
-    super(`${file} cannot be written now`, { cause });
-  }
-}
-
-/** A database that is none of ours is not made one: it may be the log. */
-export class NoKeysFile extends Error {
-  override readonly name = "NoKeysFile";
-  constructor(file: string) {
-    super(`${file} is no key file, but a database of something else: KEYS_FILE wants a file of its own`);
+    super(
+      "configuration",
+      `${file} belongs to another master key: give the one it was made with (REACHLOG_KEY or the key file)`,
+    );
   }
 }
 
@@ -71,7 +59,7 @@ const SCHEMA = `
 
 /**
  * Opens the file, or makes it (mode 0600). `master` gives the master key in force, asked anew where another process may
- * have exchanged it. Throws {@link KeysFileMismatch} and {@link NoKeysFile}; nothing is changed then.
+ * have exchanged it. Throws {@link KeysFileMismatch}, and a ServiceError (configuration) for another database; nothing is changed then.
  */
 export function openKeysFile(file: string, master: () => Uint8Array): KeysFile {
   mkdirSync(dirname(file), { recursive: true });
@@ -80,7 +68,7 @@ export function openKeysFile(file: string, master: () => Uint8Array): KeysFile {
   try {
     database.exec(`PRAGMA busy_timeout=${BUSY_TIMEOUT_MS}`);
     const tables = database.prepare("SELECT name FROM sqlite_schema").all();
-    if (tables.length > 0 && tables.every(({ name }) => name !== "keys")) throw new NoKeysFile(file);
+    if (tables.length > 0 && tables.every(({ name }) => name !== "keys")) throw noKeysFile(file);
     database.exec(SETTINGS + SCHEMA);
     database
       .prepare("INSERT INTO file (one, id, wrapper) VALUES (1, ?, ?) ON CONFLICT DO NOTHING")
@@ -189,8 +177,15 @@ function written<Result>(file: string, work: () => Result): Result {
     return work();
   } catch (fault) {
     const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
-    throw isOfSqlite ? new KeysUnavailable(file, fault) : fault;
+    // For want of space, say: nothing was encrypted, so nothing was appended.
+    throw isOfSqlite ? new ServiceError("full", `${file} cannot be written now`, { cause: fault }) : fault;
   }
+}
+
+/** A database that is none of ours is not made one: it may be the log. */
+function noKeysFile(file: string): ServiceError {
+  const remedy = "KEYS_FILE wants a file of its own";
+  return new ServiceError("configuration", `${file} is no key file, but a database of something else: ${remedy}`);
 }
 
 /** Behind every character of a ref. */

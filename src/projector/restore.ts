@@ -7,21 +7,10 @@ import { catchUp, type Positions } from "./catch-up.ts";
 import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import { loadRebuilt } from "./rebuilt.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Positions after which a long catch-up is kept, so that a start that is killed does not begin anew. */
 const STRETCH_POSITIONS = 500_000;
-
-/** A snapshot tells of events that the log has lost. */
-export class ProjectionAhead extends Error {
-  override readonly name = "ProjectionAhead";
-  constructor(cause: SnapshotAhead) {
-    super(
-      `${cause.message}. Restore the whole log; or, to go on with what is left of it, run reachlog replay, which ` +
-        "rebuilds the projections",
-      { cause },
-    );
-  }
-}
 
 export interface Restored {
   readonly states: FoldedStates;
@@ -31,7 +20,7 @@ export interface Restored {
   readonly time: string | undefined;
 }
 
-/** Loads the snapshots and folds what came after each; `names`: of these only. Throws {@link ProjectionAhead}. */
+/** Loads the snapshots and folds what came after each; `names`: of these only. Throws a ServiceError (damaged). */
 export async function restore(
   store: EventStore<Event>,
   erase?: Erase,
@@ -61,7 +50,7 @@ async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Pro
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
-    throw fault instanceof SnapshotAhead ? new ProjectionAhead(fault) : fault;
+    throw fault instanceof SnapshotAhead ? lostEnd(fault) : fault;
   }
 }
 
@@ -89,4 +78,11 @@ async function preferRebuilt(
 
 function* stretches(from: number, to: number): Generator<number> {
   for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
+}
+
+/** A snapshot was taken of events that the log has lost. */
+function lostEnd(cause: SnapshotAhead): ServiceError {
+  const remedy =
+    "Restore the whole log; or, to go on with what is left of it, run reachlog replay, which rebuilds the projections";
+  return new ServiceError("damaged", `${cause.message}. ${remedy}`, { cause });
 }

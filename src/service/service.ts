@@ -39,16 +39,7 @@ import type { Keyring } from "../privacy/keyring.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
 import { VERSION } from "../platform/version.ts";
-
-/** The template asks for fields that no imported recipient has. */
-export class TemplateFault extends Error {
-  override readonly name = "TemplateFault";
-  constructor(missing: readonly string[]) {
-    super(
-      `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
-    );
-  }
-}
+import { ServiceError } from "../platform/service-error.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
@@ -179,7 +170,12 @@ function checkTemplate({ config, projector }: Base): void {
   const { people, fields } = projector.state("contacts");
   if (template === undefined || people.size === 0) return;
   const missing = missingPlaceholders(template, fields.keys());
-  if (missing.length > 0) throw new TemplateFault(missing);
+  if (missing.length > 0) {
+    throw new ServiceError(
+      "configuration",
+      `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
+    );
+  }
 }
 
 /** What the app is made from. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { deriveKey, KEY_BYTES, keyId } from "./key.ts";
 import { open, encrypt } from "./encrypt.ts";
-import { VaultDamaged, VaultKeyMismatch } from "./vault-error.ts";
+import { vaultDamaged, vaultKeyMismatch } from "./vault-error.ts";
 
 /** What the vault's rows are sealed with; itself sealed with the master key, so that a rotation writes few bytes. */
 export interface DataKey {
@@ -24,20 +24,20 @@ export function wrap(database: DatabaseSync, { id, bytes }: DataKey, master: Uin
   database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)").run(id, by, wrapped);
 }
 
-/** The data key, as `master` opens it. Throws {@link VaultKeyMismatch} and {@link VaultDamaged}. */
+/** The data key, as `master` opens it. Throws VaultKeyMismatch and VaultDamaged. */
 export function unwrap(database: DatabaseSync, master: Uint8Array, file: string): DataKey {
   const by = keyId(master);
   const rows = database.prepare("SELECT id, master, wrapped FROM data_keys").all() as unknown as WrappedRow[];
   const row = rows.find((candidate) => candidate.master === by);
   if (row === undefined) {
-    throw new VaultKeyMismatch(
+    throw vaultKeyMismatch(
       file,
       by,
       rows.map((candidate) => candidate.master),
     );
   }
   const text = open(wrappingKey(master), row.wrapped, contextOf(row.id, by));
-  if (text === undefined) throw new VaultDamaged(file, `the data key ${row.id}`);
+  if (text === undefined) throw vaultDamaged(file, `the data key ${row.id}`);
   return { id: row.id, bytes: new Uint8Array(Buffer.from(text, "base64")) };
 }
 

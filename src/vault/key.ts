@@ -1,18 +1,15 @@
 import { hkdfSync } from "node:crypto";
 import { decodeKey } from "../platform/decode-key.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** AES-256 and everything derived from it. */
 export const KEY_BYTES = 32;
 
-/** The master key cannot be used: absent, unreadable or not a key. */
-export class KeyError extends Error {
-  override readonly name = "KeyError";
-}
-
 /** A key given as text; `source` names it in errors. */
 export function parseKey(text: string, source: string): Uint8Array {
   const key = decodeKey(text);
-  if (key === undefined) throw new KeyError(`${source} holds no key: 64 hex digits or base64 of 32 bytes`);
+  if (key === undefined)
+    throw new ServiceError("configuration", `${source} holds no key: 64 hex digits or base64 of 32 bytes`);
   return key;
 }
 

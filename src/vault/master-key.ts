@@ -2,9 +2,10 @@ import { existsSync } from "node:fs";
 import type { LogFiles } from "../log/log-files.ts";
 import type { Secret } from "../platform/secret.ts";
 import { loadKeyFile } from "./key-file.ts";
-import { KeyError, keyId, parseKey } from "./key.ts";
+import { keyId, parseKey } from "./key.ts";
 import { finishRotation, type Rotated } from "./rotation.ts";
 import type { Rotation } from "./vault.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Where the master key is, and what is sealed with it. */
 export interface MasterKeyOptions {
@@ -31,7 +32,10 @@ function givenKey({ files: { key, vault }, keysFile, configured }: MasterKeyOpti
   const sealed = [vault, keysFile].find((file) => existsSync(file));
   // A new key would open nothing of what is there.
   if (sealed !== undefined && !existsSync(key)) {
-    throw new KeyError(`${key} is gone, and ${sealed} was sealed with it: restore it, or set REACHLOG_KEY`);
+    throw new ServiceError(
+      "configuration",
+      `${key} is gone, and ${sealed} was sealed with it: restore it, or set REACHLOG_KEY`,
+    );
   }
   return loadKeyFile(key);
 }

@@ -1,11 +1,12 @@
 import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { makeDataKey, wrap } from "./data-key.ts";
-import { deriveKey, KeyError, keyId } from "./key.ts";
+import { deriveKey, keyId } from "./key.ts";
 import { open } from "./encrypt.ts";
 import { encryptRow } from "./secret-row.ts";
 import { transact } from "./transact.ts";
-import { VaultKeyMismatch } from "./vault-error.ts";
+import { vaultKeyMismatch } from "./vault-error.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Wait for a command that writes the vault at the same moment. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -46,7 +47,7 @@ function toPresentFormat(database: DatabaseSync, master: Uint8Array, file: strin
   const format = formatOf(database);
   // Another process was first.
   if (format === FORMAT_VERSION) return;
-  if (format > FORMAT_VERSION) throw new KeyError(`${file} was written by a newer reachlog`);
+  if (format > FORMAT_VERSION) throw new ServiceError("configuration", `${file} was written by a newer reachlog`);
   const former = formerSecrets(database, master, file);
   database.exec(`DROP TABLE IF EXISTS secrets; ${TABLES}; PRAGMA user_version=${FORMAT_VERSION}`);
   const key = makeDataKey();
@@ -68,7 +69,7 @@ function formerSecrets(database: DatabaseSync, master: Uint8Array, file: string)
   const rows = database.prepare("SELECT name, version, sealed FROM secrets").all() as unknown as FormerRow[];
   const secrets = rows.map(({ name, version, sealed }) => {
     const value = open(key, sealed, `${name}|${version}`);
-    if (value === undefined) throw new VaultKeyMismatch(file, keyId(master), []);
+    if (value === undefined) throw vaultKeyMismatch(file, keyId(master), []);
     return { name, version, value };
   });
   return secrets.filter(({ name }) => name !== CANARY);

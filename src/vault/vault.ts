@@ -1,10 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
-import { KeyError, keyId } from "./key.ts";
+import { keyId } from "./key.ts";
 import { decryptRow, encryptRow } from "./secret-row.ts";
 import { transact } from "./transact.ts";
-import { VaultDamaged } from "./vault-error.ts";
+import { vaultDamaged } from "./vault-error.ts";
 import { openVaultFile } from "./vault-file.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** A secret and the version to name when it is replaced. */
 export interface Kept {
@@ -63,7 +64,7 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
   /** Another process may have exchanged the keys since this one opened the vault. */
   const keyNamed = (id: string): DataKey => {
     if (known.id !== id) known = unwrap(database, master, file);
-    if (known.id !== id) throw new VaultDamaged(file, `a row of the data key ${id}`);
+    if (known.id !== id) throw vaultDamaged(file, `a row of the data key ${id}`);
     return known;
   };
   const currentKey = (): DataKey => keyNamed(rows.keyId());
@@ -72,7 +73,7 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
     const row = rows.select(name);
     if (row === undefined) return undefined;
     const value = decryptRow(keyNamed(row.key), name, row.version, row.sealed);
-    if (value === undefined) throw new VaultDamaged(file, name);
+    if (value === undefined) throw vaultDamaged(file, name);
     return { version: row.version, value };
   };
   const store = (key: DataKey, name: string, value: string, expected: number): boolean => {
@@ -96,7 +97,8 @@ function vaultIn(database: DatabaseSync, master: Uint8Array, file: string): Vaul
       transact(database, () => {
         const begun = rotation()?.to;
         if (begun !== undefined && keyId(begun) !== keyId(to)) {
-          throw new KeyError(
+          throw new ServiceError(
+            "configuration",
             `${file}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first`,
           );
         }

@@ -55,7 +55,7 @@ function createSimulatedOAuth(clock: () => number): SimulatedOAuth {
     async refresh(token) {
       refreshed.push(token);
       failing();
-      if (token !== `refresh-${grants}`) throw new OAuthError("refused", "invalid_request");
+      if (token !== `refresh-${grants}`) throw new OAuthError("rejected", "invalid_request");
       return grant();
     },
     async revoke(token) {

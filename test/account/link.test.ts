@@ -98,7 +98,7 @@ test("unlinking goes through where the network cannot be asked, says so, and tri
   await using world = await openAccountWorld();
   const process = await world.start();
   await link(depsOf(world, process));
-  world.oauth.faults.push(new OAuthError("unreachable", "down"));
+  world.oauth.faults.push(new OAuthError("unavailable", "down"));
   expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: false });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(process.tokens.peek()).toBeUndefined();

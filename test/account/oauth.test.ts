@@ -136,7 +136,7 @@ describe("a redirect that was not started here is refused without a question to 
   ])("%s", async (_what, query) => {
     await using server = serve(() => Response.json(GRANTED));
     const { kind, message } = await faultOf(oauthAt(server.url).exchange(redirect(query), started));
-    expect(kind).toBe("refused");
+    expect(kind).toBe("rejected");
     expect(message).toBe(
       query.includes("error") ? "access_denied" : "the redirect does not fit the authorization that was started",
     );
@@ -188,7 +188,7 @@ describe("what the network answers to a refresh", () => {
 
   test.each(["400 as X words it", "400 invalid_grant", "401 invalid_grant, with a challenge"] as const)(
     "%s: the grant is dead",
-    async (answer) => expect(await faultFor(answer)).toMatchObject({ kind: "refused", isUnsettled: false }),
+    async (answer) => expect(await faultFor(answer)).toMatchObject({ kind: "rejected", isUnsettled: false }),
   );
 
   test.each([
@@ -201,7 +201,7 @@ describe("what the network answers to a refresh", () => {
     "400 to the app",
   ] as const)("%s: the app's credentials are to be checked, the grant lives", async (answer) => {
     const { kind, message, isUnsettled } = await faultFor(answer);
-    expect([kind, isUnsettled, message]).toEqual(["unreachable", false, expect.stringContaining(CHECK)]);
+    expect([kind, isUnsettled, message]).toEqual(["unavailable", false, expect.stringContaining(CHECK)]);
   });
 
   test.each([
@@ -212,7 +212,7 @@ describe("what the network answers to a refresh", () => {
     "429",
     "429 in the words of OAuth",
   ] as const)("%s: no new tokens, the refresh token is as it was", async (answer) =>
-    expect(await faultFor(answer)).toMatchObject({ kind: "unreachable", isUnsettled: false }),
+    expect(await faultFor(answer)).toMatchObject({ kind: "unavailable", isUnsettled: false }),
   );
 
   test.each([
@@ -226,13 +226,13 @@ describe("what the network answers to a refresh", () => {
     "200 with an empty object",
     "200 with a life that is no number",
   ] as const)("%s: whether the refresh token was used up is not known", async (answer) =>
-    expect(await faultFor(answer)).toMatchObject({ kind: "unreachable", isUnsettled: true }),
+    expect(await faultFor(answer)).toMatchObject({ kind: "unavailable", isUnsettled: true }),
   );
 
   test("an odd answer to a code is the network's fault, not the redirect's", async () => {
     await using server = serve(() => Response.json({}));
     const fault = await faultOf(oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started));
-    expect(fault.kind).toBe("unreachable");
+    expect(fault.kind).toBe("unavailable");
   });
 
   test.each([401, 400])(
@@ -240,7 +240,7 @@ describe("what the network answers to a refresh", () => {
     async (status) => {
       await using server = serve(() => Response.json({ error: "invalid_client" }, { status, headers: CHALLENGE }));
       const fault = await faultOf(oauthAt(server.url, "s").exchange(redirect(GOOD_REDIRECT), started));
-      expect([fault.kind, fault.message]).toEqual(["unreachable", `invalid_client: ${CHECK}`]);
+      expect([fault.kind, fault.message]).toEqual(["unavailable", `invalid_client: ${CHECK}`]);
     },
   );
 
@@ -254,19 +254,19 @@ describe("what the network answers to a refresh", () => {
     await using server = serve(() => Response.json({ error: `${CANARY}\u0000` }, { status: 400 }));
     expect((await faultOf(oauthAt(server.url).refresh("r"))).message).toEndWith(": unknown_error");
     const fault = await faultOf(oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started));
-    expect([fault.kind, fault.message]).toEqual(["refused", "unknown_error"]);
+    expect([fault.kind, fault.message]).toEqual(["rejected", "unknown_error"]);
   });
 
   test("a connection that breaks", async () => {
     await using server = await serveRaw((socket) => socket.resetAndDestroy());
     const fault = await faultOf(oauthAt(server.url).refresh(`${CANARY}-refresh`));
-    expect(fault).toMatchObject({ kind: "unreachable", isUnsettled: true });
+    expect(fault).toMatchObject({ kind: "unavailable", isUnsettled: true });
   });
 
   test("nobody there", async () => {
     const oauth = oauthAt(await deadUrl());
     for (const asked of [oauth.exchange(redirect(GOOD_REDIRECT), started), oauth.refresh("r")])
-      expect(await faultOf(asked)).toMatchObject({ kind: "unreachable", isUnsettled: false });
+      expect(await faultOf(asked)).toMatchObject({ kind: "unavailable", isUnsettled: false });
   });
 });
 

@@ -75,7 +75,7 @@ test("while the network cannot be asked, the doubt about the refresh token stays
   await standStillInRefresh(world, first, true);
   const { tokens } = await world.start();
   world.now += LIFE_MS;
-  world.oauth.faults.push(new OAuthError("unreachable", "down"));
+  world.oauth.faults.push(new OAuthError("unavailable", "down"));
   expect(await outcomeOf(tokens.use(echo))).toBe("unavailable");
   expect(await outcomeOf(tokens.use(echo))).toBe("unauthorized");
   const last = (await Array.fromAsync(world.eventLog.store.read())).at(-1);
@@ -90,7 +90,7 @@ function loseAnswer({ oauth }: AccountWorld): void {
   oauth.refresh = async (token) => {
     oauth.refresh = refresh;
     await refresh(token);
-    throw new OAuthError("unreachable", "no answer in time", true);
+    throw new OAuthError("unavailable", "no answer in time", true);
   };
 }
 
@@ -114,7 +114,7 @@ test("after a refresh that timed out the access token is used to its end before 
 test("after a refresh that the network certainly did not make, the refresh token is in no doubt", async () => {
   const { world, first } = await linked();
   await using _world = world;
-  world.oauth.faults.push(new OAuthError("unreachable", "the connection was refused"));
+  world.oauth.faults.push(new OAuthError("unavailable", "the connection was refused"));
   expect(await first.tokens.use(echo)).toBe("access-1");
   expect(await first.tokens.use(echo)).toBe("access-2");
 });
@@ -199,7 +199,7 @@ test.each(["before", "after"])(
         return new Promise(() => {});
       },
     });
-    world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+    world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
     void dying.tokens.use(echo);
     await told.promise;
     dying.freeze();
@@ -221,7 +221,7 @@ test("a verdict that comes late does not count against an authorization that cam
       return goOn.promise;
     },
   });
-  world.oauth.faults.push(new OAuthError("refused", "no"));
+  world.oauth.faults.push(new OAuthError("rejected", "no"));
   const used = outcomeOf(slow.tokens.use(echo));
   await told.promise;
   slow.freeze();
@@ -236,7 +236,7 @@ test("a verdict that comes late does not count against an authorization that cam
 test("the death of the next authorization is told too", async () => {
   const { world, first } = await linked();
   await using _world = world;
-  world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+  world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
   await outcomeOf(first.tokens.use(echo));
   await world.link(first, LIFE_MS);
   await outcomeOf(first.tokens.use(echo));

@@ -143,7 +143,7 @@ describe("a dead grant", () => {
   test("ends the authorization, is told to the operator once, and is not asked for again", async () => {
     const { world, tokens, projector } = await linked(60_000);
     await using _world = world;
-    world.oauth.faults.push(new OAuthError("refused", "invalid_request"));
+    world.oauth.faults.push(new OAuthError("rejected", "invalid_request"));
     const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(tokens.use(call(world)))));
     for (const fault of faults) expect(fault).toMatchObject({ name: "SocialError", kind: "unauthorized" });
     expect((await tokens.send(send(world))).outcome).toBe("unauthorized");
@@ -157,7 +157,7 @@ describe("a dead grant", () => {
     const { world, tokens } = await linked(60_000);
     await using _world = world;
     const other = await world.start();
-    world.oauth.faults.push(new OAuthError("refused", "no"), new OAuthError("refused", "no"));
+    world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
     await Promise.all([tokens, other.tokens].map((one) => faultOf(one.use(call(world)))));
     expect(world.announced.size).toBe(1);
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
@@ -166,7 +166,7 @@ describe("a dead grant", () => {
   test("that showed in a 401 is not tried again, though its token has long to live", async () => {
     const { world, tokens } = await linked(LIFETIME_MS);
     await using _world = world;
-    world.oauth.faults.push(new OAuthError("refused", "no"));
+    world.oauth.faults.push(new OAuthError("rejected", "no"));
     let calls = 0;
     const revoked = () => {
       calls += 1;
@@ -194,7 +194,7 @@ describe("a network that cannot be asked for a new token", () => {
   test("does not matter as long as the old one works", async () => {
     const { world, tokens, projector } = await linked(60_000);
     await using _world = world;
-    world.oauth.faults.push(new OAuthError("unreachable", "down"));
+    world.oauth.faults.push(new OAuthError("unavailable", "down"));
     expect(await tokens.use(call(world))).toBe("access-1");
     expect(projector.state("account").authorized).toBe(true);
     expect(world.announced.size).toBe(0);
@@ -204,7 +204,7 @@ describe("a network that cannot be asked for a new token", () => {
   test("is asked once for ten callers", async () => {
     const { world, tokens } = await linked(60_000);
     await using _world = world;
-    world.oauth.faults.push(new OAuthError("unreachable", "down"));
+    world.oauth.faults.push(new OAuthError("unavailable", "down"));
     const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
     expect(new Set(used)).toEqual(new Set(["access-1"]));
     expect(world.oauth.refreshed).toHaveLength(1);
@@ -214,7 +214,7 @@ describe("a network that cannot be asked for a new token", () => {
     const { world, tokens, projector } = await linked(LIFETIME_MS);
     await using _world = world;
     world.oauth.grant();
-    world.oauth.faults.push(new OAuthError("unreachable", "down"), new OAuthError("unreachable", "down"));
+    world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
     expect((await tokens.send(send(world))).outcome).toBe("unreachable");
     expect(projector.state("account").authorized).toBe(true);
@@ -223,7 +223,7 @@ describe("a network that cannot be asked for a new token", () => {
   test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
     const { world, tokens, projector } = await linked(0);
     await using _world = world;
-    world.oauth.faults.push(new OAuthError("unreachable", "down"), new OAuthError("unreachable", "down"));
+    world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
     expect((await tokens.send(send(world))).outcome).toBe("unreachable");
     expect(projector.state("account").authorized).toBe(true);

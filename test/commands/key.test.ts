@@ -3,8 +3,6 @@ import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, dirname } from "node:path";
 import { StoreOwned } from "eventstore-lite";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { KeyError } from "../../src/vault/key.ts";
-import { VaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
@@ -103,7 +101,7 @@ test("with the key in the environment: both are good until something was started
     expect.stringMatching(/REACHLOG_KEY\n$/),
   ]);
   world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
-  expect(() => openKey(config())).toThrow(VaultKeyMismatch);
+  expect(() => openKey(config())).toThrow("was sealed with");
 });
 
 test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {
@@ -113,7 +111,7 @@ test("a second rotation beside one whose key was not yet put into REACHLOG_KEY i
   keepSecret();
   await world.run(key, "rotate");
   world.env["REACHLOG_KEY_NEXT"] = KEYS[2] ?? "";
-  expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toBeInstanceOf(KeyError);
+  expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toMatchObject({ kind: "configuration" });
   for (const given of [KEYS[0], KEYS[1]]) {
     world.env["REACHLOG_KEY"] = given ?? "";
     expect(kept()).toBe("canary");

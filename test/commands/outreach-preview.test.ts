@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { outreach } from "../../src/commands/outreach.ts";
 import { UsageError } from "../../src/commands/command.ts";
-import { ConfigError } from "../../src/config/error.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, variantOf } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
@@ -139,7 +138,7 @@ test("without a template there is nothing to preview, and nobody unknown is show
   });
   delete world.env["MESSAGE_TEMPLATE"];
   const fault = await world.run(outreach, "preview").catch((reason: unknown) => reason);
-  expect(fault).toBeInstanceOf(ConfigError);
+  expect(fault).toMatchObject({ kind: "configuration" });
   expect((fault as Error).message).toStartWith("MESSAGE_TEMPLATE: not set");
 });
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
-import { ConfigError } from "../../src/config/error.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
 import { decodeKey } from "../../src/platform/decode-key.ts";
 import { variables } from "../../src/config/schema.ts";
 import { secret } from "../../src/platform/secret.ts";
@@ -20,7 +20,7 @@ function faultsOf(env: Env, readFile = noFile): string[] {
   try {
     loadConfig(env, readFile);
   } catch (error) {
-    if (error instanceof ConfigError) return error.message.split("\n");
+    if (error instanceof ServiceError && error.kind === "configuration") return error.message.split("\n");
     throw error;
   }
   return [];

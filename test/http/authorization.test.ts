@@ -139,7 +139,7 @@ describe("a used state is refused", () => {
   test("where its authorization failed", async () => {
     const { world, x, begin, callback } = await openX();
     await using _world = world;
-    x.faults.push(new OAuthError("unreachable", "down"));
+    x.faults.push(new OAuthError("unavailable", "down"));
     const cookie = await begin();
     await callback("state=the-state&code=c", { cookie });
     expect(await (await callback("state=the-state&code=c", { cookie })).json()).toMatchObject(REFUSED);
@@ -263,7 +263,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
   test("the network refuses the code", async () => {
     const { world, x, begin, callback } = await openX();
     await using _world = world;
-    x.faults.push(new OAuthError("refused", "invalid_request"));
+    x.faults.push(new OAuthError("rejected", "invalid_request"));
     const response = await callback("state=the-state&code=c", { cookie: await begin() });
     expect(await response.clone().json()).toMatchObject({
       detail: "The network answered: invalid_request. Nothing was stored.",
@@ -276,7 +276,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
 test("a network that is down is told as such", async () => {
   const { world, x, begin, callback } = await openX();
   await using _world = world;
-  x.faults.push(new OAuthError("unreachable", "down"));
+  x.faults.push(new OAuthError("unavailable", "down"));
   expect(await told(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe("502 network-failed");
 });
 

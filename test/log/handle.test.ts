@@ -3,7 +3,7 @@ import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { ATTEMPTS_MAX, handle, StreamContended, type HandleDeps } from "../../src/log/handle.ts";
+import { ATTEMPTS_MAX, handle, type HandleDeps } from "../../src/log/handle.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { METADATA, newLogFile } from "../harness/memory.ts";
 
@@ -142,7 +142,10 @@ describe("handle", () => {
       },
       { metadata: METADATA },
     );
-    expect(await contended.catch((fault: unknown) => fault)).toBeInstanceOf(StreamContended);
+    expect(await contended.catch((fault: unknown) => fault)).toMatchObject({
+      kind: "busy",
+      message: expect.stringContaining("each of 5 attempts"),
+    });
     expect(decisions).toBe(ATTEMPTS_MAX);
     expect(house.waits).toEqual([5, 10, 20, 40]);
     const texts = await Array.fromAsync(house.store.read(), (event) => JSON.stringify(event.data));

@@ -3,7 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import { LogContradicted, openSignedHeads } from "../../src/log/signed-heads.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
+import { openSignedHeads } from "../../src/log/signed-heads.ts";
 import { originOf } from "../../src/log/origin.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
@@ -63,7 +64,7 @@ async function refusal(work: Promise<void>): Promise<string> {
   try {
     await work;
   } catch (fault) {
-    if (fault instanceof LogContradicted) return fault.message;
+    if (fault instanceof ServiceError && fault.kind === "damaged") return fault.message;
     throw fault;
   }
   throw new Error("it was started");

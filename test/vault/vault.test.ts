@@ -3,9 +3,11 @@ import { copyFileSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId } from "../../src/vault/key.ts";
 import { encrypt } from "../../src/vault/encrypt.ts";
-import { VaultDamaged, VaultKeyMismatch } from "../../src/vault/vault-error.ts";
+import { vaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { temporaryFolder } from "../harness/memory.ts";
+
+const DAMAGED = /does not open with the right key: the file was altered/;
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
@@ -86,7 +88,7 @@ test("another key is refused by its id, and what is there stays as it is", () =>
   }
   const before = readFileSync(file);
   for (const _ of [1, 2]) {
-    expect(() => openVault(file, OTHER_KEY)).toThrow(new VaultKeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]));
+    expect(() => openVault(file, OTHER_KEY)).toThrow(vaultKeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]));
   }
   expect(readFileSync(file)).toEqual(before);
   using vault = openVault(file, KEY);
@@ -120,7 +122,7 @@ describe("a row does not open", () => {
   test("when it is another's", () => {
     using world = openTampered();
     world.set("sealed", world.rowOf("others")["sealed"]!);
-    expect(() => world.vault.get("tokens")).toThrow(VaultDamaged);
+    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
     expect(world.vault.get("others")?.value).toBe("more");
   });
 
@@ -128,20 +130,20 @@ describe("a row does not open", () => {
     using world = openTampered();
     world.raw.exec(`UPDATE secrets SET name = 'x' WHERE name = 'tokens';
       UPDATE secrets SET name = 'tokens' WHERE name = 'others'; UPDATE secrets SET name = 'others' WHERE name = 'x'`);
-    for (const name of ["tokens", "others"]) expect(() => world.vault.get(name)).toThrow(VaultDamaged);
+    for (const name of ["tokens", "others"]) expect(() => world.vault.get(name)).toThrow(DAMAGED);
   });
 
   test("when an older one was put in its place", () => {
     using world = openTampered();
     world.set("sealed", world.former["sealed"]!);
-    expect(() => world.vault.get("tokens")).toThrow(VaultDamaged);
+    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
   });
 
   test("when its version was changed, so that what is in it would count as newer or older", () => {
     using world = openTampered();
     for (const version of [1, 3]) {
       world.set("version", version);
-      expect(() => world.vault.get("tokens")).toThrow(VaultDamaged);
+      expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
     }
     world.set("version", 2);
     expect(world.vault.get("tokens")?.value).toBe("second");
@@ -150,7 +152,7 @@ describe("a row does not open", () => {
   test("when it names another data key", () => {
     using world = openTampered();
     world.set("key", "0000000000000000");
-    expect(() => world.vault.get("tokens")).toThrow(VaultDamaged);
+    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
   });
 
   test("when a bit of it was changed", () => {
@@ -158,7 +160,7 @@ describe("a row does not open", () => {
     const sealed = Uint8Array.from(world.rowOf("tokens")["sealed"]!);
     sealed[sealed.length >> 1]! ^= 1;
     world.set("sealed", sealed);
-    expect(() => world.vault.get("tokens")).toThrow(VaultDamaged);
+    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
   });
 });
 
@@ -169,7 +171,7 @@ test("a data key under the label of another id or of another master key does not
     openVault(file, KEY)[Symbol.dispose]();
     using raw = new DatabaseSync(file);
     raw.exec(`UPDATE data_keys SET ${change}`);
-    expect(() => openVault(file, change.startsWith("id") ? KEY : OTHER_KEY)).toThrow(VaultDamaged);
+    expect(() => openVault(file, change.startsWith("id") ? KEY : OTHER_KEY)).toThrow(DAMAGED);
   }
 });
 
@@ -216,7 +218,7 @@ describe("a vault of the first format, without ids of keys", () => {
     using directory = temporaryFolder();
     const file = directory.file("vault");
     writeFormer(file);
-    expect(() => openVault(file, OTHER_KEY)).toThrow(VaultKeyMismatch);
+    expect(() => openVault(file, OTHER_KEY)).toThrow("was sealed with");
     using vault = openVault(file, KEY);
     expect(vault.get("tokens")?.value).toBe("kept");
   });

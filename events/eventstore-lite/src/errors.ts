@@ -1,6 +1,33 @@
+/** What every error of the store says of itself, for those who map all of them in one table. */
+export type StoreErrorCode =
+  | "version_conflict"
+  | "key_reused"
+  | "lease_lost"
+  | "overloaded"
+  | "busy"
+  | "full"
+  | "in_doubt"
+  | "invalid_append"
+  | "closed"
+  | "owned"
+  | "unusable"
+  | "cursor_refused"
+  | "snapshot_ahead"
+  | "import_refused"
+  | "target_taken"
+  | "backup_failed"
+  | "checkpoint_refused"
+  | "signing_key_refused";
+
+/** The base of all that this package throws for its callers. */
+export abstract class StoreError extends Error {
+  abstract readonly code: StoreErrorCode;
+}
+
 /** The stream was not at the expected version; `actual` is where it stands. */
-export class VersionConflict extends Error {
+export class VersionConflict extends StoreError {
   override readonly name = "VersionConflict";
+  override readonly code = "version_conflict";
   readonly stream: string;
   readonly expected: string | number;
   readonly actual: number;
@@ -13,69 +40,78 @@ export class VersionConflict extends Error {
 }
 
 /** Something else was asked under this idempotency key before: nothing was appended. */
-export class KeyReused extends Error {
+export class KeyReused extends StoreError {
   override readonly name = "KeyReused";
+  override readonly code = "key_reused";
   constructor() {
     super("something else was appended under this idempotency key");
   }
 }
 
 /** The fence's lease expired or was taken by another holder: nothing was appended. */
-export class LeaseLost extends Error {
+export class LeaseLost extends StoreError {
   override readonly name = "LeaseLost";
+  override readonly code = "lease_lost";
   constructor(lease: string) {
     super(`lease ${lease} is no longer held`);
   }
 }
 
 /** The append queue is at its limit: nothing was appended, try again later. */
-export class StoreOverloaded extends Error {
+export class StoreOverloaded extends StoreError {
   override readonly name = "StoreOverloaded";
+  override readonly code = "overloaded";
   constructor() {
     super("the append queue is full");
   }
 }
 
 /** Another process keeps the write lock of the log that is to be opened: later it works. */
-export class StoreBusy extends Error {
+export class StoreBusy extends StoreError {
   override readonly name = "StoreBusy";
+  override readonly code = "busy";
   constructor() {
     super("another process is writing to the log and does not end: try again later");
   }
 }
 
 /** The disk is full: nothing was appended; works again by itself once there is room. */
-export class StoreFull extends Error {
+export class StoreFull extends StoreError {
   override readonly name = "StoreFull";
+  override readonly code = "full";
   constructor() {
     super("no space left for the log");
   }
 }
 
 /** Whether the events are durable is unknown until the log is opened anew and read; this store stops. */
-export class AppendInDoubt extends Error {
+export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";
+  override readonly code = "in_doubt";
   constructor(cause: unknown) {
     super("the log could not confirm the append; the next start decides by reading", { cause });
   }
 }
 
 /** The append itself is unacceptable (no events, an oversized one, a name out of bounds). */
-export class InvalidAppend extends Error {
+export class InvalidAppend extends StoreError {
   override readonly name = "InvalidAppend";
+  override readonly code = "invalid_append";
 }
 
 /** The store was closed, or stopped after a fault. */
-export class StoreClosed extends Error {
+export class StoreClosed extends StoreError {
   override readonly name = "StoreClosed";
+  override readonly code = "closed";
   constructor() {
     super("the store is closed");
   }
 }
 
 /** Another service owns this log. `holder` is what that service wrote of itself. */
-export class StoreOwned extends Error {
+export class StoreOwned extends StoreError {
   override readonly name = "StoreOwned";
+  override readonly code = "owned";
   readonly holder: string;
   constructor(holder: string) {
     super(`another service owns this log: ${holder}`);
@@ -84,8 +120,9 @@ export class StoreOwned extends Error {
 }
 
 /** The file cannot serve as a log: another application's database, a newer format, an SQLite that is too old. */
-export class StoreUnusable extends Error {
+export class StoreUnusable extends StoreError {
   override readonly name = "StoreUnusable";
+  override readonly code = "unusable";
 }
 
 /** Why a log is not the one in which a cursor was, or not any more. */
@@ -95,8 +132,9 @@ export type CursorRefusal = "other-store" | "beyond-head" | "unknown-epoch" | "e
  * The cursor is of another log, or of another continuation of this one: the log was restored from a backup, say, and
  * what the consumer saw after it is lost. Whoever went on by position alone would miss other events unnoticed.
  */
-export class CursorRefused extends Error {
+export class CursorRefused extends StoreError {
   override readonly name = "CursorRefused";
+  override readonly code = "cursor_refused";
   readonly reason: CursorRefusal;
   constructor(reason: CursorRefusal, message: string) {
     super(message);
@@ -105,16 +143,18 @@ export class CursorRefused extends Error {
 }
 
 /** A snapshot holds more than the log: the log has lost its end. */
-export class SnapshotAhead extends Error {
+export class SnapshotAhead extends StoreError {
   override readonly name = "SnapshotAhead";
+  override readonly code = "snapshot_ahead";
   constructor(snapshot: string, position: number, head: number) {
     super(`the snapshot ${snapshot} is of position ${position}, but the log ends at ${head}: it has lost events`);
   }
 }
 
 /** An event to be imported does not fit; nothing was imported. */
-export class ImportRefused extends Error {
+export class ImportRefused extends StoreError {
   override readonly name = "ImportRefused";
+  override readonly code = "import_refused";
   /** Where the log would have gone on. */
   readonly position: number;
   constructor(position: number, reason: string) {
@@ -124,21 +164,24 @@ export class ImportRefused extends Error {
 }
 
 /** There is something already where a new log, or a copy of one, is to be put. Nothing was touched. */
-export class TargetTaken extends Error {
+export class TargetTaken extends StoreError {
   override readonly name = "TargetTaken";
+  override readonly code = "target_taken";
 }
 
 /** A copy of the log was not found whole, and was not kept: there is no room for it, or the log itself is damaged. */
-export class BackupFailed extends Error {
+export class BackupFailed extends StoreError {
   override readonly name = "BackupFailed";
+  override readonly code = "backup_failed";
 }
 
 /** `malformed`: no checkpoint; `signature`: not signed by the key. */
 export type CheckpointRefusal = "malformed" | "signature";
 
 /** A checkpoint proves nothing. */
-export class CheckpointRefused extends Error {
+export class CheckpointRefused extends StoreError {
   override readonly name = "CheckpointRefused";
+  override readonly code = "checkpoint_refused";
   readonly reason: CheckpointRefusal;
   constructor(reason: CheckpointRefusal, message: string) {
     super(message);
@@ -147,6 +190,7 @@ export class CheckpointRefused extends Error {
 }
 
 /** The key of the checkpoints cannot be used: others can read it, or it is no Ed25519 key. */
-export class SigningKeyRefused extends Error {
+export class SigningKeyRefused extends StoreError {
   override readonly name = "SigningKeyRefused";
+  override readonly code = "signing_key_refused";
 }

@@ -1,7 +1,6 @@
-/** The file to be imported cannot be read as a log; told with its line. Nothing was imported. */
-export class FileFault extends Error {
-  override readonly name = "FileFault";
-  constructor(line: number, reason: string) {
-    super(`line ${line}: ${reason}; nothing was imported`);
-  }
+import { ServiceError } from "../../platform/service-error.ts";
+
+/** The file to be imported cannot be read as a log. Nothing was imported. */
+export function fileFault(line: number, reason: string): ServiceError {
+  return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
 }

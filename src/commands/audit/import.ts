@@ -6,7 +6,7 @@ import { LineFault, type StoredEvent } from "../export-formats/format.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
 import type { AuditAction } from "./action.ts";
-import { FileFault } from "./file-fault.ts";
+import { fileFault } from "./file-fault.ts";
 import { readLines } from "./lines.ts";
 
 export const importAction: AuditAction = {
@@ -64,7 +64,7 @@ async function importFile(log: string, path: string, format: Format, terminal: T
   try {
     return await importSqliteLog({ file: log, events: readEvents(counted, format, place, terminal.signal) });
   } catch (fault) {
-    throw fault instanceof ImportRefused ? new FileFault(place.line, fault.message) : fault;
+    throw fault instanceof ImportRefused ? fileFault(place.line, fault.message) : fault;
   } finally {
     progress?.end();
   }
@@ -96,7 +96,7 @@ async function* readEvents(
   const read = FORMATS[format].createReader();
   let isEmpty = true;
   for await (const { first, lines } of readLines(chunks)) {
-    if (signal.aborted) throw new FileFault(first, "interrupted");
+    if (signal.aborted) throw fileFault(first, "interrupted");
     for (const [index, event] of atLine(first, () => read(lines)).entries()) {
       if (event === undefined) continue;
       isEmpty = false;
@@ -104,13 +104,13 @@ async function* readEvents(
       yield event;
     }
   }
-  if (isEmpty) throw new FileFault(1, "the file holds no events");
+  if (isEmpty) throw fileFault(1, "the file holds no events");
 }
 
 function atLine<Result>(first: number, read: () => Result): Result {
   try {
     return read();
   } catch (fault) {
-    throw fault instanceof LineFault ? new FileFault(first + fault.index, fault.message) : fault;
+    throw fault instanceof LineFault ? fileFault(first + fault.index, fault.message) : fault;
   }
 }

@@ -1,4 +1,4 @@
-import { FileFault } from "./file-fault.ts";
+import { fileFault } from "./file-fault.ts";
 
 /**
  * Longest line taken. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of its bytes
@@ -16,7 +16,7 @@ export interface LineBatch {
   readonly lines: readonly string[];
 }
 
-/** The lines of a UTF-8 text, as many at a time as a chunk holds. Throws {@link FileFault}. */
+/** The lines of a UTF-8 text, as many at a time as a chunk holds. Throws a ServiceError (invalid). */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch, void, void> {
   let rest: Uint8Array = new Uint8Array();
   let first = 1;
@@ -29,7 +29,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       rest = new Uint8Array();
     }
     rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
-    if (rest.length > LINE_BYTES_MAX) throw new FileFault(first, `it is longer than ${LINE_BYTES_MAX} bytes`);
+    if (rest.length > LINE_BYTES_MAX) throw fileFault(first, `it is longer than ${LINE_BYTES_MAX} bytes`);
   }
   // The last line break may be missing.
   if (rest.length > 0) yield { first, lines: split(rest, first) };
@@ -45,7 +45,7 @@ function decode(bytes: Uint8Array, first: number): string {
   try {
     return toText(bytes);
   } catch {
-    throw new FileFault(first + linesBeforeFault(bytes), "it is not valid UTF-8");
+    throw fileFault(first + linesBeforeFault(bytes), "it is not valid UTF-8");
   }
 }
 

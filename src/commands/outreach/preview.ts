@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
-import { ConfigError } from "../../config/error.ts";
+import { configurationError } from "../../config/error.ts";
 import { logFiles } from "../../log/log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
 import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
@@ -57,11 +57,11 @@ export const preview: OutreachAction = {
   },
 };
 
-/** Throws ConfigError where there is nothing to preview. */
+/** Throws a ServiceError (configuration) where there is nothing to preview. */
 function templateOf({ outreach: { template } }: Config): Template {
   if (template === undefined) {
     const wanted = "a text with placeholders such as {{name|there}}, or MESSAGE_TEMPLATE_FILE";
-    throw new ConfigError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
+    throw configurationError([{ variable: "MESSAGE_TEMPLATE", problem: "not set, so there is no message", wanted }]);
   }
   return template;
 }

@@ -2,7 +2,7 @@ import type { Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { createAnnounce } from "../../delivery/announce.ts";
-import { ConfigError } from "../../config/error.ts";
+import { configurationError } from "../../config/error.ts";
 import type { EventLog } from "../../log/event-log.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";
@@ -80,7 +80,7 @@ function openRunner(config: Config, session: Session, logger: Logger, stack: Asy
   const deps = { config, key: openKey(config), ...session, logger, safeFetch, announce };
   const opened = openOutreach(deps, stack);
   if (opened === undefined) {
-    throw new ConfigError([
+    throw configurationError([
       { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
     ]);
   }

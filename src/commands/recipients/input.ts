@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import type { RecipientsFormat } from "../../outreach/recipients-file.ts";
-import { FILE_BYTES_MAX, RecipientsFileError } from "../../outreach/recipients-file/error.ts";
+import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
 import { UsageError } from "../command.ts";
 import { naming } from "../system-fault.ts";
 import { printable } from "../table.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 
 const STDIN = "-";
 
@@ -45,8 +46,7 @@ export async function readInput(path: string): Promise<Uint8Array> {
   let bytes = 0;
   for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > FILE_BYTES_MAX)
-      throw new RecipientsFileError("too_large", `stdin has more than ${FILE_BYTES_MAX} bytes`);
+    if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `stdin has more than ${FILE_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

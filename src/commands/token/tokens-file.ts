@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { commaList, given } from "../../config/environment.ts";
-import { ConfigError, createReport } from "../../config/error.ts";
+import { configurationError, createReport } from "../../config/error.ts";
 import { readTokenLines, readTokens, type ApiToken } from "../../config/tokens.ts";
 import type { Terminal } from "../command.ts";
 
@@ -43,7 +43,7 @@ export function rewriteEntries(file: string, keeps: (line: string) => boolean): 
   renameSync(draft, place);
 }
 
-/** The tokens of the environment and of the file. Throws ConfigError. */
+/** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
 export function tokensOf(terminal: Terminal): { readonly fixed: ApiToken[]; readonly filed: ApiToken[] } {
   const report = createReport();
   const raw = given(terminal.env, "API_TOKENS");
@@ -51,6 +51,6 @@ export function tokensOf(terminal: Terminal): { readonly fixed: ApiToken[]; read
   const fixed = commaList(raw).length === 0 ? [] : readTokens(raw, report);
   const filed =
     file === undefined || !existsSync(file) ? [] : readTokenLines(readFileSync(file, "utf8"), fixed, report);
-  if (report.faults.length > 0) throw new ConfigError(report.faults);
+  if (report.faults.length > 0) throw configurationError(report.faults);
   return { fixed, filed };
 }

@@ -1,7 +1,7 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { RecipientsFileError } from "./error.ts";
 import { readHeader, type Header } from "./header.ts";
 import type { Cells, FileRow } from "./row.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 
 /** Spreadsheets of different languages separate by any of these. */
 const DELIMITERS = [",", ";", "\t"];
@@ -22,7 +22,7 @@ export function* readCsv(text: string): Generator<FileRow> {
   const { records, unclosedFrom } = readRecords(body, delimiter, named === null ? 1 : 2);
   const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
   const [first, ...rest] = filled;
-  if (first === undefined) throw new RecipientsFileError("header", "the file is empty");
+  if (first === undefined) throw new ServiceError("invalid", "the file is empty");
   const header = readHeader(first.cells);
   for (const record of rest) yield toRow(record, header);
   if (unclosedFrom !== undefined) {
@@ -75,8 +75,7 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
     });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    if (error.code !== "CSV_QUOTE_NOT_CLOSED")
-      throw new RecipientsFileError("syntax", `line ${line}: ${error.message}`);
+    if (error.code !== "CSV_QUOTE_NOT_CLOSED") throw new ServiceError("invalid", `line ${line}: ${error.message}`);
     return { records, unclosedFrom: line };
   }
   return { records, unclosedFrom: undefined };

@@ -1,4 +1,5 @@
-import { FILE_BYTES_MAX, RecipientsFileError } from "./error.ts";
+import { FILE_BYTES_MAX } from "./limits.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
 
@@ -14,23 +15,19 @@ const SNIFF_BYTES = 1024;
  */
 export function decodeText(file: string | Uint8Array): string {
   const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
-  if (bytes > FILE_BYTES_MAX)
-    throw new RecipientsFileError("too_large", `the file has more than ${FILE_BYTES_MAX} bytes`);
+  if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `the file has more than ${FILE_BYTES_MAX} bytes`);
   const text = typeof file === "string" ? file : decodeBytes(file);
   return text.replace(/^\uFEFF/, "");
 }
 
 function decodeBytes(bytes: Uint8Array): string {
   if (ZIP_MAGIC.every((byte, index) => bytes[index] === byte)) {
-    throw new RecipientsFileError("encoding", `this is an Excel workbook, not a text file: ${SAVE_AS}`);
+    throw new ServiceError("invalid", `this is an Excel workbook, not a text file: ${SAVE_AS}`);
   }
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return decode(bytes, "utf-16le");
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return decode(bytes, "utf-16be");
   if (bytes.subarray(0, SNIFF_BYTES).includes(0)) {
-    throw new RecipientsFileError(
-      "encoding",
-      `the file holds zero bytes (UTF-16 without a mark, or no text): ${SAVE_AS}`,
-    );
+    throw new ServiceError("invalid", `the file holds zero bytes (UTF-16 without a mark, or no text): ${SAVE_AS}`);
   }
   return decode(bytes, "utf-8");
 }
@@ -40,7 +37,7 @@ function decode(bytes: Uint8Array, encoding: "utf-8" | "utf-16le" | "utf-16be"):
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
     const where = encoding === "utf-8" ? ` (line ${lineOfBadByte(bytes)}; perhaps Windows-1252)` : "";
-    throw new RecipientsFileError("encoding", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
+    throw new ServiceError("invalid", `the file is not valid ${encoding.toUpperCase()}${where}: ${SAVE_AS}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { fieldName, fieldNameFault } from "../../template/field-name.ts";
-import { RecipientsFileError } from "./error.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
@@ -42,12 +42,12 @@ export function readHeader(cells: readonly string[]): Header {
   const named = header.filter((column) => column !== undefined);
   const twice = named.find((column, index) => named.indexOf(column) !== index);
   const fault = named.map(fieldNameFault).find((text) => text !== undefined);
-  if (twice !== undefined) throw new RecipientsFileError("header", `two columns are named ${twice}`);
-  if (fault !== undefined) throw new RecipientsFileError("header", fault);
+  if (twice !== undefined) throw new ServiceError("invalid", `two columns are named ${twice}`);
+  if (fault !== undefined) throw new ServiceError("invalid", fault);
   if (named.filter(isField).length > FIELDS_MAX)
-    throw new RecipientsFileError("header", `more than ${FIELDS_MAX} template fields`);
+    throw new ServiceError("invalid", `more than ${FIELDS_MAX} template fields`);
   if (!named.includes("username") && !named.includes("id")) {
-    throw new RecipientsFileError("header", `no column is named username, handle or id (found: ${named.join(", ")})`);
+    throw new ServiceError("invalid", `no column is named username, handle or id (found: ${named.join(", ")})`);
   }
   return header;
 }

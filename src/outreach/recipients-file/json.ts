@@ -1,6 +1,6 @@
-import { RecipientsFileError } from "./error.ts";
 import { columnName } from "./header.ts";
 import type { Cells, FileRow } from "./row.ts";
+import { ServiceError } from "../../platform/service-error.ts";
 
 /** An array of objects, or `{"recipients": [...]}`. */
 export function* readJson(text: string): Generator<FileRow> {
@@ -21,12 +21,12 @@ export function* readJsonl(text: string): Generator<FileRow> {
 
 function readEntries(text: string): readonly unknown[] {
   const value = tryParse(text);
-  if (value === undefined) throw new RecipientsFileError("syntax", "the file is not valid JSON");
+  if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
   // Other keys beside it are refused: one of them may be the list that was meant.
   const entries = isObject(value) && Object.keys(value).length === 1 ? value["recipients"] : undefined;
   if (Array.isArray(entries)) return entries;
-  throw new RecipientsFileError("syntax", 'neither an array of objects nor {"recipients": [...]}');
+  throw new ServiceError("invalid", 'neither an array of objects nor {"recipients": [...]}');
 }
 
 /** Undefined stands for invalid: no JSON text has that value. Nesting too deep for the parser is invalid too. */

@@ -36,7 +36,7 @@ export function createGrant(now: () => number, toOurs: (ms: number) => number): 
     oauth: {
       async refresh(token) {
         // A refresh token works once.
-        if (token !== refreshToken) throw new OAuthError("refused", "invalid_grant");
+        if (token !== refreshToken) throw new OAuthError("rejected", "invalid_grant");
         return issue();
       },
     },

@@ -1,0 +1,32 @@
+import { StoreError, type StoreErrorCode } from "eventstore-lite";
+import { InvalidEvent } from "../../events/event.ts";
+import { ServiceError, type ErrorKind } from "../platform/service-error.ts";
+
+/** The store is a package that knows no kinds of ours; undefined: only a mistake of ours leads there. */
+const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
+  version_conflict: "busy",
+  lease_lost: "busy",
+  busy: "busy",
+  owned: "busy",
+  overloaded: "overloaded",
+  full: "full",
+  closed: "closed",
+  in_doubt: "in_doubt",
+  key_reused: "conflict",
+  target_taken: "conflict",
+  unusable: "configuration",
+  signing_key_refused: "configuration",
+  snapshot_ahead: "damaged",
+  backup_failed: "invalid",
+  import_refused: "invalid",
+  checkpoint_refused: "invalid",
+  invalid_append: undefined,
+  cursor_refused: undefined,
+};
+
+/** The kind of any failure that can be foreseen; undefined: nobody foresaw it. */
+export function kindOf(fault: unknown): ErrorKind | undefined {
+  if (fault instanceof ServiceError) return fault.kind;
+  if (fault instanceof StoreError) return KIND_OF_STORE[fault.code];
+  return fault instanceof InvalidEvent ? "damaged" : undefined;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { AppendInDoubt, InvalidAppend, StoreClosed, StoreFull, StoreOwned, SigningKeyRefused } from "eventstore-lite";
+import { InvalidEvent } from "../../events/event.ts";
+import { kindOf } from "../../src/log/error-kind.ts";
+import { SocialError } from "../../src/networks/network.ts";
+import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
+
+const FAULTS: readonly (readonly [unknown, ErrorKind | undefined])[] = [
+  [new ServiceError("not_found", "no log"), "not_found"],
+  [new SocialError("rate_limited", "wait"), "rate_limited"],
+  [new StoreFull(), "full"],
+  [new StoreOwned("pid 7"), "busy"],
+  [new StoreClosed(), "closed"],
+  [new AppendInDoubt(undefined), "in_doubt"],
+  [new SigningKeyRefused("others can read it"), "configuration"],
+  [new InvalidEvent("unknown event type"), "damaged"],
+  [new InvalidAppend("no events"), undefined],
+  [new TypeError("undefined is not a function"), undefined],
+  // What only looks like one of ours, as a network's fault does.
+  [Object.assign(new Error("refused"), { kind: "configuration", code: "full" }), undefined],
+  [undefined, undefined],
+];
+
+test("every failure that can be foreseen has its kind", () => {
+  for (const [fault, kind] of FAULTS) expect([String(fault), kindOf(fault)]).toEqual([String(fault), kind]);
+});
