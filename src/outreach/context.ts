@@ -1,10 +1,12 @@
 import type { Fence } from "eventstore-lite";
 import type { Credentials } from "../account/tokens.ts";
+import type { DataOf } from "../../events/catalog.ts";
+import type { Recipient } from "../../events/outreach.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
-import type { SocialNetwork } from "../networks/network.ts";
+import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import type { Prices } from "./meter.ts";
@@ -13,12 +15,51 @@ import { momentIn } from "./quota.ts";
 /** Waits `ms`, or less when the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
+/** Somebody who may get a message; `user` where the source already asked the network. */
+export interface Candidate {
+  readonly who: Recipient;
+  readonly user?: SocialUser;
+}
+
+/** People asked of the network at once: what one look-up takes. */
+export const LOOKUP_BATCH = 100;
+
+export interface Batch {
+  readonly candidates: readonly Candidate[];
+  /** Recorded once everybody of the batch was judged, so that a later run goes on behind it. */
+  readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
+}
+
+/** Where recipients come from: batches of at most {@link LOOKUP_BATCH}, read only as far as they are wanted. */
+export interface Source {
+  readonly name: string;
+  /** Whether reading on costs money: then nothing is read that the day has no place for. */
+  readonly paid: boolean;
+  /** Whether it gives those who are tried behind everybody else: then no other source does. */
+  readonly last?: true;
+  /** Throws the network's SocialError. */
+  candidates(reader: Reader): AsyncIterable<Batch>;
+}
+
+/** Asks the network a question; how long to bear with it is the asker's matter. */
+export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
+
+/** Who reads a source, and how much of it. */
+export interface Reader {
+  readonly run: RunContext;
+  readonly retry: RetryPolicy;
+  /** Places left of the day's quota, 1 to {@link LOOKUP_BATCH}: to read more people than that costs money for nothing. */
+  wanted(): number;
+}
+
 /** Everything outreach works with; effects and settings are values, so that tests bring their own. */
 export interface OutreachContext {
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly network: SocialNetwork;
   readonly credentials: Credentials;
+  /** In the order in which they are merged. */
+  readonly sources: readonly Source[];
   readonly rules: OutreachRules;
   readonly timezone: string;
   readonly runMaxMs: number;

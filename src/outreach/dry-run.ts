@@ -1,13 +1,20 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contacts.ts";
-import { outreachState, quotaNow } from "./context.ts";
+import {
+  LOOKUP_BATCH,
+  outreachState,
+  quotaNow,
+  type Candidate,
+  type Reader,
+  type RunContext,
+  type Source,
+} from "./context.ts";
 import { isHeldBack, judgeKnown, judgeUser, previewVariants, remaining, type Refusal } from "./decide.ts";
 import { readInbox } from "./inbox.ts";
 import { resolve } from "./lookup.ts";
 import { retryBriefly } from "./retry-after-rate-limit.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
 import { endOf } from "./send-loop.ts";
-import { type AgentRun, LOOKUP_BATCH, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** What a run would do now. It asks the network who can be written to, sends nothing and records no skip. */
 export interface DryRun {
@@ -22,7 +29,7 @@ export interface DryRun {
   readonly variants: { variant: string; text: string }[];
 }
 
-export async function executeDryRun(context: AgentRun): Promise<DryRun> {
+export async function executeDryRun(context: RunContext): Promise<DryRun> {
   const preview: DryRun = { reason: "completed", would_send: [], would_skip: [], variants: [] };
   const left = (): number =>
     remaining(outreachState(context), context.rules, quotaNow(context)) - preview.would_send.length;
@@ -50,7 +57,7 @@ export async function executeDryRun(context: AgentRun): Promise<DryRun> {
 }
 
 /** A dry run, and what it found so far. */
-interface Rehearsal extends AgentRun {
+interface Rehearsal extends RunContext {
   readonly reader: Reader;
   readonly preview: DryRun;
   /** Places left of the day's quota, less what would be sent. */

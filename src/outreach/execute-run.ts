@@ -5,7 +5,6 @@ import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { RunContext } from "./context.ts";
-import type { AgentRun } from "./sources/source.ts";
 import { executeDryRun, type DryRun } from "./dry-run.ts";
 import type { RunLease } from "./lease.ts";
 import type { Meter } from "./meter.ts";
@@ -41,7 +40,7 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 ]);
 
 /** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
-export async function perform(run: AgentRun, lease: RunLease, meter: Meter, dryRun: boolean): Promise<RunReport> {
+export async function perform(run: RunContext, lease: RunLease, meter: Meter, dryRun: boolean): Promise<RunReport> {
   const timer = new AbortController();
   void run.sleep(run.runMaxMs, timer.signal).then(() => {
     if (!timer.signal.aborted) lease.end("time_limit");
@@ -53,7 +52,7 @@ export async function perform(run: AgentRun, lease: RunLease, meter: Meter, dryR
   }
 }
 
-async function performReal(run: AgentRun, meter: Meter): Promise<RunReport> {
+async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
   const waiting: Waiting = { signal: run.signal, wait: (reason, until) => pause(run, reason, until) };
   let reason: RunEnd;
   try {
@@ -80,7 +79,7 @@ function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
-async function performDry(run: AgentRun, meter: Meter): Promise<RunReport> {
+async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const { started_at } = currentOf(run);
   const preview = await executeDryRun(run);
   const { reason } = preview;

@@ -5,9 +5,8 @@ import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./repeated-cursors.ts";
-import { outreachState, type RunContext } from "./context.ts";
+import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
 import { isSuppressed, type OutreachState } from "./decide.ts";
-import type { RetryPolicy } from "./retry-after-rate-limit.ts";
 
 /** Messages read at once: mostly few are new, and each costs money; who finds many asks for more. */
 const PAGE_SIZES = [10, 25, 100];

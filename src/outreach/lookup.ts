@@ -1,6 +1,6 @@
+import type { Candidate } from "./context.ts";
 import type { Credentials } from "../account/tokens.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
-import type { Candidate } from "./sources/source.ts";
 
 /** A candidate and the network's view of them; undefined where the network knows nobody of that name. */
 export interface Resolved {

@@ -1,11 +1,7 @@
 import type { PauseReason } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
-import { backoffMs } from "./backoff.ts";
-import type { OutreachContext, RunContext } from "./context.ts";
+import type { OutreachContext, RetryPolicy, RunContext } from "./context.ts";
 import { pause } from "./pause.ts";
-
-/** Asks the network a question; how long to bear with it is the asker's matter. */
-export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
 /** A window that is over already must not make a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
@@ -65,4 +61,14 @@ export async function retrying<T>(
       }
     }
   }
+}
+
+/** The six waits between seven attempts take up to seven minutes, half of that on average: X's outages are mostly shorter. */
+const BACKOFF_BASE_MS = 2_000;
+const BACKOFF_FACTOR = 4;
+const BACKOFF_MS_MAX = 120_000;
+
+/** How long to wait after failed attempt number `attempt` (from 1): exponential backoff with full jitter. */
+function backoffMs(attempt: number, random: number): number {
+  return Math.round(random * Math.min(BACKOFF_MS_MAX, BACKOFF_BASE_MS * BACKOFF_FACTOR ** (attempt - 1)));
 }

@@ -2,13 +2,12 @@ import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import { catchUp, outreachState, quotaNow, type OutreachContext } from "./context.ts";
+import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
 import { endedTransiently } from "./transient-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
-import type { AgentContext, AgentRun } from "./sources/source.ts";
 import { createRecovery } from "./recovery.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
 
@@ -48,7 +47,7 @@ export interface Runner extends AsyncDisposable {
 const START_POLL_MS = 50;
 const START_POLLS = 40;
 
-export function createRunner(context: AgentContext): Runner {
+export function createRunner(context: OutreachContext): Runner {
   const backgroundTasks = createBackgroundTasks(context);
   const recovery = createRecovery(context, backgroundTasks);
 
@@ -62,7 +61,7 @@ export function createRunner(context: AgentContext): Runner {
     const meter = createMeter(context.network, context.prices);
     const { fence, signal, keep: keepLease } = lease;
     const accountId = context.projector.state("account").user?.id;
-    const run: AgentRun = {
+    const run: RunContext = {
       ...context,
       network: meter.network,
       runId,

@@ -4,7 +4,16 @@ import { STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/handle.ts";
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { findContact } from "../../projections/contacts.ts";
-import { outreachState, quotaNow, type RunContext } from "./context.ts";
+import {
+  LOOKUP_BATCH,
+  outreachState,
+  quotaNow,
+  type Batch,
+  type Candidate,
+  type Reader,
+  type RunContext,
+  type Source,
+} from "./context.ts";
 import { isHeldBack, isKnownClosed, judgeKnown, judgeUser, remaining } from "./decide.ts";
 import { skipsOf, type Refused } from "./decide-turn.ts";
 import { readInbox } from "./inbox.ts";
@@ -14,10 +23,9 @@ import { retryPersistently } from "./retry-after-rate-limit.ts";
 import { pause } from "./pause.ts";
 import { findOurs, wasRestoredToday } from "./restored.ts";
 import { takeTurn, type Turn } from "./send.ts";
-import { type AgentRun, LOOKUP_BATCH, type Batch, type Candidate, type Reader, type Source } from "./sources/source.ts";
 
 /** A run, and what it carries from one batch to the next. */
-interface Round extends AgentRun {
+interface Round extends RunContext {
   readonly reader: Reader;
   /** Network ids of those it has met: sources overlap, and a list may name a person by handle and again by id. */
   readonly met: Set<string>;
@@ -31,7 +39,7 @@ interface Round extends AgentRun {
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
-export async function runSendLoop(context: AgentRun): Promise<RunEnd> {
+export async function runSendLoop(context: RunContext): Promise<RunEnd> {
   const retry = retryPersistently(context);
   const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));
   if (wasRestoredToday(context)) return "log_restored";

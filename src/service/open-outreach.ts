@@ -4,7 +4,6 @@ import { openVault } from "../vault/vault.ts";
 import type { OAuth } from "../account/oauth.ts";
 import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import type { OutreachConfig, RecipientSource } from "../config/outreach.ts";
 import type { Announce } from "../delivery/announce.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { logFiles } from "../log/log-files.ts";
@@ -12,16 +11,10 @@ import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import { xPrices } from "../networks/x.ts";
 import type { SafeFetch } from "../networks/safe-fetch.ts";
-import type { Sleep } from "../outreach/context.ts";
+import type { OutreachContext, Sleep } from "../outreach/context.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { parseTemplate } from "../template/template.ts";
-import { againSource, lastSource } from "../outreach/sources/again.ts";
-import { followersSource } from "../outreach/sources/followers.ts";
-import { inboundSource } from "../outreach/sources/inbound.ts";
-import { listMembersSource } from "../outreach/sources/list-members.ts";
-import { listSource } from "../outreach/sources/list.ts";
-import { searchSource } from "../outreach/sources/search.ts";
-import type { AgentContext, Source } from "../outreach/sources/source.ts";
+import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { openSocial } from "./open.ts";
@@ -43,7 +36,7 @@ export interface OutreachDeps {
 
 /** The outreach agent's parts, as the service and the commands work with them. */
 export interface Outreach {
-  readonly context: AgentContext;
+  readonly context: OutreachContext;
   readonly network: SocialNetwork;
   readonly oauth: OAuth;
   readonly tokens: Tokens;
@@ -60,7 +53,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
   const holder = makeId();
   const tokens = stack.use(createTokens({ vault, oauth, eventLog, projector, holder, logger, announce, ...timing }));
   const { outreach } = config;
-  const context: AgentContext = {
+  const context: OutreachContext = {
     eventLog,
     projector,
     network,
@@ -70,7 +63,7 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
     makeId,
     ...timing,
     credentials: tokens,
-    sources: [againSource(), ...outreach.sources.map((name) => openSource(name, outreach, projector)), lastSource()],
+    sources: openSources(outreach),
     rules: {
       // Never rendered where none is configured: then no run starts.
       template: outreach.template ?? parseTemplate("-"),
@@ -88,25 +81,4 @@ export function openOutreach(deps: OutreachDeps, stack: AsyncDisposableStack): O
     spacingMs: outreach.sendSpacingSeconds === undefined ? undefined : outreach.sendSpacingSeconds * 1000,
   };
   return { context, network, oauth, tokens };
-}
-
-function openSource(name: RecipientSource, config: OutreachConfig, projector: Projector): Source {
-  switch (name) {
-    case "list":
-      return listSource(() => projector.state("contacts"));
-    case "inbound":
-      return inboundSource();
-    case "followers":
-      return followersSource(() => projector.state("account").user?.id ?? "");
-    case "search":
-      return searchSource(required(config.searchQuery));
-    case "list_members":
-      return listMembersSource(required(config.listId));
-  }
-}
-
-/** The configuration is refused when a source lacks what it reads. */
-function required(value: string | undefined): string {
-  if (value === undefined) throw new Error("a source is configured without what it reads");
-  return value;
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
-import { againSource, lastSource } from "../../src/outreach/sources/again.ts";
-import { inboundSource } from "../../src/outreach/sources/inbound.ts";
+import { againSource, inboundSource, lastSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
-import { followersSource } from "../../src/outreach/sources/followers.ts";
-import { OWN, person } from "./social-network.ts";
+import { followersSource } from "../../src/outreach/sources/sources.ts";
+import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
 
 const down = new SocialError("unavailable", "X answered 503");
@@ -28,7 +28,7 @@ describe("a 5xx on a read", () => {
     await using world = await worldOfTwo();
     world.network.faults.push(undefined, down);
     world.network.pageMax = 1;
-    const sources = [followersSource(() => OWN.id)];
+    const sources = [followersSource()];
     const { run } = await world.start({ sources, rules: { ...RULES, requireConsent: false } });
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
     expect(world.network.reads).toEqual(["followers ", "followers 1", "followers 1"]);

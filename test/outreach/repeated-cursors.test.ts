@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/repeated-cursors.ts";
-import { followersSource } from "../../src/outreach/sources/followers.ts";
-import { inboundSource } from "../../src/outreach/sources/inbound.ts";
+import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { OWN, person } from "./social-network.ts";
+import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
 
 const MINUTE_MS = 60_000;
@@ -107,7 +106,7 @@ describe("an inbox whose cursors lead nowhere", () => {
 });
 
 describe("a source whose cursors lead nowhere", () => {
-  const sources = [followersSource(() => OWN.id)];
+  const sources = [followersSource()];
 
   test.each([
     ["stays the same", () => "again"],
@@ -153,7 +152,7 @@ test.each(["inbox", "followers"] as const)(
     const { run } = await world.start({
       runMaxMs,
       sleep: (ms, signal) => (ms === runMaxMs ? limit.promise : world.time.sleep(ms, signal)),
-      sources: [followersSource(() => OWN.id)],
+      sources: [followersSource()],
       rules,
     });
     if (method === "inbox") {

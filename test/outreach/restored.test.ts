@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { followersSource } from "../../src/outreach/sources/followers.ts";
+import { followersSource } from "../../src/outreach/sources/sources.ts";
 import { person } from "./social-network.ts";
 import { openWorld, RULES } from "./world.ts";
 
@@ -154,7 +154,7 @@ test("who was forgotten after the backup is not written to, whatever source give
   // The key file is as it was before the restore.
   const isForgotten = ({ id }: Recipient): boolean => id === "10";
   const rules = { ...RULES, requireConsent: false, isForgotten };
-  const { run } = await world.start({ rules, sources: [followersSource(() => "1")] });
+  const { run } = await world.start({ rules, sources: [followersSource()] });
   expect(await run()).toMatchObject({ sent: 1 });
   expect(world.network.asked).toEqual(["11"]);
 });

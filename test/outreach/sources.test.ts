@@ -1,15 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { followersSource } from "../../src/outreach/sources/followers.ts";
-import { listMembersSource } from "../../src/outreach/sources/list-members.ts";
-import { listSource } from "../../src/outreach/sources/list.ts";
-import { searchSource } from "../../src/outreach/sources/search.ts";
-import { OWN, person } from "./social-network.ts";
+import { followersSource, listMembersSource, listSource, searchSource } from "../../src/outreach/sources/sources.ts";
+import { person } from "./social-network.ts";
 import { openWorld, RULES, type World } from "./world.ts";
 
 const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
-const followers = followersSource(() => OWN.id);
+const followers = followersSource();
 
 async function worldOf(...ids: readonly string[]): Promise<World> {
   const world = await openWorld();
@@ -99,9 +96,7 @@ test("sources are merged in order, and who is in two of them gets one message an
       data: { recipient: { username: "user_11" }, basis: "opt_in", fields: {}, source: "list" },
     },
   ]);
-  const instance = await world.start();
-  const list = listSource(() => instance.projector.state("contacts"));
-  const { run } = await world.start({ sources: [list, listMembersSource("7"), followers], rules });
+  const { run } = await world.start({ sources: [listSource(), listMembersSource("7"), followers], rules });
   expect(await run()).toMatchObject({ sent: 3, skipped: 0 });
   expect(reached(world)).toEqual(["11", "12", "10"]);
 });

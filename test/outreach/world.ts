@@ -6,14 +6,13 @@ import { codec, type Event, type EventType, type Recorded } from "../../events/c
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { X_PRICES } from "../../src/networks/x.ts";
-import type { AgentContext } from "../../src/outreach/sources/source.ts";
+import type { OutreachContext } from "../../src/outreach/context.ts";
 import type { OutreachRules } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { createRunner, type Runner } from "../../src/outreach/runner.ts";
-import { lastSource } from "../../src/outreach/sources/again.ts";
-import { listSource } from "../../src/outreach/sources/list.ts";
+import { lastSource, listSource } from "../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../src/outreach/stop-words.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
@@ -35,7 +34,7 @@ export const RULES: OutreachRules = {
 
 /** One process of the service: a runner and a projector of its own. After `die` nothing of it has any effect. */
 interface Instance {
-  readonly context: AgentContext;
+  readonly context: OutreachContext;
   readonly runner: Runner;
   readonly projector: Projector;
   /** What was told to the operator. */
@@ -55,7 +54,7 @@ export interface World extends AsyncDisposable {
   readonly network: SimulatedNetwork;
   readonly store: EventStore<Event>;
   /** Starts another process on the same log. */
-  start(settings?: Partial<AgentContext>): Promise<Instance>;
+  start(settings?: Partial<OutreachContext>): Promise<Instance>;
   append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Imports people of the network with their consent. */
   list(...ids: readonly string[]): Promise<void>;
@@ -114,7 +113,7 @@ interface Making {
   readonly network: SimulatedNetwork;
   readonly store: EventStore<Event>;
   readonly makeId: () => string;
-  readonly settings: Partial<AgentContext>;
+  readonly settings: Partial<OutreachContext>;
 }
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
@@ -122,12 +121,12 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   const projector = await startProjector(store);
   life.follow(projector);
   const announced: string[] = [];
-  const context: AgentContext = {
+  const context: OutreachContext = {
     eventLog: createEventLog(life.store, makeId),
     projector,
     network: life.wrap(network),
     credentials: { use: (call) => call("token"), send: (call) => call("token") },
-    sources: [listSource(() => projector.state("contacts")), lastSource()],
+    sources: [listSource(), lastSource()],
     rules: RULES,
     prices: X_PRICES,
     isOptOut: createStopWords(["stop", "unsubscribe"]),

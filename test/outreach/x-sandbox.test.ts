@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { followersSource } from "../../src/outreach/sources/followers.ts";
-import { inboundSource } from "../../src/outreach/sources/inbound.ts";
+import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";
 import { openWorld, RULES } from "./world.ts";
 
@@ -49,10 +48,10 @@ describe("a run against X's ways", () => {
 
   test.each(["/2/dm_events", "/2/users", "/followers"])("a single 503 of %s does not end it", async (path) => {
     sandbox.faults.add({ network: "x", kind: "over_capacity", count: 1, path });
-    const { world, own, start } = await openOutreach("linus_k");
+    const { world, start } = await openOutreach("linus_k");
     await using _world = world;
     const first = await start({});
-    const sources = [...first.context.sources, followersSource(() => own.id)];
+    const sources = [...first.context.sources, followersSource()];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     expect(await run()).toMatchObject({ reason: "completed", sent: 5 });
     expect(sandbox.faults.list()).toEqual([]);
@@ -80,9 +79,9 @@ describe("a run against X's ways", () => {
 
   test("cursors that repeat end the reading of an empty inbox, of the followers and of older messages", async () => {
     sandbox.faults.add({ network: "x", kind: "repeated_cursor" });
-    const { world, own, start } = await openOutreach();
+    const { world, start } = await openOutreach();
     await using _world = world;
-    const sources = [inboundSource(), followersSource(() => own.id)];
+    const sources = [inboundSource(), followersSource()];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });
     const before = asked();
     expect(await run()).toMatchObject({ reason: "completed", sent: 4 });

@@ -2,7 +2,7 @@ import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
 import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
 import { renderAll, variantOf, type MessageRecipient, type Rendered } from "../../template/template.ts";
-import { recipientOf } from "../../outreach/sources/list.ts";
+import { recipientOf } from "../../outreach/sources/sources.ts";
 
 /** What a run would find of the imported recipients before it asks the network anything. */
 export interface Survey {

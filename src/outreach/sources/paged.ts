@@ -2,18 +2,19 @@ import type { PagedSource } from "../../../events/outreach.ts";
 import { cursorOf } from "../../../projections/sources.ts";
 import { SocialError, type Page, type UserPage } from "../../networks/network.ts";
 import { guardCursors, type CursorGuard } from "../repeated-cursors.ts";
-import type { RunContext } from "../context.ts";
-import type { Batch, Reader, Source } from "./source.ts";
+import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
 /** What is asked of the network: a page, and only what is newer than `since` where it can tell. */
 export type PageWanted = Page & { readonly since?: string };
 
+type PageRead = UserPage & { readonly newest?: string };
+
 export interface PagedOptions {
   readonly name: PagedSource;
   /** The query, list or account: the cursor is kept for each. */
-  readonly scope: () => string;
+  readonly scope: (run: RunContext) => string;
   /** `newest`: the newest entry of the page, where that is not its first person. Throws SocialError. */
-  readonly read: (run: RunContext, page: PageWanted) => Promise<UserPage & { readonly newest?: string }>;
+  readonly read: (run: RunContext, token: string, page: PageWanted) => Promise<PageRead>;
 }
 
 /** Where a pass stands. */
@@ -36,7 +37,7 @@ export function pagedSource(options: PagedOptions): Source {
     name: options.name,
     paid: true,
     async *candidates(reader) {
-      const scope = options.scope();
+      const scope = options.scope(reader.run);
       const { next, since } = cursorOf(reader.run.projector.state("sources"), options.name, scope);
       let pass = beginPass(next ?? undefined, since);
       while (!reader.run.signal.aborted) {
@@ -59,8 +60,6 @@ function beginPass(next: string | undefined, since: readonly string[]): Pass {
   return { next, since, cursorGuard: guardCursors(next), isAnew: false };
 }
 
-type PageRead = Awaited<ReturnType<PagedOptions["read"]>>;
-
 /**
  * Undefined: the network refused the cursor, as it does with old ones. One that it gave in this very pass, begun anew,
  * is not refused for its age: to begin once more each time would cost money for ever.
@@ -76,7 +75,7 @@ async function readPage(
     ...(since === undefined ? {} : { since }),
   };
   try {
-    return await retry(() => read(run, page));
+    return await retry(() => run.credentials.use((token) => read(run, token, page)));
   } catch (fault) {
     const hasCursor = next !== undefined || since !== undefined;
     if (hasCursor && !isAnew && fault instanceof SocialError && fault.kind === "rejected") return undefined;

@@ -7,14 +7,16 @@ import { createEventLog } from "../../../src/log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
-import { againSource, lastSource } from "../../../src/outreach/sources/again.ts";
-import { followersSource } from "../../../src/outreach/sources/followers.ts";
-import { inboundSource } from "../../../src/outreach/sources/inbound.ts";
-import { listSource } from "../../../src/outreach/sources/list.ts";
+import {
+  againSource,
+  followersSource,
+  inboundSource,
+  lastSource,
+  listSource,
+} from "../../../src/outreach/sources/sources.ts";
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { OWN } from "../social-network.ts";
 import { RULES } from "../world.ts";
 import type { House } from "./house.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
@@ -48,8 +50,8 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
     refresh: (token: string) => process.call("refresh", () => grant.oauth.refresh(token)),
   } as OAuth;
   const credentials = createTokens({ ...common, vault: grant.vault, oauth });
-  const list = [againSource(), listSource(() => projector.state("contacts")), inboundSource()];
-  const others = setting.followers ? [followersSource(() => OWN.id), lastSource()] : [lastSource()];
+  const list = [againSource(), listSource(), inboundSource()];
+  const others = setting.followers ? [followersSource(), lastSource()] : [lastSource()];
   const runner = createRunner({
     ...common,
     network: witness.watch(process, projector, guarded(house)),
