@@ -10,11 +10,13 @@ import { run } from "./run.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
+import { timeline } from "./timeline.ts";
 import { variants } from "./variants.ts";
 
 /** Every projection there is. A new one is added here, and nowhere else. */
 export const projections = {
   stats,
+  timeline,
   run,
   quota,
   contacts,

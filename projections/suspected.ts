@@ -1,5 +1,6 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
+import { quarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
 import { linkKey, linksIn } from "./sent-links.ts";
 import { msOf } from "./time.ts";
@@ -31,6 +32,8 @@ interface Burst {
 
 export interface Suspected {
   all: SuspectedCounts;
+  /** When the clicks came. */
+  quarters: Quarters<SuspectedCounts>;
   /** `domain/short_code` -> its clicks. */
   links: Map<string, SuspectedCounts & Recent>;
   /** Clicks of links that fell out of `links`. */
@@ -71,10 +74,11 @@ export const SENDS_MAX = 100;
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
-  version: 3,
+  version: 4,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: none(),
+    quarters: new Map(),
     links: new Map(),
     others: none(),
     sends: new Map(),
@@ -145,6 +149,7 @@ function click(
   const kind = bot ? "bots" : "clicks";
   counts[kind]++;
   state.all[kind]++;
+  quarterAt(state.quarters, msOf(time), none)[kind]++;
   counts.last_position = position;
   if (known === undefined) state.links.set(name, counts);
   if (state.sent.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, time);
@@ -179,6 +184,7 @@ function suspect(state: Suspected, { link, name }: Omit<Request, "bot">, at: num
   send.left.set(link, (send.left.get(link) ?? 0) - 1);
   counts.suspected++;
   state.all.suspected++;
+  quarterAt(state.quarters, at, none).suspected++;
 }
 
 /** The messages whose fetchers may have come at that time, the oldest first. */

@@ -100,6 +100,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "sources",
     "stats",
     "suspected",
+    "timeline",
     "variants",
   ]);
   for (const { differences } of reports) expect(differences).toEqual([]);

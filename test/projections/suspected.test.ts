@@ -121,6 +121,15 @@ const HISTORIES: readonly (readonly [name: string, history: string, suspected: n
   ],
 ];
 
+test("each click counts in the quarter of an hour in which it came, though the next one made it suspected", () => {
+  const quarter = 900;
+  const state = after(`${quarter - 1} intent | ${quarter - 0.5} person | ${quarter + 0.5} bot | ${quarter + 1} person`);
+  expect([...state.quarters]).toEqual([
+    [START, { clicks: 1, bots: 0, suspected: 1 }],
+    [START + quarter * 1_000, { clicks: 1, bots: 1, suspected: 1 }],
+  ]);
+});
+
 describe("which clicks are suspected", () => {
   test.each(HISTORIES)("%s", (_, history, suspected) => {
     const { all, links } = after(history);

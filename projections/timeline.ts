@@ -1,0 +1,31 @@
+import type { Projection } from "./projection.ts";
+import { quarterAt, type Quarters } from "./quarters.ts";
+import type { Stats } from "./stats.ts";
+import { msOf } from "./time.ts";
+
+/** When messages were sent, skipped and failed. Its sums over all time are {@link Stats}. */
+export interface Timeline {
+  quarters: Quarters<Stats>;
+}
+
+export const timeline: Projection<Timeline> = {
+  name: "timeline",
+  version: 1,
+  types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
+  initial: () => ({ quarters: new Map() }),
+  evolve(state, event) {
+    const kind = KIND[event.type];
+    if (kind !== undefined) quarterAt(state.quarters, msOf(event.time), none)[kind]++;
+    return state;
+  },
+};
+
+const KIND: Readonly<Record<string, keyof Stats>> = {
+  DirectMessageSent: "sent",
+  DirectMessageSkipped: "skipped",
+  DirectMessageFailed: "failed",
+};
+
+function none(): Stats {
+  return { sent: 0, skipped: 0, failed: 0 };
+}
