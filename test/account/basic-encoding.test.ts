@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { openAttackWorld } from "./attack-world.ts";
+import { openService } from "../harness/memory/service.ts";
 
 /** Read form-encoded, it is another one. */
 const CLIENT_SECRET = "a%2Bb+c";
 
 test.each(["raw", "form"] as const)("a secret with %% and + at a server that reads Basic %s", async (basic) => {
-  await using world = await openAttackWorld({ xApp: { basic, clientSecret: CLIENT_SECRET } });
+  await using world = await openService({ xApp: { basic, clientSecret: CLIENT_SECRET } });
   for (const setting of ["raw", "form"]) {
     const service = await world.deploy({ X_BASIC_ENCODING: setting });
     const browser = service.browser();

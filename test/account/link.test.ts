@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { linkAccount, unlinkAccount, type LinkDeps } from "../../src/account/link.ts";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { createSimulatedNetwork } from "../outreach/social-network.ts";
-import { openAccountWorld, USER, type AccountProcess, type AccountWorld } from "./account-world.ts";
-import { METADATA } from "../harness/memory.ts";
+import { createSimulatedNetwork } from "../harness/memory/social-network.ts";
+import { openAccount, USER, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
+import { METADATA } from "../harness/memory/log.ts";
 
 /** Longer than the tokens' lease lasts when nobody renews it. */
 const LEASE_MS = 15_001;
@@ -17,7 +17,11 @@ interface Linking {
   readonly pinnedHandle?: string;
 }
 
-function depsOf(world: AccountWorld, { tokens, projector }: AccountProcess, { as = USER, pinnedHandle }: Linking = {}) {
+function depsOf(
+  world: AccountHarness,
+  { tokens, projector }: AccountProcess,
+  { as = USER, pinnedHandle }: Linking = {},
+) {
   const network = { ...createSimulatedNetwork(() => world.now), me: () => Promise.resolve(as) };
   return { oauth: world.oauth, eventLog: world.eventLog, tokens, projector, network, pinnedHandle } satisfies LinkDeps;
 }
@@ -25,7 +29,7 @@ function depsOf(world: AccountWorld, { tokens, projector }: AccountProcess, { as
 const link = (deps: LinkDeps) => linkAccount(deps, new URLSearchParams(), authorization, METADATA);
 
 test("the first account is linked, and its tokens are kept", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   expect(await link(depsOf(world, process))).toEqual({ kind: "linked", user: USER, scopes: ["dm.write"] });
   expect(process.projector.state("account")).toEqual({ user: USER, scopes: ["dm.write"], authorized: true });
@@ -33,7 +37,7 @@ test("the first account is linked, and its tokens are kept", async () => {
 });
 
 test("another account is refused, its tokens are revoked, and the linked one stays", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
   expect(await link(depsOf(world, process, { as: STRANGER }))).toEqual({ kind: "wrong_account" });
@@ -44,7 +48,7 @@ test("another account is refused, its tokens are revoked, and the linked one sta
 });
 
 test("the same account may authorize again, also after it was renamed", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
   const renamed = { ...USER, username: "renamed" };
@@ -53,7 +57,7 @@ test("the same account may authorize again, also after it was renamed", async ()
 });
 
 test("with a pinned handle nobody else may be the first, whatever its case", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   const pinnedHandle = "WE";
   expect(await link(depsOf(world, process, { as: STRANGER, pinnedHandle }))).toEqual({ kind: "wrong_account" });
@@ -63,7 +67,7 @@ test("with a pinned handle nobody else may be the first, whatever its case", asy
 });
 
 test("tokens of which the network does not say whose they are are revoked, and nothing is stored", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   const down = new SocialError("unavailable", "told so");
   const deps = depsOf(world, process);
@@ -75,7 +79,7 @@ test("tokens of which the network does not say whose they are are revoked, and n
 });
 
 test("two strangers who arrive at once with the owner do not get in between", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const [one, other] = [await world.start(), await world.start()];
   const linked = await Promise.all([link(depsOf(world, one)), link(depsOf(world, other, { as: STRANGER }))]);
   expect(linked.map(({ kind }) => kind).sort()).toEqual(["linked", "wrong_account"]);
@@ -83,7 +87,7 @@ test("two strangers who arrive at once with the owner do not get in between", as
 });
 
 test("unlinking revokes and deletes the tokens; then anybody may be linked", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
   expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: true });
@@ -95,7 +99,7 @@ test("unlinking revokes and deletes the tokens; then anybody may be linked", asy
 });
 
 test("unlinking goes through where the network cannot be asked, says so, and tries both tokens", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
   world.oauth.faults.push(new OAuthError("unavailable", "down"));
@@ -106,7 +110,7 @@ test("unlinking goes through where the network cannot be asked, says so, and tri
 });
 
 test("a process that has not yet seen an unlinking beside it does not refuse the next account", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const [service, command] = [await world.start(), await world.start()];
   await link(depsOf(world, service));
   await unlinkAccount(depsOf(world, command), METADATA);
@@ -128,7 +132,7 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
 });
 
 test("unlinking that stood still while somebody authorized anew leaves the new grant alone, and says so", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const [slow, other] = [await world.start(), await world.start()];
   await link(depsOf(world, slow));
   const asked = Promise.withResolvers<void>();
@@ -152,7 +156,7 @@ test("unlinking that stood still while somebody authorized anew leaves the new g
 });
 
 test("an authorization that meets with a refresh beside it replaces the tokens whatever their version is by then", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const first = await world.start();
   await link(depsOf(world, first));
   let races = 1;

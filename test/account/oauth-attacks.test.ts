@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { openAttackWorld, type AttackWorld, type Browser, type Deployment } from "./attack-world.ts";
+import { openService, type ServiceHarness, type Browser, type Deployment } from "../harness/memory/service.ts";
 
-let world: AttackWorld;
+let world: ServiceHarness;
 let service: Deployment;
 let owner: Browser;
 beforeEach(async () => {
-  world = await openAttackWorld();
+  world = await openService();
   service = await world.deploy();
   owner = service.browser();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { unlinkAccount } from "../../src/account/link.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
-import { nextTurn, openAccountWorld, type AccountProcess, type AccountWorld } from "./account-world.ts";
+import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
 
 const LIFE_MS = 60_000;
 /** Longer than the tokens' lease lasts when nobody renews it. */
@@ -12,7 +12,7 @@ const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((fault: unknown) => (fault as { kind?: string }).kind ?? fault);
 
 async function linked() {
-  const world = await openAccountWorld();
+  const world = await openAccount();
   const first = await world.start();
   await world.link(first, LIFE_MS);
   return { world, first };
@@ -22,7 +22,7 @@ async function linked() {
  * Takes the process to the moment when it waits for the answer to its refresh, and lets it stand still there. `rotated`:
  * the network has used the refresh token up. Answers how to let the answer arrive.
  */
-async function standStillInRefresh(world: AccountWorld, process: AccountProcess, rotated: boolean) {
+async function standStillInRefresh(world: AccountHarness, process: AccountProcess, rotated: boolean) {
   const { oauth } = world;
   const { refresh } = oauth;
   const asked = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ test("while the network cannot be asked, the doubt about the refresh token stays
 });
 
 /** X used the refresh token up, and its answer did not come in time. */
-function loseAnswer({ oauth }: AccountWorld): void {
+function loseAnswer({ oauth }: AccountHarness): void {
   const { refresh } = oauth;
   oauth.refresh = async (token) => {
     oauth.refresh = refresh;
@@ -146,7 +146,7 @@ test("an answer that comes after the account was unlinked is not kept", async ()
 });
 
 /** A process that stands still under the lease, before it uses the refresh token. */
-async function standStillBeforeRefresh(world: AccountWorld) {
+async function standStillBeforeRefresh(world: AccountHarness) {
   const goOn = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const { store } = world.eventLog;

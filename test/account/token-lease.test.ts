@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Leases } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/token-lease.ts";
-import { nextTurn, openAccountWorld, type AccountWorld } from "./account-world.ts";
-import { SILENT } from "../harness/memory.ts";
+import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/account.ts";
+import { SILENT } from "../harness/memory/log.ts";
 
 const RENEW_MS = 5_000;
 /** Longer than the lease lasts when nobody renews it. */
@@ -11,7 +11,7 @@ const EXPIRED_MS = 15_001;
 const SLOW_MS = 30_000;
 
 /** The queue of one process; `leases` replaces what it sees of the store's. */
-function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = {}) {
+function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> = {}) {
   const { eventLog } = world;
   const store = { ...eventLog.store, leases: { ...eventLog.store.leases, ...leases } };
   return createTokenLease({
@@ -30,7 +30,7 @@ function queueOf(world: AccountWorld, holder: string, leases: Partial<Leases> = 
 const DEAD = new Error("database is locked");
 
 /** Lets the time of a slow request pass in steps of one renewal; `renewed` answers how many were tried. */
-async function passSlowly(world: AccountWorld, renewed: () => number): Promise<void> {
+async function passSlowly(world: AccountHarness, renewed: () => number): Promise<void> {
   for (let passed = 0; passed < SLOW_MS; passed += RENEW_MS) {
     const before = renewed();
     world.now += RENEW_MS;
@@ -39,7 +39,7 @@ async function passSlowly(world: AccountWorld, renewed: () => number): Promise<v
 }
 
 test("a renewal that fails is tried again: nobody else gets in while the work goes on", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const { leases } = world.eventLog.store;
   let tried = 0;
   const flaky = queueOf(world, "one", {
@@ -64,7 +64,7 @@ test("a renewal that fails is tried again: nobody else gets in while the work go
 });
 
 test("a lease that ran out while the process stood still is taken anew, and given back at the end", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const { leases } = world.eventLog.store;
   const taken: unknown[] = [];
   const stopped = queueOf(world, "one", {
@@ -88,13 +88,13 @@ test("a lease that ran out while the process stood still is taken anew, and give
 });
 
 test("a lease that cannot be given back does not undo what was done under it", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const queue = queueOf(world, "one", { release: () => Promise.reject(DEAD) });
   expect(await queue.run(async () => "stored")).toBe("stored");
 });
 
 test("work that fails does not hold up the next", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const queue = queueOf(world, "one");
   const failed = queue.run(() => Promise.reject(DEAD)).catch((fault: unknown) => fault);
   expect([await failed, await queue.run(async () => "next")]).toEqual([DEAD, "next"]);

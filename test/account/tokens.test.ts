@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError, type SendDmResult } from "../../src/networks/network.ts";
-import { LIFETIME_MS, openAccountWorld, type AccountWorld } from "./account-world.ts";
+import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/memory/account.ts";
 
 const FIVE_MINUTES_MS = 300_000;
 const rate = undefined;
 
 /** Calls the network with a token, which it takes or refuses. */
-const call = (world: AccountWorld) => async (token: string) => {
+const call = (world: AccountHarness) => async (token: string) => {
   if (!world.oauth.accepts(token)) throw new SocialError("unauthorized", "told so");
   return token;
 };
 
 const send =
-  (world: AccountWorld) =>
+  (world: AccountHarness) =>
   async (token: string): Promise<SendDmResult> =>
     world.oauth.accepts(token) ? { outcome: "sent", messageId: token, rate } : { outcome: "unauthorized", rate };
 
@@ -24,7 +24,7 @@ const faultOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 async function linked(lifeMs: number) {
-  const world = await openAccountWorld();
+  const world = await openAccount();
   const process = await world.start();
   await world.link(process, lifeMs);
   return { world, ...process };
@@ -177,7 +177,7 @@ describe("a dead grant", () => {
   });
 
   test("without a refresh token the access token is used to its end, and then there is nothing to refresh with", async () => {
-    await using world = await openAccountWorld();
+    await using world = await openAccount();
     const { tokens, projector } = await world.start();
     const pair = { ...world.oauth.grant(), refreshToken: undefined, expiresAt: world.now + 1 };
     const data = { user: { id: "1", username: "we", name: "We" }, scopes: [], expires_at: "2026-03-01T08:00:00.000Z" };
@@ -242,7 +242,7 @@ test("an account whose tokens are gone, as in a log restored without its vault, 
 });
 
 test("without an account there is nothing to call with", async () => {
-  await using world = await openAccountWorld();
+  await using world = await openAccount();
   const { tokens } = await world.start();
   expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
   expect((await tokens.send(send(world))).outcome).toBe("unauthorized");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../../src/commands/clicks.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
 
@@ -16,7 +16,7 @@ function click(short_code: string, bot = false): NewEvent {
 }
 
 /** A message, what X fetches at once, clicks of another link meanwhile, and a person a minute later. */
-async function tell(world: CommandWorld): Promise<void> {
+async function tell(world: CommandHarness): Promise<void> {
   let made = 0;
   // All of these at the same moment.
   const eventLog = createEventLog(world.store, () => `event-${++made}`);
@@ -32,9 +32,9 @@ async function tell(world: CommandWorld): Promise<void> {
   await world.append(STREAMS.link("go.example", "a"), [click("a")]);
 }
 
-let world: CommandWorld;
+let world: CommandHarness;
 beforeAll(async () => {
-  world = await openCommandWorld();
+  world = await openCommands();
   await tell(world);
 });
 afterAll(() => world[Symbol.asyncDispose]());

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
@@ -30,10 +30,10 @@ const CONFIGURED = {
   CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/x",
 };
 
-let world: CommandWorld;
+let world: CommandHarness;
 /** Two clicks that the chat gave up, and of which one is delivered as an ad. */
 beforeEach(async () => {
-  world = await openCommandWorld(undefined, CONFIGURED);
+  world = await openCommands(undefined, CONFIGURED);
   await world.append(LINK, [CLICK, CLICK]);
   await world.append(STREAMS.delivery("chat"), [gaveUp(1, "chat"), gaveUp(2, "chat")]);
   await world.append(STREAMS.delivery("ads"), [
@@ -83,7 +83,7 @@ ${idAt(2)}  chat     1      ${timeAt(4)}  gone
   });
 
   test("a channel that is owed something and has no credentials any more", async () => {
-    await using gone = await openCommandWorld();
+    await using gone = await openCommands();
     await gone.append(LINK, [CLICK]);
     expect((await gone.run(deliveries, "list")).out).toEndWith(`
 ads is not configured here: what it is owed waits until it is

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { doctor } from "../../src/commands/doctor.ts";
-import { openCommandWorld } from "./command-world.ts";
+import { openCommands } from "../harness/memory/commands.ts";
 
 const CHAT = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T000/B000/XXXX" };
 const X = { X_CLIENT_ID: "client", MESSAGE_TEMPLATE: "Hi" };
@@ -16,6 +16,6 @@ test.each([
   ],
   [{ ...CHAT, ...META, ...TELEGRAM, ...X }, "complete"],
 ])("doctor says what of the configuration is left out: %j", async (settings, told) => {
-  await using world = await openCommandWorld(undefined, settings);
+  await using world = await openCommands(undefined, settings);
   expect((await world.run(doctor)).out).toStartWith(`ok    configuration: ${told}\n`);
 });

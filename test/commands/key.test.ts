@@ -9,11 +9,11 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
-import { openCommandWorld, type CommandWorld } from "./command-world.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
-let world: CommandWorld;
+let world: CommandHarness;
 beforeEach(async () => {
-  world = await openCommandWorld();
+  world = await openCommands();
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
@@ -84,7 +84,7 @@ test("with the key in its file: a new one takes its place, opens all that was se
 test("with the key in the environment: both are good until something was started with the new one", async () => {
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();
-  world = await openCommandWorld(undefined, world.env);
+  world = await openCommands(undefined, world.env);
   await world.append("outreach", [ADA]);
   keepSecret();
   const { code, out } = await world.run(key, "rotate");
@@ -107,7 +107,7 @@ test("with the key in the environment: both are good until something was started
 test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();
-  world = await openCommandWorld(undefined, world.env);
+  world = await openCommands(undefined, world.env);
   keepSecret();
   await world.run(key, "rotate");
   world.env["REACHLOG_KEY_NEXT"] = KEYS[2] ?? "";

@@ -9,7 +9,7 @@ import { readOldestClick, readRequested, readTail } from "../../src/commands/del
 import type { Terminal } from "../../src/commands/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
@@ -41,7 +41,7 @@ async function laneOf(store: EventStore<Event>) {
 
 describe("what the end of the log tells", () => {
   test("the rate is that of the last five minutes, each dispatch once, failed attempts not", async () => {
-    await using world = await openCommandWorld();
+    await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
     // A minute apart: those at 5, 6, 7, 8, 9 and 10.
     await world.append(CHAT, [delivered(1), failed(2), skipped(2), delivered(3), delivered(3), doubted(4)]);
@@ -62,7 +62,7 @@ describe("what the end of the log tells", () => {
   });
 
   test("where there is very much, the rate is that of the time in which it was told", async () => {
-    await using world = await openCommandWorld();
+    await using world = await openCommands();
     // A thousand at the same moment, and then ten times a thousand a minute later.
     const thousand = (from: number) => Array.from({ length: 1_000 }, (_, index) => delivered(from + index));
     for (let round = 0; round < 11; round++) {
@@ -81,14 +81,14 @@ describe("what the end of the log tells", () => {
     ["a 429 among them, which is no failure", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
     ["a skip among them, which asked nobody", [delivered(1), failed(2), skipped(3), failed(2)], 2],
   ])("failures in a row: %s", async (_, newEvents, count) => {
-    await using world = await openCommandWorld();
+    await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat")]);
     await world.append(CHAT, newEvents);
     expect((await readTail(world.store, "chat", at(8))).failuresInARow).toBe(count);
   });
 
   test("the oldest click that is pending, whether it waits for its first attempt or the next", async () => {
-    await using world = await openCommandWorld();
+    await using world = await openCommands();
     const oldest = async () => readOldestClick(world.store, "chat", await laneOf(world.store));
     expect(await oldest()).toBeUndefined();
     await world.append(LINK, [click("ads"), click("chat"), click("chat"), click("chat")]);
@@ -103,7 +103,7 @@ describe("what the end of the log tells", () => {
   });
 });
 
-async function appendAtOnce({ store }: CommandWorld, newEvents: readonly NewEvent[]): Promise<void> {
+async function appendAtOnce({ store }: CommandHarness, newEvents: readonly NewEvent[]): Promise<void> {
   await createEventLog(store, makeId).append(CHAT, newEvents, { caller: "tests" });
 }
 
@@ -151,7 +151,7 @@ describe("how far a channel is behind", () => {
 describe("deliveries lag", () => {
   test("each channel on a line, and as JSON", async () => {
     const configured = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/x" };
-    await using world = await openCommandWorld(Date.now() - 5.5 * 60_000, configured);
+    await using world = await openCommands(Date.now() - 5.5 * 60_000, configured);
     await world.append(LINK, [click("chat"), click("chat")]);
     await world.append(CHAT, [
       delivered(1),
@@ -185,7 +185,7 @@ describe("deliveries lag", () => {
   });
 
   test("--watch tells it again until it is interrupted, with what was appended meanwhile", async () => {
-    await using world = await openCommandWorld();
+    await using world = await openCommands();
     await world.append(LINK, [click("chat")]);
     const interrupt = new AbortController();
     const backlogs: number[] = [];

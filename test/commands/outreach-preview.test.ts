@@ -5,7 +5,7 @@ import { UsageError } from "../../src/commands/command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, variantOf } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
-import { openCommandWorld, type CommandWorld } from "./command-world.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 const TEMPLATE = "Hi {{name}}, {{company}}\n---\nHello {{name}},\nabout {{company|you}}";
 const { id: TEMPLATE_ID } = parseTemplate(TEMPLATE);
@@ -23,8 +23,8 @@ function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = 
 }
 
 /** A log with these people, and a template. */
-async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandWorld> {
-  const world = await openCommandWorld();
+async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness> {
+  const world = await openCommands();
   Object.assign(world.env, { MESSAGE_TEMPLATE: TEMPLATE });
   await world.append(STREAMS.outreach, newEvents);
   return world;

@@ -5,7 +5,7 @@ import type { Terminal } from "../../src/commands/command.ts";
 import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const ANN = { id: "101", username: "ann" };
 const OUTCOME = { attempt_id: "1", run_id: "run-1", recipient: ANN };
@@ -24,7 +24,7 @@ const FINISHED: NewEvent = {
 
 /** Runs `outreach watch` and collects what it says; `said` resolves once it has said something that fits. */
 function watching(
-  world: CommandWorld,
+  world: CommandHarness,
   { args = [], interactive = false }: { args?: string[]; interactive?: boolean } = {},
 ) {
   const interrupted = new AbortController();
@@ -59,7 +59,7 @@ function watching(
 }
 
 test("a run in progress is followed from where it is to its end, and an import beside it is not told", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED, ATTEMPTED, SENT]);
   const watch = watching(world);
   await watch.said(/started/);
@@ -81,7 +81,7 @@ ${timeAt(6)} ended, completed: 1 sent, 0 skipped, 0 failed, 0 in doubt; cost at 
 });
 
 test("without a run it says so, waits for the next one, and tells nothing of what others do", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED, FINISHED]);
   const watch = watching(world);
   await watch.said(/no run is in progress; waiting for the next one\n/);
@@ -100,7 +100,7 @@ ${timeAt(5)} ended, daily limit reached: it would send to 2 and skip 1
 });
 
 test("for programs: an event a line on stdout and nothing else", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { args: ["--json"] });
   await watch.said(/started/);
@@ -117,7 +117,7 @@ test("for programs: an event a line on stdout and nothing else", async () => {
 });
 
 test("interrupted, it ends with the code that a shell expects, and the line is gone from the terminal", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { interactive: true });
   await watch.said(/started[^]*0 sent/);
@@ -127,7 +127,7 @@ test("interrupted, it ends with the code that a shell expects, and the line is g
 });
 
 test("on a terminal the line tells what the run waits for", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { interactive: true });
   await watch.said(/started/);

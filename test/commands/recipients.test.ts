@@ -7,7 +7,7 @@ import { deriveKey } from "../../src/vault/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
-import { openCommandWorld, type CommandWorld } from "./command-world.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 
@@ -16,9 +16,9 @@ const hashes = createSuppressionHashes(deriveKey(KEY, "suppression"));
 const ANN = { id: "101", username: "ann" };
 const RENAMED = { id: "101", username: "ann_b" };
 
-let world: CommandWorld;
+let world: CommandHarness;
 beforeEach(async () => {
-  world = await openCommandWorld(undefined, { REACHLOG_KEY: Buffer.from(KEY).toString("base64") });
+  world = await openCommands(undefined, { REACHLOG_KEY: Buffer.from(KEY).toString("base64") });
 });
 afterEach(() => world[Symbol.asyncDispose]());
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { UsageError } from "../../src/commands/command.ts";
 import { show } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { idAt, openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const run_id = "0193a000-0000-7000-8000-0000000000aa";
@@ -16,7 +16,7 @@ const added = (recipient: { id?: string; username?: string }, name: string): New
 const dispatch = { event_id: idAt(15), owed: 15, lane: "clicks", attempt: 1, low_watermark: 15 } as const;
 
 /** Two people who hand on a handle, a message in doubt, and a click that a channel refused at first. */
-async function tell(world: CommandWorld): Promise<void> {
+async function tell(world: CommandHarness): Promise<void> {
   const bob = { attempt_id: "a1", run_id, recipient: { id: "101", username: "bob" } };
   const outreach: NewEvent[] = [
     added({ username: "bob" }, "Bob"),
@@ -97,9 +97,9 @@ const lines = (...positions: number[]): string =>
   positions.map((position) => `${position} ${timeAt(position)} ${LINES[position]}\n`).join("");
 
 describe("audit show", () => {
-  let world: CommandWorld;
+  let world: CommandHarness;
   beforeAll(async () => {
-    world = await openCommandWorld();
+    world = await openCommands();
     await tell(world);
   });
   afterAll(() => world[Symbol.asyncDispose]());
@@ -214,7 +214,7 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
 });
 
 test("of many events the first and the last are told, with --all all of them", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   const clicks = Array.from({ length: 41 }, () => click("x", []));
   await world.append(LINK, clicks.slice(0, 40));
   const numbers = (out: string): string[] => out.split("\n").map((line) => line.split(" ")[0] ?? "");
@@ -230,7 +230,7 @@ test("of many events the first and the last are told, with --all all of them", a
 });
 
 test("an outcome that is told twice shows as such", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(LINK, [click("x", ["ads"])]);
   const data = { ...dispatch, event_id: idAt(1), owed: 1, channel: "ads", latency_ms: 1 } as const;
   await world.append(STREAMS.delivery("ads"), [
@@ -243,7 +243,7 @@ test("an outcome that is told twice shows as such", async () => {
 });
 
 test("a discarded letter: asked for by its link, by the click, and by the discarding itself", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   const about = { ...dispatch, event_id: idAt(1), owed: 1, channel: "chat" } as const;
   await world.append(LINK, [click("x", ["chat"]), click("x", ["chat"])]);
   await world.append(STREAMS.delivery("chat"), [
@@ -262,7 +262,7 @@ test("a discarded letter: asked for by its link, by the click, and by the discar
 });
 
 test("an event whose id holds another time than the log's is found all the same", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(LINK, [click("x", [])]);
   const id = "ffffffff-ffff-7fff-8fff-ffffffffffff";
   const event = await Array.fromAsync(world.store.read());

@@ -9,7 +9,7 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { stats } from "../../src/commands/stats.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/quota.ts";
-import { openCommandWorld, timeAt, type CommandWorld } from "./command-world.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const person = (username: string): NewEvent => ({
   type: "RecipientAdded",
@@ -31,7 +31,7 @@ function click(short_code: string, bot = false): NewEvent {
   return { type: "LinkClicked", data: { event: "click", ...link, bot, channels: [] } };
 }
 
-async function refusal(world: CommandWorld, command: Command, ...args: string[]): Promise<string> {
+async function refusal(world: CommandHarness, command: Command, ...args: string[]): Promise<string> {
   try {
     await world.run(command, ...args);
   } catch (fault) {
@@ -42,7 +42,7 @@ async function refusal(world: CommandWorld, command: Command, ...args: string[])
 }
 
 test("stats: by position, by time, before the first event and in time to come", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [...message("a", "1", "2025-11-20"), ...message("b", "2", "2025-11-20", true)]);
   const shown = async (...args: string[]): Promise<string> => (await world.run(stats, ...args)).out;
   const now = `sent 1, skipped 0, failed 1 (as of position 4, ${timeAt(4)})\n`;
@@ -62,7 +62,7 @@ test("stats: by position, by time, before the first event and in time to come", 
 });
 
 test("each command refuses a position that is not there yet, and what is no moment", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [person("ann")]);
   for (const command of [stats, quota, contacts, clicks]) {
     expect(await refusal(world, command, "--as-of", "2")).toBe(
@@ -75,7 +75,7 @@ test("each command refuses a position that is not there yet, and what is no mome
 });
 
 test("quota: the day of the moment in the zone, and its limit of today", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   // Recorded on 20 November from 10:01 UTC on, which is 21 November in Kiritimati (UTC+14).
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
   const day = "2025-11-21";
@@ -114,7 +114,7 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
 });
 
 test("quota: a moment in the past counts as it did then, and after a change of the zone the last 24 hours count", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
   const sentIn = (timezone: string, attempt_id: string, day: string): NewEvent[] =>
     message(attempt_id, attempt_id, day).map((newEvent) =>
@@ -143,7 +143,7 @@ test("quota: a moment in the past counts as it did then, and after a change of t
 });
 
 test("quota: without a moment, or at one to come, it is today", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, message("a", "1", "2025-11-20"));
   const today = dayIn("UTC", Date.now());
   const { out } = await world.run(quota);
@@ -154,7 +154,7 @@ test("quota: without a moment, or at one to come, it is today", async () => {
 });
 
 test("quota: when the clock was set back, today is still the day of the newest event, as for the service", async () => {
-  await using world = await openCommandWorld(Date.parse("2199-05-01T12:00:00Z"));
+  await using world = await openCommands(Date.parse("2199-05-01T12:00:00Z"));
   await world.append(STREAMS.outreach, message("a", "1", "2199-05-01"));
   for (const args of [[], ["--as-of", "2999-01-01"]]) {
     expect((await world.run(quota, ...args)).out).toStartWith("2199-05-01 (UTC): 1 of 100 used, 99 left, ");
@@ -162,7 +162,7 @@ test("quota: when the clock was set back, today is still the day of the newest e
 });
 
 test("contacts: everybody or one, with how far we got with them at the moment", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, [
     person("ann"),
     person("u42"),
@@ -192,7 +192,7 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
 });
 
 test("clicks: of each link, people and bots apart, the most clicked first", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   for (const newEvent of [
     click("a"),
     click("b"),
@@ -244,7 +244,7 @@ total          4       0          3
 });
 
 test("clicks: links no longer told apart are in the totals, and are counted when asked for", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   const eventLog = createEventLog(world.store, makeId);
   const post = (code: string): Promise<unknown> =>
     eventLog.append(STREAMS.link("go.example", code), [click(code)], { caller: "tests" });

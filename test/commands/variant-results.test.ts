@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { stats } from "../../src/commands/stats.ts";
 import { UsageError } from "../../src/commands/command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openCommandWorld, timeAt } from "./command-world.ts";
+import { openCommands, timeAt } from "../harness/memory/commands.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };
@@ -27,7 +27,7 @@ const HISTORY: readonly NewEvent[] = [
 ];
 
 test("stats by variant: a row for each, with the rate of replies, and what has no template is called unknown", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
   const { code, out } = await world.run(stats, "--by", "variant");
   expect(code).toBe(0);
@@ -39,7 +39,7 @@ unknown       A        1          1     0       0         1        0          10
 });
 
 test("stats by variant, for programs and of an earlier moment", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
   const counts = { failed: 0, replied: 0, opted_out: 0 };
   const { out } = await world.run(stats, "--by", "variant", "--json", "--as-of", "3");
@@ -53,7 +53,7 @@ test("stats by variant, for programs and of an earlier moment", async () => {
 });
 
 test("stats by variant of a log without messages says so, and --by knows nothing else", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   expect((await world.run(stats, "--by", "variant")).out).toStartWith("no message was attempted yet (as of position 0");
   const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
   expect(fault).toBeInstanceOf(UsageError);

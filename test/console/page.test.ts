@@ -5,7 +5,7 @@ import { deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
 import { suspected } from "../../projections/suspected.ts";
-import { testLog } from "../projections/recorded.ts";
+import { testLog } from "../harness/memory/events.ts";
 import { consolePage, type ConsoleView } from "../../src/console/page.ts";
 
 function view(): ConsoleView {

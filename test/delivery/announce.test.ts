@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
 import { createAnnounce } from "../../src/delivery/announce.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { openHouse } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { openDelivery } from "../harness/memory/delivery.ts";
 
 function silent(warned: string[] = []): Logger {
   return { debug() {}, info() {}, warn: (text) => warned.push(text), error() {} };
@@ -12,11 +12,11 @@ function silent(warned: string[] = []): Logger {
 test("an occasion is announced once, over restarts too", async () => {
   const file = newLogFile();
   for (let life = 0; life < 2; life++) {
-    await using house = await openHouse({ file });
+    await using house = await openDelivery({ file });
     const announce = createAnnounce({ ...house, configured: ["chat"], logger: silent() });
     await announce("the grant is dead", "grant/1");
     await announce("the grant is dead", "grant/1");
-    expect((await house.told("NotificationRequested")).map(({ data }) => data)).toEqual([
+    expect((await house.events("NotificationRequested")).map(({ data }) => data)).toEqual([
       { message: "the grant is dead", service: "reachlog", level: "critical" },
     ]);
   }
@@ -31,27 +31,27 @@ const ways: [string, ChannelName[], ChannelName | undefined, string[]][] = [
 
 test.each(ways)("it is told on %s", async (_name, configured, failed, types) => {
   const warned: string[] = [];
-  await using house = await openHouse({ file: newLogFile() });
+  await using house = await openDelivery();
   const announce = createAnnounce({ ...house, configured, logger: silent(warned) });
   await announce("look here", "key", failed);
-  const told = await house.told("NotificationRequested", "MessageRequested");
+  const told = await house.events("NotificationRequested", "MessageRequested");
   expect(told.map(({ type }) => type as string)).toEqual(types);
   expect(warned).toEqual(types.length === 0 ? ["look here"] : []);
 });
 
 test("a channel that is suspended is not told anything", async () => {
   const warned: string[] = [];
-  await using house = await openHouse({ file: newLogFile() });
+  await using house = await openDelivery();
   const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], logger: silent(warned) });
   const stop = (channel: ChannelName) =>
-    house.tell({
+    house.append({
       type: "ChannelSuspended",
       data: { channel, network: "slack", detail: "no_service", credential: "c" },
     });
   await stop("chat");
   await announce("look here", "first");
-  expect((await house.told("MessageRequested")).map(({ data }) => data.text)).toEqual(["reachlog: look here"]);
+  expect((await house.events("MessageRequested")).map(({ data }) => data.text)).toEqual(["reachlog: look here"]);
   await stop("messaging");
   await announce("look there", "second");
-  expect([await house.told("NotificationRequested"), warned]).toEqual([[], ["look there"]]);
+  expect([await house.events("NotificationRequested"), warned]).toEqual([[], ["look there"]]);
 });

@@ -1,35 +1,34 @@
 import { expect, test } from "bun:test";
 import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, REFUSED } from "./fake-channel.ts";
-import { NOTIFY, openHouse, type House } from "./house.ts";
+import { DELIVERED, fakeChannel, REFUSED } from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-function lettersOf(house: House) {
+function lettersOf(house: DeliveryHarness) {
   return findDeadLetters(house.eventLog.store);
 }
 
-async function retryAll(house: House): Promise<void> {
+async function retryAll(house: DeliveryHarness): Promise<void> {
   for (const { event_id, source, channel } of await lettersOf(house)) {
-    await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel } });
+    await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel } });
   }
   await house.settled();
 }
 
 test("what was given up is listed, the oldest first, each channel for itself", async () => {
   const channels = [fakeChannel("chat", () => REFUSED), fakeChannel("messaging", () => REFUSED), fakeChannel("ads")];
-  await using house = await openHouse({ file: newLogFile(), channels });
-  const notified = await house.tell(NOTIFY);
+  await using house = await openDelivery({ channels });
+  const notified = await house.append(NOTIFY);
   await house.settled();
   const clicked = await house.clicks(1);
   await house.settled();
   const letters = await lettersOf(house);
   expect(letters.map(({ source }) => source)).toEqual([notified, clicked, clicked]);
   expect(letters.map(({ channel }) => channel).toSorted()).toEqual(["chat", "chat", "messaging"]);
-  const abandoned = (await house.told("DispatchAbandoned"))[0];
+  const abandoned = (await house.events("DispatchAbandoned"))[0];
   expect(letters[0]).toEqual({
     channel: "chat",
-    event_id: (await house.told("NotificationRequested"))[0]?.id ?? "",
+    event_id: (await house.events("NotificationRequested"))[0]?.id ?? "",
     source: notified,
     attempts: 1,
     refused: true,
@@ -41,15 +40,15 @@ test("what was given up is listed, the oldest first, each channel for itself", a
 
 test("a retried letter is sent as the original, under its id, and is a letter no longer", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? REFUSED : DELIVERED));
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   await house.settled();
   await retryAll(house);
   expect(chat.sent.length).toBe(2);
   // The same id and time: a network that de-duplicates knows it again.
   expect(chat.sent[1]).toEqual(chat.sent[0] as (typeof chat.sent)[number]);
-  const [click] = await house.told("LinkClicked");
-  expect((await house.told("DispatchSucceeded")).map(({ data }) => [data.event_id, data.lane])).toEqual([
+  const [click] = await house.events("LinkClicked");
+  expect((await house.events("DispatchSucceeded")).map(({ data }) => [data.event_id, data.lane])).toEqual([
     [click?.id ?? "", "direct"],
   ]);
   expect(await lettersOf(house)).toEqual([]);
@@ -58,7 +57,7 @@ test("a retried letter is sent as the original, under its id, and is a letter no
 
 test("a letter given up again and again still names the event that it began with", async () => {
   const chat = fakeChannel("chat", () => REFUSED);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   const source = await house.clicks(1);
   await house.settled();
   await retryAll(house);
@@ -69,30 +68,30 @@ test("a letter given up again and again still names the event that it began with
 });
 
 test("what was decided of a letter stands, also when another process tells once more that it was given up", async () => {
-  await using house = await openHouse({ file: newLogFile() });
+  await using house = await openDelivery();
   const source = await house.clicks(2, ["chat"]);
   const gaveUp = (owed: number): NewEvent => {
     const about = { event_id: `click ${owed}`, owed, channel: "chat", lane: "clicks", attempt: 1 } as const;
     return { type: "DispatchAbandoned", data: { ...about, low_watermark: 1, detail: "", refused: true } };
   };
-  await house.tell(gaveUp(source), gaveUp(source + 1));
+  await house.append(gaveUp(source), gaveUp(source + 1));
   const [taken, discarded] = await lettersOf(house);
   if (taken === undefined || discarded === undefined) throw new Error("there are no letters");
   const { channel } = taken;
   const of = (letter: typeof taken) => ({ event_id: letter.event_id, source: letter.source, channel });
-  await house.tell(
+  await house.append(
     { type: "DispatchRetryRequested", data: of(taken) },
     { type: "DispatchDiscarded", data: { ...of(discarded), why: "over" } },
   );
   expect(await lettersOf(house)).toEqual([]);
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
-  await house.tell(gaveUp(source), gaveUp(source + 1));
+  await house.append(gaveUp(source), gaveUp(source + 1));
   expect(await lettersOf(house)).toEqual([]);
 });
 
 test("of all that is decided of one letter at the same moment, one stands, and its maker knows", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? REFUSED : DELIVERED));
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   await house.settled();
   const [letter] = await lettersOf(house);
@@ -105,7 +104,7 @@ test("of all that is decided of one letter at the same moment, one stands, and i
     made.map((newEvent) => decideLetter(house.eventLog, letter, newEvent, { caller: "ann" })),
   );
   expect(won.filter(Boolean)).toHaveLength(1);
-  const stands = await house.told("DispatchRetryRequested", "DispatchDiscarded");
+  const stands = await house.events("DispatchRetryRequested", "DispatchDiscarded");
   expect(stands.map(({ type }) => type)).toEqual(made.filter((_, at) => won[at]).map(({ type }) => type));
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
 });

@@ -3,9 +3,9 @@ import { StoreFull } from "eventstore-lite";
 import { findDeadLetters } from "../../src/delivery/dead-letters.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "./fake-channel.ts";
-import { eventually, openHouse, type House } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/memory/fake-channel.ts";
+import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -17,16 +17,16 @@ function knowing(answer: Answer) {
   return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };
 }
 
-const failed = (house: House): Promise<void> =>
+const failed = (house: DeliveryHarness): Promise<void> =>
   eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
 
 /** One click, of which nobody knows whether it arrived, and the service is suspended. */
-async function doubtful(file: string): Promise<House["time"]> {
+async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   const { channel } = knowing(() => SILENT);
-  await using house = await openHouse({ file, channels: [channel] });
+  await using house = await openDelivery({ file, channels: [channel] });
   await house.clicks(1, ["chat"]);
   await failed(house);
-  expect((await house.told("DispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
+  expect((await house.events("DispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
   return house.time;
 }
 
@@ -36,9 +36,9 @@ describe("what may have arrived at a network that knows a repeat", () => {
     const time = await doubtful(file);
     time.advance(DAY_MS - 1);
     const { chat, channel } = knowing(() => DELIVERED);
-    await using house = await openHouse({ file, channels: [channel], time });
+    await using house = await openDelivery({ file, channels: [channel], time });
     await house.settled();
-    const [click] = await house.told("LinkClicked");
+    const [click] = await house.events("LinkClicked");
     expect(chat.sent.map(({ id }) => id)).toEqual([click?.id ?? ""]);
   });
 
@@ -47,16 +47,16 @@ describe("what may have arrived at a network that knows a repeat", () => {
     const time = await doubtful(file);
     time.advance(DAY_MS);
     const { chat, channel } = knowing(() => DELIVERED);
-    await using house = await openHouse({ file, channels: [channel], time });
+    await using house = await openDelivery({ file, channels: [channel], time });
     await house.settled();
     expect(chat.sent).toEqual([]);
-    const [doubt] = await house.told("DispatchInDoubt");
+    const [doubt] = await house.events("DispatchInDoubt");
     expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
   });
 
   test("counts from the first such attempt, also where a later one certainly did not arrive", async () => {
     const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : throttled(DAY_MS)));
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await using house = await openDelivery({ channels: [channel] });
     house.time.flow();
     await house.clicks(1);
     await house.settled();
@@ -71,7 +71,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       ...eventLog,
       append: (...args) => (isFull ? Promise.reject(new StoreFull()) : eventLog.append(...args)),
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [channel], wrap: onFullDisk });
+    await using house = await openDelivery({ channels: [channel], wrap: onFullDisk });
     await house.clicks(1);
     await house.until(house.time.clock() + DAY_MS);
     isFull = false;
@@ -84,20 +84,20 @@ describe("what may have arrived at a network that knows a repeat", () => {
     const file = newLogFile();
     const time = await doubtful(file);
     const other = fakeChannel("chat");
-    await using house = await openHouse({ file, channels: [other], time });
+    await using house = await openDelivery({ file, channels: [other], time });
     await house.clicks(1);
     time.flow();
     await house.settled();
-    const [first, second] = await house.told("LinkClicked");
+    const [first, second] = await house.events("LinkClicked");
     expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
-    expect((await house.told("DispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+    expect((await house.events("DispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
   });
 
   describe("and became a dead letter", () => {
     /** It is given up without an answer to any of its attempts. */
-    async function letterIn(file: string): Promise<House["time"]> {
+    async function letterIn(file: string): Promise<DeliveryHarness["time"]> {
       const { channel } = knowing(() => SILENT);
-      await using house = await openHouse({ file, channels: [channel] });
+      await using house = await openDelivery({ file, channels: [channel] });
       await house.clicks(1);
       await house.until(house.time.clock() + 2 * HOUR_MS);
       expect(house.projector.state("deliveries").chat).toMatchObject({ dead: 1 });
@@ -105,10 +105,10 @@ describe("what may have arrived at a network that knows a repeat", () => {
     }
 
     /** An operator takes it up again. */
-    async function retried(house: House): Promise<void> {
+    async function retried(house: DeliveryHarness): Promise<void> {
       for (const { event_id, source, channel, doubtful_since } of await findDeadLetters(house.eventLog.store)) {
         const doubt = doubtful_since === undefined ? {} : { doubtful_since };
-        await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+        await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
       }
       await house.settled();
     }
@@ -117,7 +117,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       const file = newLogFile();
       const time = await letterIn(file);
       const { chat, channel } = knowing(() => DELIVERED);
-      await using house = await openHouse({ file, channels: [channel], time });
+      await using house = await openDelivery({ file, channels: [channel], time });
       await retried(house);
       expect(chat.sent).toHaveLength(1);
     });
@@ -127,7 +127,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       const time = await letterIn(file);
       time.advance(DAY_MS);
       const { chat, channel } = knowing(() => DELIVERED);
-      await using house = await openHouse({ file, channels: [channel], time });
+      await using house = await openDelivery({ file, channels: [channel], time });
       await retried(house);
       expect(chat.sent).toEqual([]);
       expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
@@ -138,15 +138,15 @@ describe("what may have arrived at a network that knows a repeat", () => {
       const time = await letterIn(file);
       const refusing = knowing(() => ({ outcome: "refused", detail: "gone", channel: true }));
       {
-        await using house = await openHouse({ file, channels: [refusing.channel], time });
+        await using house = await openDelivery({ file, channels: [refusing.channel], time });
         await retried(house);
         await retried(house);
         expect(refusing.chat.sent).toHaveLength(1);
       }
       time.advance(DAY_MS);
       const { chat, channel } = knowing(() => DELIVERED);
-      await using house = await openHouse({ file, channels: [channel], time });
-      await house.tell({ type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } });
+      await using house = await openDelivery({ file, channels: [channel], time });
+      await house.append({ type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } });
       await retried(house);
       expect(chat.sent).toEqual([]);
       expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
@@ -160,7 +160,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       // Once this is over, the click that may have arrived is due as all others are.
       return chat.sent.length === 2 ? { outcome: "delivered", status: 200, pauseMs: 60_000 } : DELIVERED;
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [channel], digestAfterMs: 30_000 });
+    await using house = await openDelivery({ channels: [channel], digestAfterMs: 30_000 });
     await house.clicks(10);
     await chat.until(1);
     house.time.advance(31_000);
@@ -176,8 +176,8 @@ describe("what may have arrived at a network that knows a repeat", () => {
 
   test("is in doubt at once where it is a test, which nobody repeats", async () => {
     const { channel } = knowing(() => SILENT);
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
-    await house.tell({ type: "ChannelTestRequested", data: { channels: ["chat"] } });
+    await using house = await openDelivery({ channels: [channel] });
+    await house.append({ type: "ChannelTestRequested", data: { channels: ["chat"] } });
     await house.settled();
     expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
   });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
 
 test("a notification goes to chat alone and a message to messaging alone, as they were told", async () => {
   const channels = [fakeChannel("ads"), fakeChannel("chat"), fakeChannel("messaging")];
-  await using house = await openHouse({ file: newLogFile(), channels });
-  await house.tell(NOTIFY, { type: "MessageRequested", data: { text: "hello" } });
+  await using house = await openDelivery({ channels });
+  await house.append(NOTIFY, { type: "MessageRequested", data: { text: "hello" } });
   await house.settled();
-  const [request, message] = await house.told("NotificationRequested", "MessageRequested");
+  const [request, message] = await house.events("NotificationRequested", "MessageRequested");
   const of = (event = request) => ({ id: event?.id ?? "", time: event?.time ?? "" });
   expect(channels.map(({ sent }) => sent)).toEqual([
     [],
@@ -23,21 +23,21 @@ test("a notification goes to chat alone and a message to messaging alone, as the
 describe("a test", () => {
   test("is one attempt", async () => {
     const channels = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("messaging")];
-    await using house = await openHouse({ file: newLogFile(), channels });
-    await house.tell(TEST);
+    await using house = await openDelivery({ channels });
+    await house.append(TEST);
     await house.settled();
     expect(channels.map(({ sent }) => sent.map(({ kind }) => kind))).toEqual([["test"], ["test"]]);
-    expect((await house.told("DispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
+    expect((await house.events("DispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
       [1, false],
     ]);
   });
 
   test("is made at once though the channel is paused and a notification waits before it", async () => {
     const chat = fakeChannel("chat", ({ kind }) => (kind === "test" ? DELIVERED : throttled(60_000)));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
-    await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [chat] });
+    await house.append(NOTIFY);
     await house.time.armed();
-    await house.tell(NOTIFY, { type: "ChannelTestRequested", data: { channels: ["chat"] } });
+    await house.append(NOTIFY, { type: "ChannelTestRequested", data: { channels: ["chat"] } });
     await chat.until(2);
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["notification", "test"]);
   });
@@ -45,23 +45,23 @@ describe("a test", () => {
   test("found long after it was asked for is skipped: nobody waits for it any more", async () => {
     const file = newLogFile();
     const chat = fakeChannel("chat");
-    await using stopped = await openHouse({ file });
-    await stopped.tell(TEST);
+    await using stopped = await openDelivery({ file });
+    await stopped.append(TEST);
     stopped.time.advance(60_001);
-    await using house = await openHouse({ file, channels: [chat], time: stopped.time });
+    await using house = await openDelivery({ file, channels: [chat], time: stopped.time });
     await house.settled("chat");
     expect(chat.sent).toEqual([]);
-    expect((await house.told("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+    expect((await house.events("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
   });
 });
 
 test("a notification found long after it was asked for is delivered: it was promised", async () => {
   const file = newLogFile();
   const chat = fakeChannel("chat");
-  await using stopped = await openHouse({ file });
-  await stopped.tell(NOTIFY);
+  await using stopped = await openDelivery({ file });
+  await stopped.append(NOTIFY);
   stopped.time.advance(24 * 3_600_000);
-  await using house = await openHouse({ file, channels: [chat], time: stopped.time });
+  await using house = await openDelivery({ file, channels: [chat], time: stopped.time });
   await house.settled("chat");
   expect(chat.sent.length).toBe(1);
 });

@@ -4,10 +4,10 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { encodeState } from "../../projections/snapshot.ts";
-import { eventually, openHouse, type House } from "./house.ts";
+import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 /** What becomes of each dispatch in turn: how often it fails before its end. */
 const fate = fc.record({
@@ -27,7 +27,7 @@ test("stopped anywhere and started again, nothing owed is forgotten and nothing 
         return attempt <= failures ? UNAVAILABLE : end;
       });
       const ended = async (of: number): Promise<void> => {
-        await using house = await openHouse({ file, channels: [chat] });
+        await using house = await openDelivery({ file, channels: [chat] });
         house.time.flow();
         if (of > 0) await house.clicks(of);
         // Some are settled then, some wait for their retry, some were not yet tried.
@@ -35,10 +35,10 @@ test("stopped anywhere and started again, nothing owed is forgotten and nothing 
       };
       await ended(fates.length);
       await ended(0);
-      await using house = await openHouse({ file });
-      const outcomes = await house.told("DispatchSucceeded", "DispatchInDoubt", "DispatchAbandoned");
+      await using house = await openDelivery({ file });
+      const outcomes = await house.events("DispatchSucceeded", "DispatchInDoubt", "DispatchAbandoned");
       expect(outcomes.map(({ data }) => data.event_id).toSorted()).toEqual(
-        (await house.told("LinkClicked")).map(({ id }) => id).toSorted(),
+        (await house.events("LinkClicked")).map(({ id }) => id).toSorted(),
       );
       const sends = (id: string) => chat.sent.filter((one) => one.id === id).length;
       expect(order.map(sends)).toEqual(fates.map(({ failures }) => failures + 1));
@@ -54,12 +54,12 @@ test("one that waits for its retry is taken up with its attempts and its time, h
     chat.sent.length === 1 || (attempt === 2 && chat.sent.length === 302) ? UNAVAILABLE : DELIVERED,
   );
   {
-    await using house = await openHouse({ file, channels: [chat] });
+    await using house = await openDelivery({ file, channels: [chat] });
     await house.clicks(301);
     await eventually(house.projector, () => pendingOf(house.projector.state("deliveries").chat) === 1);
   }
   expect(chat.sent.length).toBe(301);
-  await using house = await openHouse({ file, channels: [chat] });
+  await using house = await openDelivery({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
   // A restart reads nothing that is settled, and the state is small though the oldest click is still owed.
   expect(clicks.low_watermark).toBeGreaterThan(250);
@@ -70,17 +70,17 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   house.time.flow();
   await house.settled();
   expect(chat.sent.slice(301).map(({ id }) => id)).toEqual([chat.sent[0]?.id ?? "", chat.sent[0]?.id ?? ""]);
-  expect((await house.told("DispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
+  expect((await house.events("DispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
 });
 
 test("what was owed to a channel while it was not configured is delivered once it is", async () => {
   const file = newLogFile();
   {
-    await using house = await openHouse({ file });
+    await using house = await openDelivery({ file });
     await house.clicks(3, ["chat"]);
   }
   const chat = fakeChannel("chat");
-  await using house = await openHouse({ file, channels: [chat] });
+  await using house = await openDelivery({ file, channels: [chat] });
   await house.settled();
   expect(chat.sent.length).toBe(3);
 });
@@ -89,7 +89,7 @@ test("what a wrong state took for settled is delivered as soon as the state is r
   const file = newLogFile();
   const chat = fakeChannel("chat");
   {
-    await using house = await openHouse({ file });
+    await using house = await openDelivery({ file });
     await house.clicks(3, ["chat"]);
     const state = structuredClone(house.projector.state("deliveries"));
     Object.assign(state.chat.lanes.clicks, { settled: 3, low_watermark: 4 });
@@ -101,17 +101,17 @@ test("what a wrong state took for settled is delivered as soon as the state is r
     await using store = await openSqliteStore({ file, codec });
     await store.snapshots.save("deliveries", { version: deliveries.version, position: 3, state: encodeState(state) });
   }
-  await using house = await openHouse({ file, channels: [chat] });
+  await using house = await openDelivery({ file, channels: [chat] });
   await house.settled();
   expect(chat.sent).toHaveLength(0);
 
   const rebuilt = { projection: "deliveries", version: deliveries.version, position: 3, differences: 2 };
-  await house.tell({ type: "ProjectionRebuilt", data: rebuilt });
+  await house.append({ type: "ProjectionRebuilt", data: rebuilt });
   await house.settled();
   expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(3);
   expect(chat.sent).toHaveLength(3);
 });
 
-function snapshotOf(house: House, state: Deliveries) {
+function snapshotOf(house: DeliveryHarness, state: Deliveries) {
   return { version: deliveries.version, position: house.projector.position, state: encodeState(state) };
 }

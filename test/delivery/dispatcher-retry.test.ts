@@ -3,15 +3,22 @@ import { StoreFull } from "eventstore-lite";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, throttled, UNAVAILABLE } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import {
+  DELIVERED,
+  fakeChannel,
+  gate,
+  IN_DOUBT,
+  REFUSED,
+  throttled,
+  UNAVAILABLE,
+} from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const HOUR_MS = 3_600_000;
 
 test("what failed is tried again when its time has come, and not before", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 3 ? UNAVAILABLE : DELIVERED));
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   for (const [attempt, ceiling] of [
     [1, 2_000],
@@ -23,7 +30,7 @@ test("what failed is tried again when its time has come, and not before", async 
     await chat.until(attempt + 1);
   }
   await house.settled();
-  const told = await house.told("DispatchFailed", "DispatchSucceeded");
+  const told = await house.events("DispatchFailed", "DispatchSucceeded");
   expect(told.map(({ type, data }) => [type, data.attempt])).toEqual([
     ["DispatchFailed", 1],
     ["DispatchFailed", 2],
@@ -33,13 +40,13 @@ test("what failed is tried again when its time has come, and not before", async 
 
 test("after eight attempts over about an hour it is a dead letter", async () => {
   const chat = fakeChannel("chat", () => UNAVAILABLE);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0.999 });
+  await using house = await openDelivery({ channels: [chat], random: () => 0.999 });
   const start = house.time.clock();
   house.time.flow();
   await house.clicks(1);
   await house.settled();
   expect(chat.sent.length).toBe(ATTEMPTS_MAX);
-  const [letter] = await house.told("DispatchAbandoned");
+  const [letter] = await house.events("DispatchAbandoned");
   expect(letter?.data).toMatchObject({ attempt: 8, refused: false, status: 503, channel: "chat" });
   const took = house.time.clock() - start;
   expect(took).toBeGreaterThan(HOUR_MS * 0.75);
@@ -52,18 +59,18 @@ test.each([
   ["skipped", { outcome: "skipped", reason: "too_old" }, "DispatchSkipped"],
 ] as const)("what is %s is not tried again", async (_name, result, type) => {
   const chat = fakeChannel("chat", () => result);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   house.time.flow();
   await house.clicks(3);
   await house.settled();
   expect(chat.sent.length).toBe(3);
-  expect((await house.told(type)).length).toBe(3);
+  expect((await house.events(type)).length).toBe(3);
 });
 
 describe("a network that asks for less", () => {
   test("is left alone as long as it says, with all that waits", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(3);
     expect(await house.time.armed()).toBe(17_000);
     expect(chat.sent.length).toBe(1);
@@ -76,7 +83,7 @@ describe("a network that asks for less", () => {
 
   test("is left alone for a second when it does not say how long", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled() : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(2);
     expect(await house.time.armed()).toBe(1_000);
     house.time.flow();
@@ -85,10 +92,10 @@ describe("a network that asks for less", () => {
 
   test("holds back what is sent directly too", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(1);
     await house.time.armed();
-    await house.tell(NOTIFY);
+    await house.append(NOTIFY);
     expect(await house.time.armed()).toBe(17_000);
     expect(chat.sent.length).toBe(1);
     house.time.flow();
@@ -106,7 +113,7 @@ describe("when the clock was set back", () => {
     ["an open circuit", BROKEN, 5],
   ])("%s lasts no longer", async (_name, answer, before) => {
     const chat = fakeChannel("chat", () => answer(chat.sent.length));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(8);
     await house.time.armed();
     expect(chat.sent).toHaveLength(before);
@@ -125,7 +132,7 @@ describe("a broken network", () => {
     const probe = gate();
     let down = true;
     const chat = fakeChannel("chat", () => (down ? UNAVAILABLE : chat.sent.length === 6 ? probe.answer : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0 });
+    await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(30);
     expect(await house.time.armed()).toBe(1_000);
     expect([chat.sent.length, house.delivery.circuit("chat")]).toEqual([5, "open"]);
@@ -146,7 +153,7 @@ test("a retry that is due does not wait for another dispatch that hangs", async 
     if (chat.sent.length === 2) return stuck.answer;
     return chat.sent.length === 3 && attempt === 1 ? UNAVAILABLE : DELIVERED;
   });
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   await house.settled();
   // One success widened the window to two.
@@ -171,11 +178,11 @@ test("an outcome that the log could not take is recorded later, and the dispatch
     },
   });
   const chat = fakeChannel("chat");
-  await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap: onFullDisk });
+  await using house = await openDelivery({ channels: [chat], wrap: onFullDisk });
   house.time.flow();
   await house.clicks(1);
   await house.settled();
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual(["a dispatch could not be recorded"]);
-  expect((await house.told("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
+  expect((await house.events("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
 });

@@ -3,7 +3,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 import {
   DELIVERED,
   fakeChannel,
@@ -13,8 +13,8 @@ import {
   throttled,
   UNAVAILABLE,
   type FakeChannel,
-} from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+} from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 /** A channel that takes clicks together; `answer` says what becomes of each. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
@@ -38,13 +38,13 @@ function batching(max: number, answer: (click: Click, batch: number) => Dispatch
 describe("a network that takes clicks together", () => {
   test("gets what waits in one request, up to its limit, and each click has an outcome of its own", async () => {
     const { batches, channel } = batching(400);
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await using house = await openDelivery({ channels: [channel] });
     const first = await house.clicks(1_000);
     await house.settled();
     expect(Math.max(...batches.map(({ length }) => length))).toBe(400);
     expect(new Set(batches.flat()).size).toBe(1_000);
     expect(batches.flat()).toHaveLength(1_000);
-    const told = await house.told("DispatchSucceeded");
+    const told = await house.events("DispatchSucceeded");
     expect(told.map(({ data }) => data.owed).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 1_000 }, (_, at) => first + at),
     );
@@ -59,7 +59,7 @@ describe("a network that takes clicks together", () => {
       if (failing.size < 3) failing.add(click.id);
       return failing.has(click.id) ? UNAVAILABLE : DELIVERED;
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await using house = await openDelivery({ channels: [channel] });
     await house.clicks(50);
     await house.time.armed();
     expect(house.projector.state("deliveries").ads.lanes.clicks.settled).toBe(47);
@@ -73,7 +73,7 @@ describe("a network that takes clicks together", () => {
   test("and refuses one of them: that one is a dead letter, and the others arrive", async () => {
     let bad: string | undefined;
     const { channel } = batching(50, ({ id }) => ((bad ??= id) === id ? REFUSED : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await using house = await openDelivery({ channels: [channel] });
     await house.clicks(20);
     await house.settled();
     expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, suspended: null });
@@ -91,19 +91,19 @@ describe("a network that takes clicks together", () => {
         },
       },
     };
-    await using house = await openHouse({ file: newLogFile(), channels: [early] });
+    await using house = await openDelivery({ channels: [early] });
     await house.clicks(40);
     house.time.flow();
     await house.settled();
     expect(batches.length).toBe(20);
-    const told = await house.told("DispatchSucceeded");
+    const told = await house.events("DispatchSucceeded");
     expect(new Set(told.map(({ data }) => data.attempt))).toEqual(new Set([1]));
-    expect(await house.told("DispatchFailed")).toEqual([]);
+    expect(await house.events("DispatchFailed")).toEqual([]);
   });
 
   test("and asks for some rest with its answer: it gets that", async () => {
     const { batches, channel } = batching(10, () => ({ outcome: "delivered", status: 200, pauseMs: 60_000 }));
-    await using house = await openHouse({ file: newLogFile(), channels: [channel] });
+    await using house = await openDelivery({ channels: [channel] });
     await house.clicks(20);
     expect(await house.time.armed()).toBeGreaterThan(29_000);
     expect(batches).toHaveLength(1);
@@ -114,7 +114,7 @@ describe("a network that takes clicks together", () => {
   test("and answers for too few: nobody knows of the others", async () => {
     const { channel } = batching(50);
     const short = { ...channel, batch: { max: 50, send: async () => [DELIVERED] } };
-    await using house = await openHouse({ file: newLogFile(), channels: [short] });
+    await using house = await openDelivery({ channels: [short] });
     await house.clicks(3);
     await house.settled();
     const { dispatched, in_doubt } = house.projector.state("deliveries").ads;
@@ -137,11 +137,11 @@ describe("a network that takes clicks together", () => {
       },
     };
     {
-      await using house = await openHouse({ file, channels: [slow] });
+      await using house = await openDelivery({ file, channels: [slow] });
       await house.clicks(25, ["ads"]);
       held.open();
     }
-    await using again = await openHouse({ file, channels: [channel] });
+    await using again = await openDelivery({ file, channels: [channel] });
     await again.settled();
     expect(batches.flat()).toHaveLength(25);
     expect(new Set(batches.flat()).size).toBe(25);
@@ -153,10 +153,10 @@ describe("a channel that cannot keep up", () => {
 
   test("is told in digests what waits for longer than that, and each click keeps its own outcome", async () => {
     const chat = fakeChannel("chat");
-    await using house = await openHouse({ file: newLogFile(), channels: [], ...AFTER });
+    await using house = await openDelivery({ channels: [], ...AFTER });
     await house.clicks(40, ["chat"]);
     house.time.advance(31_000);
-    await using late = await openHouse({ file: newLogFile(), channels: [chat], time: house.time, ...AFTER });
+    await using late = await openDelivery({ channels: [chat], time: house.time, ...AFTER });
     await late.clicks(1);
     await late.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click"]);
@@ -165,7 +165,7 @@ describe("a channel that cannot keep up", () => {
   test("gets one message for all that waits once the oldest waits too long", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await using house = await openDelivery({ channels: [chat], ...AFTER });
     await house.clicks(60);
     await chat.until(1);
     house.time.advance(31_000);
@@ -173,7 +173,7 @@ describe("a channel that cannot keep up", () => {
     await house.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "digest"]);
     expect(chat.sent[1]).toMatchObject({ clicks: 59, links: [{ shortCode: "a", clicks: 59 }] });
-    const told = await house.told("DispatchSucceeded");
+    const told = await house.events("DispatchSucceeded");
     expect(told).toHaveLength(60);
     expect(new Set(told.slice(1).map(({ data }) => data.digest))).toEqual(new Set([chat.sent[1]?.id]));
     expect(told[0]?.data.digest).toBeUndefined();
@@ -182,11 +182,11 @@ describe("a channel that cannot keep up", () => {
   test("is told a notification by itself, before the digest", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await using house = await openDelivery({ channels: [chat], ...AFTER });
     await house.clicks(10);
     await chat.until(1);
     house.time.advance(31_000);
-    await house.tell(NOTIFY);
+    await house.append(NOTIFY);
     held.open();
     await house.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification", "digest"]);
@@ -198,7 +198,7 @@ describe("a channel that cannot keep up", () => {
       if (chat.sent.length === 1) return held.answer;
       return chat.sent.length === 2 ? throttled(2_000) : DELIVERED;
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER, random: () => 0 });
+    await using house = await openDelivery({ channels: [chat], ...AFTER, random: () => 0 });
     await house.clicks(10);
     await chat.until(1);
     house.time.advance(31_000);
@@ -217,7 +217,7 @@ describe("a channel that cannot keep up", () => {
     const chat = fakeChannel("chat", () =>
       chat.sent.length === 1 ? held.answer : { outcome: "in_doubt", detail: "no answer" },
     );
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], ...AFTER });
+    await using house = await openDelivery({ channels: [chat], ...AFTER });
     await house.clicks(10);
     await chat.until(1);
     house.time.advance(31_000);
@@ -235,7 +235,7 @@ describe("a network that fails is asked with one click at a time until it answer
       if (chat.sent.length === 1) return held.answer;
       return chat.sent.length <= 11 ? IN_DOUBT : DELIVERED;
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], digestAfterMs: 30_000 });
+    await using house = await openDelivery({ channels: [chat], digestAfterMs: 30_000 });
     await house.clicks(3_000);
     await chat.until(1);
     house.time.advance(31_000);
@@ -252,13 +252,13 @@ describe("a network that fails is asked with one click at a time until it answer
   test("so that an outage uses up the attempts of few", async () => {
     const { batches, channel } = batching(50, () => UNAVAILABLE);
     const ads = fakeChannel("ads", () => (ads.sent.length <= 20 ? UNAVAILABLE : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [{ ...ads, batch: channel.batch }] });
+    await using house = await openDelivery({ channels: [{ ...ads, batch: channel.batch }] });
     await house.clicks(200);
     house.time.flow();
     await ads.until(20);
     expect(batches).toHaveLength(1);
     // The rest has not been tried yet, however long it was.
-    expect((await house.told("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
+    expect((await house.events("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
 
@@ -271,7 +271,7 @@ test("clicks that wait for their retry do not keep others from being sent", asyn
     // A refusal that passes, told by a network that is up: neither pace nor circuit keeps the others back.
     return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
   });
-  await using house = await openHouse({ file: newLogFile(), channels: [chat], random: () => 0.999 });
+  await using house = await openDelivery({ channels: [chat], random: () => 0.999 });
   await house.clicks(FAILING + 500);
   await house.time.armed();
   const { lanes } = house.projector.state("deliveries").chat;

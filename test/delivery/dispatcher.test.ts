@@ -2,28 +2,27 @@ import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../events/channel.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 describe("every click", () => {
   test("is delivered once to each channel that it names, and each outcome is in the log", async () => {
     const channels = CHANNELS.map((name) => fakeChannel(name));
-    await using house = await openHouse({ file: newLogFile(), channels });
+    await using house = await openDelivery({ channels });
     await house.clicks(20);
     await house.clicks(5, ["ads"]);
     await house.settled();
     expect(channels.map(({ sent }) => sent.length)).toEqual([25, 20, 20]);
     for (const { sent } of channels) expect(new Set(sent.map(({ id }) => id)).size).toBe(sent.length);
-    const told = await house.told("DispatchSucceeded");
+    const told = await house.events("DispatchSucceeded");
     expect(new Set(told.map(({ data }) => `${data.channel} ${data.event_id}`)).size).toBe(65);
     expect(told.every(({ data, stream }) => stream === `delivery-${data.channel}` && data.attempt === 1)).toBe(true);
   });
 
   test("reaches the channel as it was recorded", async () => {
     const ads = fakeChannel("ads");
-    await using house = await openHouse({ file: newLogFile(), channels: [ads] });
-    await house.tell({
+    await using house = await openDelivery({ channels: [ads] });
+    await house.append({
       type: "LinkClicked",
       data: {
         event: "signup",
@@ -37,7 +36,7 @@ describe("every click", () => {
       },
     });
     await house.settled();
-    const [click] = await house.told("LinkClicked");
+    const [click] = await house.events("LinkClicked");
     expect(ads.sent).toEqual([
       {
         kind: "click",
@@ -59,7 +58,7 @@ describe("every click", () => {
     const CLICKS = 3_000;
     expect(CLICKS).toBeGreaterThan(2 * WINDOW_DISPATCHES_MAX);
     const chat = fakeChannel("chat");
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(CLICKS);
     await house.settled();
     expect(chat.sent.length).toBe(CLICKS);
@@ -75,10 +74,10 @@ test("what is sent directly overtakes the clicks that wait", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) =>
     chat.sent.length === 1 && attempt === 1 ? first.answer : DELIVERED,
   );
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(50);
   await chat.until(1);
-  await house.tell(NOTIFY);
+  await house.append(NOTIFY);
   first.open();
   await house.settled();
   expect(chat.sent.findIndex(({ kind }) => kind === "notification")).toBe(1);
@@ -88,7 +87,7 @@ describe("a channel in trouble slows no other", () => {
   test("when it hangs", async () => {
     const stuck = gate();
     const channels = [fakeChannel("chat", () => stuck.answer), fakeChannel("messaging")];
-    await using house = await openHouse({ file: newLogFile(), channels });
+    await using house = await openDelivery({ channels });
     await house.clicks(40);
     await house.settled("messaging");
     expect(channels.map(({ sent }) => sent.length)).toEqual([1, 40]);
@@ -97,7 +96,7 @@ describe("a channel in trouble slows no other", () => {
 
   test("when it fails", async () => {
     const channels = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("messaging")];
-    await using house = await openHouse({ file: newLogFile(), channels });
+    await using house = await openDelivery({ channels });
     await house.clicks(40);
     await house.settled("messaging");
     await house.time.armed();
@@ -113,11 +112,11 @@ test("a fault of the channel's own code is in doubt, told to the log, and stops 
     if (chat.sent.length === 1) throw new TypeError("undefined is not a function: ann@example.com");
     return DELIVERED;
   });
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(3);
   await house.settled();
   expect(chat.sent.length).toBe(3);
-  const [doubt] = await house.told("DispatchInDoubt");
+  const [doubt] = await house.events("DispatchInDoubt");
   expect(doubt?.data.detail).not.toContain("ann@example.com");
   expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
 });
@@ -125,17 +124,17 @@ test("a fault of the channel's own code is in doubt, told to the log, and stops 
 test("an orderly stop waits for what is in flight, records it, and starts nothing more", async () => {
   const held = gate();
   const chat = fakeChannel("chat", () => held.answer);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(5);
   await chat.until(1);
   let stopped = false;
   const stopping = house.dispatchers.all[0]?.[Symbol.asyncDispose]().then(() => (stopped = true));
   // A whole way through the log and back: time enough for a stop that does not wait.
-  await house.tell(NOTIFY);
+  await house.append(NOTIFY);
   expect(stopped).toBe(false);
   held.open();
   await stopping;
-  expect((await house.told("DispatchSucceeded")).length).toBe(1);
+  expect((await house.events("DispatchSucceeded")).length).toBe(1);
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual([]);
 });

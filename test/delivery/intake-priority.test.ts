@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createIntakePriority } from "../../src/delivery/intake-priority.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { fakeChannel } from "./fake-channel.ts";
-import { fakeTime } from "./fake-time.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { fakeChannel } from "../harness/memory/fake-channel.ts";
+import { fakeTime } from "../harness/memory/fake-time.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
@@ -56,14 +55,14 @@ test("while many requests come clicks go at their share, direct sends at once, a
   let until = NOW + 2_000;
   const requests = (): number => Math.min(time.clock(), until) - NOW + 1_000;
   const chat = fakeChannel("chat");
-  await using house = await openHouse({ file: newLogFile(), channels: [chat], time, requests });
+  await using house = await openDelivery({ channels: [chat], time, requests });
   const clicksSent = (): number => chat.sent.filter(({ kind }) => kind === "click").length;
 
   await house.until(NOW + 100);
   await house.clicks(2_000);
   await house.until(NOW + 1_100);
   expect(clicksSent()).toBeWithin(500, 760);
-  await house.tell(NOTIFY);
+  await house.append(NOTIFY);
   await house.until(NOW + 1_101);
   expect(chat.sent.at(-1)?.kind).toBe("notification");
   expect(clicksSent()).toBeLessThan(760);

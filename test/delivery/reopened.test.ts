@@ -3,12 +3,12 @@ import { StoreFull } from "eventstore-lite";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "./fake-channel.ts";
-import { NOTIFY, openHouse, type House } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 /** Everything after which the lanes are filled anew. */
-const REOPENINGS: readonly [string, (house: House) => Promise<NewEvent>][] = [
+const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
   ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [
     "personal data expires",
@@ -40,19 +40,19 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
   test("nothing of it is sent again, and all of it is recorded once there is room", async () => {
     const { disk, wrap } = fullDisk();
     const chat = fakeChannel("chat");
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
-    const notified = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [chat], wrap });
+    const notified = await house.append(NOTIFY);
     await house.clicks(5);
     await house.until(house.time.clock());
     const taken = chat.sent.length;
     expect(taken).toBeGreaterThan(2);
-    await house.tell(await reopening(house));
+    await house.append(await reopening(house));
     await house.until(house.time.clock());
     disk.isFull = false;
     await house.until(house.time.clock() + 60_000);
     expect(chat.sent).toHaveLength(6);
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(6);
-    const ends = await house.told("DispatchSucceeded");
+    const ends = await house.events("DispatchSucceeded");
     expect(ends.map(({ data }) => data.owed).toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: 6 }, (_, at) => notified + at),
     );
@@ -61,13 +61,13 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
   test("one that waits for its retry waits as long as it would have", async () => {
     const { disk, wrap } = fullDisk();
     const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? UNAVAILABLE : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap, random: () => 0.999 });
+    await using house = await openDelivery({ channels: [chat], wrap, random: () => 0.999 });
     await house.clicks(1);
     await house.until(house.time.clock());
-    await house.tell(await reopening(house));
+    await house.append(await reopening(house));
     disk.isFull = false;
     await house.until(house.time.clock() + 60_000);
-    expect((await house.told("DispatchFailed", "DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1, 2]);
+    expect((await house.events("DispatchFailed", "DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1, 2]);
     expect(chat.sent).toHaveLength(2);
   });
 });
@@ -76,7 +76,7 @@ test("a click whose person is forgotten while it is in flight is not told of aga
   const held = gate();
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? held.answer : DELIVERED));
   const file = newLogFile();
-  await using house = await openHouse({ file, channels: [chat] });
+  await using house = await openDelivery({ file, channels: [chat] });
   const position = await house.clicks(1);
   await chat.until(1);
   const read = house.eventLog.store.read.bind(house.eventLog.store);
@@ -89,10 +89,10 @@ test("a click whose person is forgotten while it is in flight is not told of aga
       }
     },
   });
-  await house.tell({ type: "PersonForgotten", data: { hashes: [], keys: [] } });
+  await house.append({ type: "PersonForgotten", data: { hashes: [], keys: [] } });
   await house.until(house.time.clock());
   held.open(UNAVAILABLE);
   await house.until(house.time.clock() + 60_000);
   expect(chat.sent).toHaveLength(1);
-  expect((await house.told("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+  expect((await house.events("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
 });

@@ -2,9 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, REFUSED, UNAVAILABLE, type Answer, type FakeChannel } from "./fake-channel.ts";
-import { eventually, NOTIFY, openHouse, type House } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import {
+  DELIVERED,
+  fakeChannel,
+  REFUSED,
+  UNAVAILABLE,
+  type Answer,
+  type FakeChannel,
+} from "../harness/memory/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -22,15 +29,15 @@ function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel
 }
 
 /** A log that owes what `owe` asks for, which another life of it may have delivered, and is restored. */
-async function restored(owe: (house: House) => Promise<unknown>, newEvent = RESTORED) {
+async function restored(owe: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
-  await using house = await openHouse({ file });
+  await using house = await openDelivery({ file });
   await owe(house);
-  await house.tell(newEvent);
+  await house.append(newEvent);
   return { file, time: house.time };
 }
 
-const state = (house: House, channel: "ads" | "chat" | "messaging" = "chat") =>
+const state = (house: DeliveryHarness, channel: "ads" | "chat" | "messaging" = "chat") =>
   house.projector.state("deliveries")[channel];
 
 describe("what a log owed when it was restored", () => {
@@ -39,14 +46,14 @@ describe("what a log owed when it was restored", () => {
     async (newEvent) => {
       const { file, time } = await restored(async (house) => {
         await house.clicks(50, ["chat", "messaging"]);
-        await house.tell(NOTIFY);
+        await house.append(NOTIFY);
       }, newEvent);
       const [chat, messaging] = [fakeChannel("chat"), fakeChannel("messaging")];
-      await using house = await openHouse({ file, time, channels: [chat, messaging] });
+      await using house = await openDelivery({ file, time, channels: [chat, messaging] });
       await house.settled();
       expect([chat.sent, messaging.sent]).toEqual([[], []]);
       expect(state(house)).toMatchObject({ in_doubt: 51, dispatched: 0 });
-      const [doubt] = await house.told("DispatchInDoubt");
+      const [doubt] = await house.events("DispatchInDoubt");
       expect(doubt?.data).toMatchObject({ attempt: 0, detail: expect.stringContaining("restored") });
       await house.clicks(1);
       time.flow();
@@ -59,7 +66,7 @@ describe("what a log owed when it was restored", () => {
     const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
     const chat = fakeChannel("chat");
     // Its clock stands: nothing that waits for its time gets a turn.
-    await using house = await openHouse({ file, time, channels: [chat], digestAfterMs: 0 });
+    await using house = await openDelivery({ file, time, channels: [chat], digestAfterMs: 0 });
     await house.settled();
     expect(chat.sent).toEqual([]);
     expect(state(house).in_doubt).toBe(3_500);
@@ -69,10 +76,10 @@ describe("what a log owed when it was restored", () => {
     const { file, time } = await restored((house) => house.clicks(5, ["ads"]));
     time.advance(DAY_MS - 1);
     const { ads, channel } = knowing();
-    await using house = await openHouse({ file, time, channels: [channel], digestAfterMs: 30_000 });
+    await using house = await openDelivery({ file, time, channels: [channel], digestAfterMs: 30_000 });
     time.flow();
     await house.settled();
-    const clicks = await house.told("LinkClicked");
+    const clicks = await house.events("LinkClicked");
     expect(ads.sent.map(({ kind, id }) => [kind, id])).toEqual(clicks.map(({ id }) => ["click", id]));
     expect(state(house, "ads")).toMatchObject({ dispatched: 5, in_doubt: 0 });
   });
@@ -81,7 +88,7 @@ describe("what a log owed when it was restored", () => {
     const { file, time } = await restored((house) => house.clicks(2, ["ads"]));
     time.advance(DAY_MS);
     const { ads, channel } = knowing();
-    await using house = await openHouse({ file, time, channels: [channel] });
+    await using house = await openDelivery({ file, time, channels: [channel] });
     await house.settled();
     expect(ads.sent).toEqual([]);
     expect(state(house, "ads").in_doubt).toBe(2);
@@ -90,19 +97,19 @@ describe("what a log owed when it was restored", () => {
   test("is in doubt also where it waited for its next attempt", async () => {
     const file = newLogFile();
     const failing = fakeChannel("chat", () => UNAVAILABLE);
-    let time: House["time"];
+    let time: DeliveryHarness["time"];
     {
-      await using house = await openHouse({ file, channels: [failing] });
+      await using house = await openDelivery({ file, channels: [failing] });
       ({ time } = house);
       await house.clicks(1);
       await eventually(house.projector, () => state(house).lanes.clicks.retries.size > 0);
     }
     {
-      await using house = await openHouse({ file, time });
-      await house.tell(RESTORED);
+      await using house = await openDelivery({ file, time });
+      await house.append(RESTORED);
     }
     const chat = fakeChannel("chat");
-    await using house = await openHouse({ file, time, channels: [chat] });
+    await using house = await openDelivery({ file, time, channels: [chat] });
     await house.settled();
     expect(chat.sent).toEqual([]);
     expect(state(house)).toMatchObject({ in_doubt: 1, dead: 0 });
@@ -110,13 +117,13 @@ describe("what a log owed when it was restored", () => {
 
   test("is in doubt, and no dead letter, where the channel is suspended", async () => {
     const { file, time } = await restored(async (house) => {
-      await house.tell(NOTIFY);
+      await house.append(NOTIFY);
       await house.clicks(2, ["chat"]);
       const stopped = { channel: "chat", network: "fake chat", detail: "archived", credential: "c" } as const;
-      await house.tell({ type: "ChannelSuspended", data: { ...stopped, credential: "mark of fake-credential" } });
+      await house.append({ type: "ChannelSuspended", data: { ...stopped, credential: "mark of fake-credential" } });
     });
     const chat = fakeChannel("chat", () => REFUSED);
-    await using house = await openHouse({ file, time, channels: [chat] });
+    await using house = await openDelivery({ file, time, channels: [chat] });
     await house.settled();
     expect(chat.sent).toEqual([]);
     expect(state(house)).toMatchObject({ in_doubt: 3, dead: 0 });
@@ -125,19 +132,19 @@ describe("what a log owed when it was restored", () => {
   test("waits where the channel is not configured, and is in doubt once it is", async () => {
     const { file, time } = await restored((house) => house.clicks(2, ["chat"]));
     {
-      await using house = await openHouse({ file, time });
+      await using house = await openDelivery({ file, time });
       expect(pendingOf(state(house))).toBe(2);
     }
     time.advance(DAY_MS);
     const chat = fakeChannel("chat", () => DELIVERED);
-    await using house = await openHouse({ file, time, channels: [chat] });
+    await using house = await openDelivery({ file, time, channels: [chat] });
     await house.settled();
     expect([chat.sent.length, state(house).in_doubt]).toEqual([0, 2]);
   });
 
   test("is forgotten by the projection once it is settled", async () => {
     const { file, time } = await restored((house) => house.clicks(3, ["chat"]));
-    await using house = await openHouse({ file, time, channels: [fakeChannel("chat")] });
+    await using house = await openDelivery({ file, time, channels: [fakeChannel("chat")] });
     await house.clicks(1);
     expect(state(house, "ads").lanes.clicks.restored).toBeNull();
     time.flow();

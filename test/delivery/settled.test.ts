@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "./fake-channel.ts";
-import { eventually, NOTIFY, openHouse } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 /** Longer than any of these tests may take: what is waited for comes by itself. */
 const LONG_MS = 60_000;
@@ -18,8 +18,8 @@ describe("waiting for the end of a dispatch", () => {
   test.each(ends)("tells that it was %s, whether one waited before or asks afterwards", async (_name, result, told) => {
     const held = gate();
     const chat = fakeChannel("chat", () => held.answer);
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
-    const position = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [chat] });
+    const position = await house.append(NOTIFY);
     const before = house.delivery.settled("chat", position, LONG_MS);
     held.open(result);
     expect(await before).toEqual(told as never);
@@ -28,17 +28,17 @@ describe("waiting for the end of a dispatch", () => {
 
   test("goes on over failures, to the last", async () => {
     const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 4 ? UNAVAILABLE : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     house.time.flow();
-    const position = await house.tell(NOTIFY);
+    const position = await house.append(NOTIFY);
     expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
     expect(chat.sent.length).toBe(4);
   });
 
   test("ends without an answer when it takes too long", async () => {
     const held = gate();
-    await using house = await openHouse({ file: newLogFile(), channels: [fakeChannel("chat", () => held.answer)] });
-    const position = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [fakeChannel("chat", () => held.answer)] });
+    const position = await house.append(NOTIFY);
     expect(await house.delivery.settled("chat", position, 1)).toBeUndefined();
     held.open();
     expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
@@ -47,9 +47,9 @@ describe("waiting for the end of a dispatch", () => {
   test("tells each of several who wait, and each of its own dispatch and channel", async () => {
     const held = gate();
     const channels = [fakeChannel("chat", () => held.answer), fakeChannel("messaging", () => REFUSED)];
-    await using house = await openHouse({ file: newLogFile(), channels });
-    const both = await house.tell({ type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } });
-    const other = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels });
+    const both = await house.append({ type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } });
+    const other = await house.append(NOTIFY);
     const waits = [
       house.delivery.settled("chat", both, LONG_MS),
       house.delivery.settled("chat", both, LONG_MS),
@@ -68,10 +68,10 @@ describe("waiting for the end of a dispatch", () => {
   test("is not misled by the other lane, which is settled far beyond", async () => {
     const held = gate();
     const chat = fakeChannel("chat", ({ kind }) => (kind === "notification" ? held.answer : DELIVERED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(2);
     await house.settled();
-    const position = await house.tell(NOTIFY);
+    const position = await house.append(NOTIFY);
     await chat.until(3);
     await house.clicks(20);
     const { clicks } = house.projector.state("deliveries").chat.lanes;
@@ -87,13 +87,13 @@ describe("waiting for the end of a dispatch", () => {
     const file = newLogFile();
     let position = 0;
     {
-      await using house = await openHouse({ file, channels: [fakeChannel("chat", () => REFUSED)] });
-      position = await house.tell(NOTIFY);
+      await using house = await openDelivery({ file, channels: [fakeChannel("chat", () => REFUSED)] });
+      position = await house.append(NOTIFY);
       await house.settled();
       await house.clicks(30);
       await house.settled();
     }
-    await using again = await openHouse({ file, channels: [fakeChannel("chat")] });
+    await using again = await openDelivery({ file, channels: [fakeChannel("chat")] });
     expect(await again.delivery.settled("chat", position, LONG_MS)).toEqual({
       status: "failed",
       detail: "malformed",
@@ -104,7 +104,7 @@ describe("waiting for the end of a dispatch", () => {
 
 test("configured are the channels that have a dispatcher, in their fixed order", async () => {
   const channels = [fakeChannel("messaging"), fakeChannel("ads")];
-  await using house = await openHouse({ file: newLogFile(), channels });
+  await using house = await openDelivery({ channels });
   expect(house.delivery.configured).toEqual(["ads", "messaging"]);
   expect(house.delivery.circuit("chat")).toBeUndefined();
   expect(house.delivery.circuit("ads")).toBe("closed");

@@ -1,9 +1,8 @@
 import { expect } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, throttled } from "./fake-channel.ts";
-import { fakeTime } from "./fake-time.ts";
-import { openHouse } from "./house.ts";
+import { DELIVERED, fakeChannel, throttled } from "../harness/memory/fake-channel.ts";
+import { fakeTime } from "../harness/memory/fake-time.ts";
+import { openDelivery } from "../harness/memory/delivery.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
@@ -43,7 +42,7 @@ export async function slackHours(hours: number, perSecond: number): Promise<Hour
     refusedAt.push(time.clock() - from);
     return throttled(1_000);
   });
-  await using house = await openHouse({ file: newLogFile(), channels: [chat], time, digestAfterMs: DIGEST_AFTER_MS });
+  await using house = await openDelivery({ channels: [chat], time, digestAfterMs: DIGEST_AFTER_MS });
   const clicks = hours * 3_600 * perSecond;
   for (let second = 0; second < hours * 3_600; second += STEP_S) {
     await house.clicks(perSecond * STEP_S);
@@ -68,7 +67,7 @@ export async function slackHours(hours: number, perSecond: number): Promise<Hour
   };
 }
 
-async function longestLag({ eventLog }: Awaited<ReturnType<typeof openHouse>>): Promise<number> {
+async function longestLag({ eventLog }: Awaited<ReturnType<typeof openDelivery>>): Promise<number> {
   const clickedAt = new Map<number, number>();
   let longest = 0;
   for await (const event of eventLog.store.read({ types: ["LinkClicked", "DispatchSucceeded"] })) {

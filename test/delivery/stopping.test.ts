@@ -1,36 +1,35 @@
 import { expect, test } from "bun:test";
-import { newLogFile } from "../harness/memory.ts";
-import { fakeChannel, gate } from "./fake-channel.ts";
-import { NOTIFY, openHouse } from "./house.ts";
+import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 test("once a stop begins no click is started any more, and what somebody waits for still is", async () => {
   const held = gate();
   const chat = fakeChannel("chat", () => held.answer);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+  await using house = await openDelivery({ channels: [chat] });
   await house.clicks(20);
   await chat.until(1);
   house.dispatchers.holdClicks();
   held.open();
-  const position = await house.tell(NOTIFY);
+  const position = await house.append(NOTIFY);
   await house.until(house.time.clock() + 60_000);
   expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification"]);
   expect(await house.delivery.settled("chat", position, 60_000)).toMatchObject({ status: "delivered" });
-  expect(await house.told("DispatchSucceeded")).toHaveLength(2);
+  expect(await house.events("DispatchSucceeded")).toHaveLength(2);
 });
 
 test("a channel that waits for its answer does not keep the others from stopping", async () => {
   const [slow, quick] = [gate(), gate()];
   const chat = fakeChannel("chat", () => quick.answer);
   const messaging = fakeChannel("messaging", () => slow.answer);
-  await using house = await openHouse({ file: newLogFile(), channels: [chat, messaging] });
+  await using house = await openDelivery({ channels: [chat, messaging] });
   await house.clicks(20);
   await Promise.all([chat.until(1), messaging.until(1)]);
   const stopped = house.dispatchers[Symbol.asyncDispose]();
   quick.open();
   await house.until(house.time.clock() + 60_000);
   expect([chat.sent.length, messaging.sent.length]).toEqual([1, 1]);
-  expect((await house.told("DispatchSucceeded")).map(({ data }) => data.channel)).toEqual(["chat"]);
+  expect((await house.events("DispatchSucceeded")).map(({ data }) => data.channel)).toEqual(["chat"]);
   slow.open();
   await stopped;
-  expect(await house.told("DispatchSucceeded")).toHaveLength(2);
+  expect(await house.events("DispatchSucceeded")).toHaveLength(2);
 });

@@ -3,9 +3,9 @@ import { StoreFull } from "eventstore-lite";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory.ts";
-import { DELIVERED, fakeChannel, gate } from "./fake-channel.ts";
-import { eventually, NOTIFY, openHouse } from "./house.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+import { DELIVERED, fakeChannel, gate } from "../harness/memory/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "channel_is_archived", channel: true };
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
@@ -20,10 +20,10 @@ function refusing() {
 describe("a channel that is refused as a whole", () => {
   test("is suspended: its clicks wait, and the operator is told once, on another channel", async () => {
     const { chat } = refusing();
-    await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
+    await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     await house.clicks(20);
     await house.settled("messaging");
-    const [stopped, ...more] = await house.told("ChannelSuspended");
+    const [stopped, ...more] = await house.events("ChannelSuspended");
     expect(more).toEqual([]);
     expect(stopped?.data).toEqual({
       channel: "chat",
@@ -40,7 +40,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.announced).toEqual([
       [expect.stringContaining("channel_is_archived"), `suspended/chat/${stopped?.time}`, "chat"],
     ]);
-    expect(await house.told("DispatchAbandoned")).toEqual([]);
+    expect(await house.events("DispatchAbandoned")).toEqual([]);
   });
 
   test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
@@ -55,7 +55,7 @@ describe("a channel that is refused as a whole", () => {
         return eventLog.append(...args);
       },
     });
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
+    await using house = await openDelivery({ channels: [chat], wrap });
     await house.clicks(1);
     await house.settled();
     await house.clicks(10);
@@ -74,15 +74,15 @@ describe("a channel that is refused as a whole", () => {
       holds.shift()?.();
       await house.until(house.time.clock());
     }
-    expect([await house.told("ChannelSuspended"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
+    expect([await house.events("ChannelSuspended"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
   });
 
   test("turns what is sent directly away at once, without asking the network", async () => {
     const { chat } = refusing();
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
-    const first = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [chat] });
+    const first = await house.append(NOTIFY);
     expect(await house.delivery.settled("chat", first, 1_000)).toMatchObject({ status: "failed" });
-    const second = await house.tell(NOTIFY);
+    const second = await house.append(NOTIFY);
     expect(await house.delivery.settled("chat", second, 1_000)).toEqual({
       status: "failed",
       detail: "the channel is suspended: channel_is_archived",
@@ -97,14 +97,14 @@ describe("a channel that is refused as a whole", () => {
       append: (...args) => (refusals-- > 0 ? Promise.reject(new StoreFull()) : eventLog.append(...args)),
     });
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? DELIVERED : ARCHIVED));
-    await using house = await openHouse({ file: newLogFile(), channels: [chat], wrap });
-    const first = await house.tell(NOTIFY);
+    await using house = await openDelivery({ channels: [chat], wrap });
+    const first = await house.append(NOTIFY);
     await house.until(house.time.clock());
-    const second = await house.tell(NOTIFY);
+    const second = await house.append(NOTIFY);
     await eventually(house.projector, () => house.projector.state("deliveries").chat.suspended !== null);
     house.time.flow();
     await house.settled();
-    const ends = await house.told("DispatchSucceeded", "DispatchAbandoned");
+    const ends = await house.events("DispatchSucceeded", "DispatchAbandoned");
     expect(new Map(ends.map(({ type, data }) => [data.owed, type as string]))).toEqual(
       new Map([
         [second, "DispatchAbandoned"],
@@ -115,11 +115,11 @@ describe("a channel that is refused as a whole", () => {
 
   test("goes on when an operator says so, with every click that waited", async () => {
     const { chat, network } = refusing();
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(30);
     await eventually(house.projector, () => house.projector.state("deliveries").chat.suspended !== null);
     network.open = true;
-    await house.tell(RESUME);
+    await house.append(RESUME);
     house.time.flow();
     await house.settled();
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, suspended: null });
@@ -127,57 +127,57 @@ describe("a channel that is refused as a whole", () => {
 
   test("is suspended again, and told again, when it is still refused after that", async () => {
     const { chat } = refusing();
-    await using house = await openHouse({ file: newLogFile(), channels: [chat, fakeChannel("messaging")] });
+    await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     for (let stop = 1; stop <= 10; stop++) {
       await house.clicks(1);
       await chat.until(stop);
       await house.settled("messaging");
-      while ((await house.told("ChannelSuspended")).length < stop) await house.clicks(1, ["messaging"]);
+      while ((await house.events("ChannelSuspended")).length < stop) await house.clicks(1, ["messaging"]);
       house.time.advance(60_000);
-      if (stop < 10) await house.tell(RESUME);
+      if (stop < 10) await house.append(RESUME);
     }
-    expect(await house.told("ChannelSuspended")).toHaveLength(10);
+    expect(await house.events("ChannelSuspended")).toHaveLength(10);
     // However often: a click is not used up by the channel's fault.
-    expect(await house.told("DispatchAbandoned")).toEqual([]);
+    expect(await house.events("DispatchAbandoned")).toEqual([]);
     expect(house.announced).toHaveLength(10);
   });
 
   test("goes on when a test arrives", async () => {
     const { chat, network } = refusing();
-    await using house = await openHouse({ file: newLogFile(), channels: [chat] });
+    await using house = await openDelivery({ channels: [chat] });
     await house.clicks(5);
     await chat.until(1);
     network.open = true;
     while (house.projector.state("deliveries").chat.suspended === null) await house.clicks(1);
-    await house.tell(TEST);
+    await house.append(TEST);
     house.time.flow();
     await house.settled();
-    expect(await house.told("ChannelResumed")).toMatchObject([{ data: { why: "delivered" } }]);
+    expect(await house.events("ChannelResumed")).toMatchObject([{ data: { why: "delivered" } }]);
   });
 
   test("stays stopped over a restart with the same credential, and goes on with another one", async () => {
     const file = newLogFile();
     const { chat } = refusing();
     {
-      await using house = await openHouse({ file, channels: [chat] });
+      await using house = await openDelivery({ file, channels: [chat] });
       await house.clicks(3);
       await chat.until(1);
       while (house.projector.state("deliveries").chat.suspended === null) await house.clicks(1);
     }
     const same = fakeChannel("chat");
     {
-      await using house = await openHouse({ file, channels: [same] });
-      const position = await house.tell(NOTIFY);
+      await using house = await openDelivery({ file, channels: [same] });
+      const position = await house.append(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
       // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
       expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }
     expect(same.sent).toEqual([]);
     const other = { ...fakeChannel("chat"), credential: secret("another") };
-    await using house = await openHouse({ file, channels: [other] });
+    await using house = await openDelivery({ file, channels: [other] });
     house.time.flow();
     await house.settled();
-    expect(await house.told("ChannelResumed")).toMatchObject([{ data: { why: "credential_changed" } }]);
+    expect(await house.events("ChannelResumed")).toMatchObject([{ data: { why: "credential_changed" } }]);
     expect(house.projector.state("deliveries").chat).toMatchObject({ suspended: null });
   });
 });

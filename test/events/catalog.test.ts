@@ -6,7 +6,7 @@ import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../e
 import { InvalidEvent } from "../../events/event.ts";
 import { defineEvent } from "../../events/event.ts";
 import { anyEvent } from "./from-schema.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 const ID = "019a9f00-0000-7000-8000-000000000001";
 

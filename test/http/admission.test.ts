@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../src/http/listen.ts";
 import { ROUTES } from "../../src/http/routes.ts";
-import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 test("every route answers its own method, and any other with 405 and the right ones", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (const [path, { method }] of ROUTES) {
     const allow = method === "GET" ? "GET, HEAD" : "POST";
     for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => name !== method)) {
@@ -21,7 +21,7 @@ test("every route answers its own method, and any other with 405 and the right o
 });
 
 test("HEAD answers like GET, without a body", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (const path of ["/social/health", "/social/stats", "/api/health", "/"]) {
     const [get, head] = [await ask(world.app, path), await ask(world.app, path, { method: "HEAD" })];
     expect([head.status, head.headers.get("content-type")]).toEqual([get.status, get.headers.get("content-type")]);
@@ -40,12 +40,12 @@ test.each([
   "/social/%68ealth",
   "/api",
 ])("nothing is at %s", async (path) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect(await told(await ask(world.app, path))).toBe("404 not-found");
 });
 
 test("a query does not change the route", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect((await ask(world.app, "/social/health?x=/api/health")).status).toBe(200);
 });
 
@@ -61,7 +61,7 @@ describe("the host", () => {
     ["x", 421],
     ["", 421],
   ])("%j answers %i", async (host, status) => {
-    await using world = await openWorld({ hosts: ["localhost", "reach.example", "[::1]"] });
+    await using world = await openApp({ hosts: ["localhost", "reach.example", "[::1]"] });
     const response = await ask(world.app, "/social/health", { headers: { host } });
     expect(response.status).toBe(status);
     if (status === 421) expect(await told(response)).toBe("421 misdirected-request");
@@ -84,7 +84,7 @@ describe("a request's id and trace", () => {
   const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
   test("are the caller's, are given back, and stand with the event", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const headers = { "x-request-id": "order-7.b_2", traceparent: TRACE };
     const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"], { headers });
     expect([response.headers.get("x-request-id"), response.headers.get("traceparent")]).toEqual(["order-7.b_2", TRACE]);
@@ -93,7 +93,7 @@ describe("a request's id and trace", () => {
   });
 
   test.each(["", "a b", "a/b", "ä", "x".repeat(129), '"a"'])("are replaced where the id is %j", async (id) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const response = await ask(world.app, "/nothing", { headers: { "x-request-id": encodeURI(id) && id } }).catch(
       () => undefined,
     );
@@ -103,7 +103,7 @@ describe("a request's id and trace", () => {
   });
 
   test("are made where there are none, each time new ones, also for what is refused", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const answers = [
       await ask(world.app, "/nothing"),
       await ask(world.app, "/social/health", { headers: { host: "x" } }),
@@ -119,7 +119,7 @@ describe("requests of strangers", () => {
   const from = (address: string) => ({ requestIP: () => ({ address }), timeout() {} });
 
   test("are counted per address, those with a token and those of this machine are not", async () => {
-    await using world = await openWorld({ rateLimitPerMinute: 2 });
+    await using world = await openApp({ rateLimitPerMinute: 2 });
     const as = async (address: string, token?: string): Promise<number> => {
       Object.assign(world.app, { server: from(address) });
       return (await ask(world.app, "/social/health", token === undefined ? {} : { token })).status;
@@ -133,7 +133,7 @@ describe("requests of strangers", () => {
   });
 
   test("are told when to come back", async () => {
-    await using world = await openWorld({ rateLimitPerMinute: 0 });
+    await using world = await openApp({ rateLimitPerMinute: 0 });
     Object.assign(world.app, { server: from("203.0.113.9") });
     world.now += 1;
     const response = await ask(world.app, "/social/health");

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/http/routes.ts";
-import { ask, openWorld, TOKEN } from "./app-world.ts";
+import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const EVIL = "https://evil.example";
 
@@ -14,7 +14,7 @@ const WAYS = [
   { headers: { host: "evil.example" } },
 ];
 
-const world = await openWorld();
+const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 
 describe.each([...ROUTES, ["/nothing", { method: "GET" }] as const])("every answer of %s", (path, { method }) => {

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { ask, GOOD, openWorld, post, slugOf, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openApp, post, slugOf, TOKEN } from "../harness/memory/app.ts";
 
-const world = await openWorld({ channels: ["ads", "messaging"], hasTemplate: false });
+const world = await openApp({ channels: ["ads", "messaging"], hasTemplate: false });
 afterAll(() => world[Symbol.asyncDispose]());
 await world.authorize();
 

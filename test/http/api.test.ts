@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Settlement } from "../../src/delivery/delivery.ts";
-import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 const detail = "the network said no";
 const settlements: readonly (readonly [string, Settlement | undefined, number, string])[] = [
@@ -16,7 +16,7 @@ describe.each([
   ["/api/messaging", "MessageRequested"],
 ] as const)("%s", (path, type) => {
   test.each(settlements)("%s", async (_what, settlement, status, told) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     world.settlement = settlement;
     const response = await post(world.app, path, GOOD[path], { token: TOKEN });
     const body = (await response.json()) as Record<string, unknown>;
@@ -27,14 +27,14 @@ describe.each([
   });
 
   test("without credentials nothing is owed", async () => {
-    await using world = await openWorld({ channels: ["ads"] });
+    await using world = await openApp({ channels: ["ads"] });
     expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("503 channel-not-configured");
     expect(await world.events(type)).toEqual([]);
   });
 });
 
 test("a click is answered with the id of its event, which tells the channels that owe it", async () => {
-  await using world = await openWorld({ channels: ["ads", "messaging"] });
+  await using world = await openApp({ channels: ["ads", "messaging"] });
   const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
   const [event] = await world.events("LinkClicked");
   expect([response.status, await response.json()]).toEqual([202, { id: event?.id }]);
@@ -45,7 +45,7 @@ test("a click is answered with the id of its event, which tells the channels tha
 });
 
 test("a test message tells each channel's result, configured or not", async () => {
-  await using world = await openWorld({ channels: ["chat", "messaging"] });
+  await using world = await openApp({ channels: ["chat", "messaging"] });
   const results = async (settlement: Settlement | undefined) => {
     world.settlement = settlement;
     const response = await post(world.app, "/api/tracking/test", {}, { token: TOKEN });
@@ -65,7 +65,7 @@ test("a test message tells each channel's result, configured or not", async () =
 });
 
 test("health tells version, position and channels; a log that takes nothing makes it 503", async () => {
-  await using world = await openWorld({ channels: ["chat"] });
+  await using world = await openApp({ channels: ["chat"] });
   const off = { configured: false, pending: 0, circuit: null, suspended: null };
   const body = {
     status: "ok",
@@ -76,7 +76,7 @@ test("health tells version, position and channels; a log that takes nothing make
   const response = await ask(world.app, "/api/health");
   expect([response.status, await response.json()]).toEqual([200, body]);
 
-  await using broken = await openWorld({ isWritable: false });
+  await using broken = await openApp({ isWritable: false });
   const unwell = await broken.app.handle(
     new Request("http://localhost/api/health", { headers: { host: "localhost" } }),
   );

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../src/http/auth.ts";
 import { ROUTES } from "../../src/http/routes.ts";
-import { ask, GOOD, openWorld, post, told, TOKEN, type Given } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told, TOKEN, type Given } from "../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
 
 /** The paths that answer 401 without a token. */
 async function guarded(given: Given): Promise<string[]> {
-  await using world = await openWorld(given);
+  await using world = await openApp(given);
   await world.authorize();
   const paths: string[] = [];
   for (const [path, { method }] of ROUTES) {
@@ -49,7 +49,7 @@ describe("what wants a token", () => {
   });
 
   test("without any token configured the two endpoints answer 401 to everyone", async () => {
-    await using world = await openWorld({ tokens: false });
+    await using world = await openApp({ tokens: false });
     for (const path of GUARDED) {
       expect(await told(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
       expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("401 unauthorized");
@@ -59,7 +59,7 @@ describe("what wants a token", () => {
 
 describe("the Authorization header", () => {
   const asWith = async (authorization: string) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const response = await post(world.app, "/api/messaging", GOOD["/api/messaging"], { headers: { authorization } });
     return response.status;
   };
@@ -90,14 +90,14 @@ describe("the Authorization header", () => {
 test.each([{}, { authorization: "Basic eDp5" }, { authorization: "none" }])(
   "a token without a name in the query does not count either, with headers %j",
   async (headers) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const response = await post(world.app, `/api/messaging?=${TOKEN}`, GOOD["/api/messaging"], { headers });
     expect(response.status).toBe(401);
   },
 );
 
 test("a token in the query, in the body or in a cookie does not count", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const query = `?access_token=${TOKEN}&token=${TOKEN}&Bearer=${TOKEN}`;
   const headers = { cookie: `access_token=${TOKEN}; token=${TOKEN}; reachlog_session=${TOKEN}` };
   const bodies = [GOOD["/api/messaging"], { access_token: TOKEN }, { text: "x", access_token: TOKEN }];
@@ -113,7 +113,7 @@ test.each([
   ["too large", "x".repeat(70_000)],
   ["of another type", new Uint8Array([255])],
 ])("a stranger's body %s is answered like a good one", async (_what, body) => {
-  await using world = await openWorld({ authPolicy: "strict" });
+  await using world = await openApp({ authPolicy: "strict" });
   for (const path of [...GUARDED, "/api/notify", "/social/run"]) {
     const response = await post(world.app, path, body, { headers: { "content-type": "text/plain" } });
     expect(await told(response)).toBe("401 unauthorized");
@@ -121,7 +121,7 @@ test.each([
 });
 
 test("a wrong token is refused even where none is wanted", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (const path of ["/social/health", "/api/health", "/social/stats"]) {
     expect(await told(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
     expect((await ask(world.app, path)).status).toBe(200);
@@ -129,7 +129,7 @@ test("a wrong token is refused even where none is wanted", async () => {
 });
 
 test("the caller's name stands with the event, and the token stands nowhere", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN });
   const [event] = await world.events("MessageRequested");
   expect(event?.meta.caller).toBe("tests");
@@ -137,7 +137,7 @@ test("the caller's name stands with the event, and the token stands nowhere", as
 });
 
 test("after ten failures further ones from the address have to wait for the rest of the minute", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (let failure = 1; failure <= 10; failure++) {
     expect(await told(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
   }
@@ -151,7 +151,7 @@ test("after ten failures further ones from the address have to wait for the rest
 });
 
 test("a right token always passes: one bad client behind a proxy locks nobody out who shares its address", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   expect((await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN })).status).toBe(200);
@@ -160,7 +160,7 @@ test("a right token always passes: one bad client behind a proxy locks nobody ou
 });
 
 test("right tokens do not count as failures", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (let request = 1; request <= 30; request++) {
     expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   }

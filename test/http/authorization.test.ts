@@ -7,8 +7,8 @@ import { listen } from "../../src/http/listen.ts";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { createSimulatedNetwork, OWN } from "../outreach/social-network.ts";
-import { ask, MASTER_KEY, openWorld, told } from "./app-world.ts";
+import { createSimulatedNetwork, OWN } from "../harness/memory/social-network.ts";
+import { ask, MASTER_KEY, openApp, told } from "../harness/memory/app.ts";
 import { openConnection } from "./wire/connection.ts";
 
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };
@@ -19,7 +19,7 @@ async function openX() {
   const faults: Error[] = [];
   // `asked`: the network has a code; it answers once `answered` is over.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
-  const world = await openWorld({
+  const world = await openApp({
     authorization({ eventLog, projector, clock }) {
       let kept: TokenPair | undefined;
       const tokens: Tokens = {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { GOOD, openWorld, post, slugOf, told, TOKEN, type World } from "./app-world.ts";
+import { GOOD, openApp, post, slugOf, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();
 
-const notify = (world: World, body: unknown, headers: Record<string, string> = {}) =>
+const notify = (world: AppHarness, body: unknown, headers: Record<string, string> = {}) =>
   post(world.app, "/api/notify", body, { token: TOKEN, headers });
 
 /** A body of so many bytes: too long a message, but JSON. */
@@ -29,7 +29,7 @@ describe("a body of 64 KiB is read, one byte more is refused", () => {
     ["chunked", chunked, false],
   ] as const;
   test.each(shapes)("%s", async (_what, shape, hasLength) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const headers = (bytes: number): Record<string, string> => (hasLength ? { "content-length": String(bytes) } : {});
     expect(await told(await notify(world, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
     expect(await told(await notify(world, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe("413 body-too-large");
@@ -37,7 +37,7 @@ describe("a body of 64 KiB is read, one byte more is refused", () => {
 });
 
 test("a body without end is given up at the limit", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   let pulled = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -52,7 +52,7 @@ test("a body without end is given up at the limit", async () => {
 test.each(["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"'])(
   "the type %s is read",
   async (type) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     expect((await notify(world, GOOD["/api/notify"], { "content-type": type })).status).toBe(200);
   },
 );
@@ -66,7 +66,7 @@ test.each([
   "text/json, application/json",
   "",
 ])("the type %j is refused", async (type) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const body = text.encode(JSON.stringify(GOOD["/api/notify"]));
   expect(await told(await notify(world, body, { "content-type": type }))).toBe("415 unsupported-media-type");
 });
@@ -90,7 +90,7 @@ test.each([
   ["holding half of a surrogate pair", '{"message":"\\ud83d"}'],
   ["holding a pair the wrong way round", '{"message":"\\udc4b\\ud83d"}'],
 ])("a body that is %s is malformed", async (_what, body) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect(await told(await notify(world, body))).toBe("400 malformed-request");
 });
 
@@ -101,14 +101,14 @@ test.each([
   ["control characters, which each outlet leaves out", { message: "\u001b[31mred\u001b[0m\t\u0085" }],
   ["marks of direction, which right-to-left text needs", { message: "\u202eshalom\u202c \u2067x\u2069" }],
 ])("%s is taken, and kept as it came", async (_what, body) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect((await notify(world, body)).status).toBe(200);
   const given = (typeof body === "string" ? JSON.parse(body) : body) as { message: string };
   expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: given.message } }]);
 });
 
 test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });
   expect(await told(answer)).toBe("415 unsupported-media-type");
 });
@@ -119,21 +119,21 @@ test.each([
   ["half of a surrogate pair", [0xed, 0xa0, 0x80]],
   ["a character cut short", [0xe2, 0x82]],
 ])("invalid UTF-8 is refused rather than altered: %s", async (_what, bytes) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const body = new Uint8Array([...text.encode('{"message":"x'), ...bytes, ...text.encode('"}')]);
   expect(await told(await notify(world, body))).toBe("400 malformed-request");
   expect(await world.events("NotificationRequested")).toEqual([]);
 });
 
 test("after a broken body the next one is read as it is", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await notify(world, new Uint8Array([0xe2, 0x82]));
   await notify(world, { message: "größer 日本 👋🏽" });
   expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: "größer 日本 👋🏽" } }]);
 });
 
 test("an absent and an empty body are an empty object, whatever the type", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await world.authorize();
   for (const body of [undefined, ""]) {
     const response = await post(world.app, "/social/run", body, { headers: { "content-type": "text/plain" } });
@@ -145,14 +145,14 @@ test("an absent and an empty body are an empty object, whatever the type", async
 test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] }, [{ toString: "" }]])(
   "a body with members that only look like methods is refused like any other: %j",
   async (body) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const answer = await post(world.app, "/api/messaging", body, { token: TOKEN });
     expect([answer.status, await slugOf(answer)]).toEqual([422, "invalid-request"]);
   },
 );
 
 test("whoever hangs up in the middle of a body leaves no error in the log", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const body = new ReadableStream({
     start: (controller) => controller.error(new Error("the connection was closed")),
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createClientAddress } from "../../src/http/client-address.ts";
-import { ask, openWorld, told } from "./app-world.ts";
+import { ask, openApp, told } from "../harness/memory/app.ts";
 
 const CLIENT = "203.0.113.9";
 
@@ -41,7 +41,7 @@ describe("behind a proxy", () => {
   const from = (address: string, token: string) => ({ token, headers: { "x-forwarded-for": address } });
 
   test("whoever guesses tokens makes only themselves wait", async () => {
-    await using world = await openWorld({ trustedProxies: ["127.0.0.1"] });
+    await using world = await openApp({ trustedProxies: ["127.0.0.1"] });
     for (let guess = 0; guess < 10; guess++) await ask(world.app, "/social/health", from("198.51.100.1", "wrong"));
     expect(await told(await ask(world.app, "/social/health", from("198.51.100.1", "wrong")))).toBe(
       "429 too-many-requests",
@@ -50,7 +50,7 @@ describe("behind a proxy", () => {
   });
 
   test("another address in the header at each guess does not help where the caller writes it", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const statuses = [];
     for (let guess = 0; guess < 12; guess++) {
       statuses.push((await ask(world.app, "/social/health", from(`198.51.100.${guess}`, "wrong"))).status);

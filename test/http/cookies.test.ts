@@ -4,7 +4,7 @@ import { createAuthCookie } from "../../src/http/auth-cookie.ts";
 import { createAuthentication } from "../../src/http/auth.ts";
 import { readCookie } from "../../src/http/cookie.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { ask, MASTER_KEY, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { ask, MASTER_KEY, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 const OTHER_KEY = new Uint8Array(32).fill(9);
 
@@ -67,7 +67,7 @@ test.each([
 
 describe("the console", () => {
   test("lets in with a token, asked for once, for twelve hours", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const page = (cookie: string) => ask(world.app, "/", { headers: { cookie } });
     const form = { "content-type": "application/x-www-form-urlencoded" };
     const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
@@ -83,7 +83,7 @@ describe("the console", () => {
   });
 
   test("does not take a session sealed with another key", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const { authentication } = world.deps.admission;
     const other = createSessions(OTHER_KEY, authentication, false, () => world.now);
     const cookie = pairOf(other.signIn(TOKEN) ?? "");
@@ -91,7 +91,7 @@ describe("the console", () => {
   });
 
   test("ends a session with the token that it was opened with", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers });
     const cookie = pairOf(signedIn.headers.get("set-cookie") ?? "");
@@ -102,7 +102,7 @@ describe("the console", () => {
   });
 
   test("is closed under the strict policy, also where no token is left", async () => {
-    await using world = await openWorld({ tokens: false, authPolicy: "strict" });
+    await using world = await openApp({ tokens: false, authPolicy: "strict" });
     expect((await ask(world.app, "/")).status).toBe(401);
   });
 
@@ -120,14 +120,14 @@ describe("the console", () => {
   });
 
   test("does not take the authorization's cookie for a session", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const encrypted = createAuthCookie(MASTER_KEY, false, () => world.now).encrypt({ state: "s", verifier: "v" });
     const cookie = pairOf(encrypted).replace("reachlog_oauth", "reachlog_session");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 
   test("a wrong token lets nobody in, and after ten of them only a right one is not told to wait", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });
     for (let failure = 1; failure <= 10; failure++) {
@@ -139,12 +139,12 @@ describe("the console", () => {
   });
 
   test("is open where no token is configured at all", async () => {
-    await using world = await openWorld({ tokens: false });
+    await using world = await openApp({ tokens: false });
     expect((await ask(world.app, "/")).status).toBe(200);
   });
 
   test("keeps other sites out of it", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const { headers } = await ask(world.app, "/");
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     expect(headers.get("cache-control")).toBe("no-store");

@@ -3,13 +3,13 @@ import type { Recorded } from "../../events/catalog.ts";
 import { recordFailures } from "../../src/http/failure-record.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
-import { openCommandWorld } from "../commands/command-world.ts";
+import { openCommands } from "../harness/memory/commands.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
 /** A limit on a real, sealed log. `pass` lets the time pass after which failures are told. */
 async function openRecord(replaced: Partial<EventLog> = {}) {
-  const world = await openCommandWorld();
+  const world = await openCommands();
   const logged: string[] = [];
   const at = (...said: unknown[]): void => void logged.push(JSON.stringify(said));
   const clock = { now: START };

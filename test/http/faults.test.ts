@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../../src/networks/network.ts";
 import { problemOf } from "../../src/http/problem.ts";
-import { ask, GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 const CANARY = "canary-4711";
 
 /** A world whose log takes nothing. */
-const failing = (fault: Error) => openWorld({ store: (store) => ({ ...store, append: () => Promise.reject(fault) }) });
+const failing = (fault: Error) => openApp({ store: (store) => ({ ...store, append: () => Promise.reject(fault) }) });
 
 const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"] as const;
 
@@ -43,7 +43,7 @@ test("a fault of ours is logged whole and answered with a 500 that says nothing 
 });
 
 test("a fault while reading is one too", async () => {
-  await using world = await openWorld({
+  await using world = await openApp({
     tokens: false,
     store: (store) => ({
       ...store,

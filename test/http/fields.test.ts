@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import urls from "../fixtures/urls.json";
-import { GOOD, openWorld, post, told, TOKEN } from "./app-world.ts";
+import { GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 type Path = keyof typeof GOOD;
 
@@ -8,7 +8,7 @@ interface Refused {
   readonly errors: readonly { readonly path: string; readonly message: string }[];
 }
 
-const world = await openWorld();
+const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 await world.authorize();
 

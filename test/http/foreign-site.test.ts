@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ask, GOOD, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 /** What a browser says of a page that is not ours, the older ones in `Origin` alone. */
 const FOREIGN = [
@@ -19,14 +19,14 @@ const OWN = [
 
 describe("a POST without a token", () => {
   test.each(FOREIGN)("that a browser sends for a page elsewhere, with %j, starts no run", async (headers) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     await world.authorize();
     expect(await told(await ask(world.app, "/social/run", { method: "POST", headers }))).toBe("403 foreign-site");
     expect(world.triggers).toEqual([]);
   });
 
   test.each(OWN)("of a program or a page of ours, with %j, starts one", async (headers) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     await world.authorize();
     expect((await ask(world.app, "/social/run", { method: "POST", headers })).status).toBe(202);
   });
@@ -34,42 +34,42 @@ describe("a POST without a token", () => {
 
 describe("signing in to the console", () => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const signIn = (world: World, headers: Record<string, string>) =>
+  const signIn = (world: AppHarness, headers: Record<string, string>) =>
     post(world.app, "/session", `token=${TOKEN}`, { headers: { ...form, ...headers } });
 
   // Else whoever has a token of their own could make somebody work in their name (login CSRF).
   test.each(FOREIGN)("from a page elsewhere, with %j and a right token, signs no browser in", async (headers) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const response = await signIn(world, headers);
     expect([response.headers.get("set-cookie"), await told(response)]).toEqual([null, "403 foreign-site"]);
   });
 
   test.each(OWN)("from its own page, with %j, does", async (headers) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     expect((await signIn(world, headers)).status).toBe(303);
   });
 
   test("its page lets the browser say where a form is from, to nobody but us", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const page = await ask(world.app, "/");
     expect([page.status, page.headers.get("referrer-policy")]).toEqual([401, "same-origin"]);
   });
 });
 
 test("a token counts wherever it is sent from: no page gets a browser to send one", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect(
     (await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN, headers: FOREIGN[0] })).status,
   ).toBe(200);
 });
 
 test("reading is open to links from elsewhere, which is how X sends a browser back", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   expect((await ask(world.app, "/social/stats", { headers: FOREIGN[0] })).status).toBe(200);
 });
 
 test("where a token is wanted, a page elsewhere learns that first", async () => {
-  await using world = await openWorld({ authPolicy: "strict" });
+  await using world = await openApp({ authPolicy: "strict" });
   expect(await told(await ask(world.app, "/social/run", { method: "POST", headers: FOREIGN[0] }))).toBe(
     "401 unauthorized",
   );

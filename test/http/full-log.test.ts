@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { ask, GOOD, openWorld, post, TOKEN } from "./app-world.ts";
+import { ask, GOOD, openApp, post, TOKEN } from "../harness/memory/app.ts";
 
 /** A log on a disk that can be full. */
 function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventStore<Event> {
@@ -19,7 +19,7 @@ const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api
 
 test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again once there is room", async (path) => {
   const disk = { isFull: false };
-  await using world = await openWorld({ store: onDisk(disk) });
+  await using world = await openApp({ store: onDisk(disk) });
   const send = () => post(world.app, path, GOOD[path], { token: TOKEN });
   const health = async (): Promise<unknown[]> => {
     const answer = await world.app.handle(

@@ -3,13 +3,13 @@ import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventsto
 import type { RunEnd } from "../../events/outreach.ts";
 import { createApp } from "../../src/http/app.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { ask, GOOD, openWorld, post, REPORT, told, TOKEN, type Ask, type Given } from "./app-world.ts";
+import { ask, GOOD, openApp, post, REPORT, told, TOKEN, type Ask, type Given } from "../harness/memory/app.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
 
 test("a repeat gets the first answer, to the letter, and nothing is done twice", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const [first, again] = [await send(), await send()];
   expect([again.status, again.headers.get("content-type")]).toEqual([202, first.headers.get("content-type")]);
@@ -19,7 +19,7 @@ test("a repeat gets the first answer, to the letter, and nothing is done twice",
 });
 
 test("after a restart too", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
   expect(await again.text()).toBe(await first.text());
@@ -41,7 +41,7 @@ const FAULTS = [new StoreFull(), new StoreOverloaded(), new StoreClosed(), new A
 
 describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
   test("is given all the same: what was asked for is done", async () => {
-    await using world = await openWorld({ store: takingNoAnswers(() => fault) });
+    await using world = await openApp({ store: takingNoAnswers(() => fault) });
     const answer = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
     const [clicked] = await world.events("LinkClicked");
     expect([answer.status, await answer.json()]).toEqual([202, { id: clicked?.id }]);
@@ -50,7 +50,7 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
 
   test("is made again from what the log holds", async () => {
     let lost: Error | undefined = fault;
-    await using world = await openWorld({ store: takingNoAnswers(() => lost) });
+    await using world = await openApp({ store: takingNoAnswers(() => lost) });
     const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
     lost = undefined;
     const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
@@ -60,7 +60,7 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
 
   test.each([TRACK, "/api/notify", "/api/messaging"] as const)("%s: another body is refused", async (path) => {
     let lost: Error | undefined = fault;
-    await using world = await openWorld({ store: takingNoAnswers(() => lost) });
+    await using world = await openApp({ store: takingNoAnswers(() => lost) });
     const send = (body: object) => post(world.restart(), path, body, keyed("k-1", { token: TOKEN }));
     expect((await send(GOOD[path])).status).toBeLessThan(300);
     lost = undefined;
@@ -73,7 +73,7 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
 
 test("a repeat that the log cannot answer does not read that nothing was done", async () => {
   let isLost = true;
-  await using world = await openWorld({
+  await using world = await openApp({
     store: (store) => ({
       ...takingNoAnswers(() => (isLost ? new StoreFull() : undefined))(store),
       read: (query) => {
@@ -90,7 +90,7 @@ test("a repeat that the log cannot answer does not read that nothing was done", 
 });
 
 test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const { api } = world.deps;
   const delivery = { ...api.delivery, settled: () => Promise.reject(new StoreClosed()) };
   const app = createApp({ ...world.deps, api: { ...api, delivery } });
@@ -102,7 +102,7 @@ test("what is recorded is never answered as if nothing was, also when the log en
 });
 
 test("another body under the same key is refused, also after a restart", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const other = { ...GOOD[TRACK], short_code: "summer" };
   for (const app of [world.app, world.restart()]) {
@@ -112,7 +112,7 @@ test("another body under the same key is refused, also after a restart", async (
 });
 
 test("parallel duplicates wait for the first; another body among them is refused", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const send = (event: string) => post(world.app, TRACK, { ...GOOD[TRACK], event }, keyed("k-1"));
   const answers = await Promise.all(["click", "click", "other", "click"].map(send));
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 422, 202]);
@@ -122,7 +122,7 @@ test("parallel duplicates wait for the first; another body among them is refused
 });
 
 test("parallel duplicates at two instances are done once", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const apps = [world.app, world.restart(), world.app, world.restart()];
   const answers = await Promise.all(apps.map((app) => post(app, TRACK, GOOD[TRACK], keyed("k-1"))));
   expect(new Set(await Promise.all(answers.map((response) => response.text()))).size).toBe(1);
@@ -130,7 +130,7 @@ test("parallel duplicates at two instances are done once", async () => {
 });
 
 test("a key counts for one caller and one route", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1", { token: TOKEN }));
   expect(await world.events("LinkClicked")).toHaveLength(2);
@@ -145,7 +145,7 @@ test.each([
   ['"a\\"b"', '"a\\"b"'],
   [`"${"x".repeat(255)}"`, "x".repeat(255)],
 ])("%s is the same key as %s", async (one, other) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const answers = [
     await post(world.app, TRACK, GOOD[TRACK], keyed(one)),
     await post(world.app, TRACK, GOOD[TRACK], keyed(other)),
@@ -155,7 +155,7 @@ test.each([
 });
 
 test("keys of different case are different keys", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   for (const key of ["k", "K"]) await post(world.app, TRACK, GOOD[TRACK], keyed(key));
   expect(await world.events("LinkClicked")).toHaveLength(2);
 });
@@ -163,7 +163,7 @@ test("keys of different case are different keys", async () => {
 test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256), `"${"x".repeat(256)}"`])(
   "%j is no key",
   async (key) => {
-    await using world = await openWorld();
+    await using world = await openApp();
     expect(await told(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
     expect(await world.events("LinkClicked")).toEqual([]);
   },
@@ -171,7 +171,7 @@ test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256),
 
 describe("what is kept", () => {
   test("a refusal by the network, with all it said", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     world.settlement = { status: "failed", detail: "no such channel" };
     const send = () => post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
     const first = await send();
@@ -187,7 +187,7 @@ describe("what is kept", () => {
   });
 
   test("a run that is in progress is not: the same key may start one later", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     await world.authorize();
     const { triggered } = world;
     world.triggered = { kind: "running", run_id: "run-0" };
@@ -200,7 +200,7 @@ describe("what is kept", () => {
   });
 
   test("a body that did not fit is not", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const send = (body: unknown) => post(world.app, "/api/notify", body, keyed("k-1"));
     expect((await send({ msg: "typo" })).status).toBe(422);
     expect((await send(GOOD["/api/notify"])).status).toBe(200);
@@ -212,7 +212,7 @@ describe("the answer of a run", () => {
 
   /** Asks for a run, lets it end, and asks again with the same key. */
   async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
-    await using world = await openWorld();
+    await using world = await openApp();
     await world.authorize();
     const send = () => post(world.app, "/social/run", {}, keyed("2026-03-01", { headers: prefer }));
     await world.append("outreach", { type: "RunStarted", data: { run_id: "run-1", dry_run: false } });
@@ -253,7 +253,7 @@ describe("the answer of a run", () => {
 });
 
 test("the trigger of a run gets a key of its own, the same for each repeat", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await world.authorize();
   world.triggered = { kind: "not_authorized" };
   for (const key of ["k-1", "k-1", "k-2"]) await post(world.app, "/social/run", {}, keyed(key));

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { setRateLimitHeaders, withRateLimitHeaders } from "../../src/http/limit-headers.ts";
-import { ask, openWorld, post, told, TOKEN, type World } from "./app-world.ts";
+import { ask, openApp, post, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
-const callFrom = (world: World, address: string): void => {
+const callFrom = (world: AppHarness, address: string): void => {
   const server = { pendingRequests: 1, requestIP: () => ({ address }), timeout() {} };
   Object.assign(world.app, { server });
 };
@@ -10,7 +10,7 @@ const callFrom = (world: World, address: string): void => {
 const limitsOf = ({ headers }: Response) => [headers.get("ratelimit-policy"), headers.get("ratelimit")];
 
 test("a stranger is told what is left with each answer, refusals too", async () => {
-  await using world = await openWorld({ rateLimitPerMinute: 2 });
+  await using world = await openApp({ rateLimitPerMinute: 2 });
   callFrom(world, "203.0.113.9");
   const policy = '"anonymous";q=2;w=60';
   const answers = [await ask(world.app, "/social/health"), await ask(world.app, "/social/me")];
@@ -25,7 +25,7 @@ test("a stranger is told what is left with each answer, refusals too", async () 
 });
 
 test("who has a token, or is on this machine, has no such limit", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   callFrom(world, "203.0.113.9");
   expect(limitsOf(await ask(world.app, "/social/health", { token: TOKEN }))).toEqual([null, null]);
   callFrom(world, "127.0.0.1");
@@ -33,7 +33,7 @@ test("who has a token, or is on this machine, has no such limit", async () => {
 });
 
 test("a run tells the day's quota beside the limit of the address", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   await world.authorize();
   callFrom(world, "203.0.113.9");
   const answer = await post(world.app, "/social/run", {});

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import { Problem } from "../../src/http/problem.ts";
-import { ask, GOOD, openWorld, post, told } from "./app-world.ts";
+import { ask, GOOD, openApp, post, told } from "../harness/memory/app.ts";
 
 const refusal = (act: () => void): unknown => {
   try {
@@ -42,7 +42,7 @@ test("a request that is still coming takes no place until it is there, nor when 
 });
 
 test("a busy service says when to come back, and does nothing; its health is told all the same", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   Object.assign(world.app, { server: busyWith(1_000_000) });
   const answer = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
   expect([answer.headers.get("retry-after"), await told(answer)]).toEqual(["5", "503 overloaded"]);

@@ -4,10 +4,10 @@ import { problems, type Problem } from "../../src/http/problem.ts";
 import { ROUTES } from "../../src/http/routes.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { operationsOf } from "../fuzz/document.ts";
-import { ask, MASTER_KEY, openWorld, TOKEN, type Given } from "./app-world.ts";
+import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../harness/memory/app.ts";
 
 async function documentOf(given: Given = {}): Promise<string> {
-  await using world = await openWorld(given);
+  await using world = await openApp(given);
   return await (await ask(world.app, "/openapi.json")).text();
 }
 
@@ -97,7 +97,7 @@ test.each([
 });
 
 test("it is open, also where nearly all else wants a token", async () => {
-  await using world = await openWorld({ authPolicy: "strict" });
+  await using world = await openApp({ authPolicy: "strict" });
   expect((await ask(world.app, "/openapi.json")).status).toBe(200);
 });
 
@@ -105,7 +105,7 @@ test.each([
   [true, "__Host-reachlog_session"],
   [false, "reachlog_session"],
 ])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const { admission, console } = world.deps;
   const sessions = createSessions(MASTER_KEY, admission.authentication, secure, () => world.now);
   const app = createApp({ ...world.deps, console: { ...console, sessions } });

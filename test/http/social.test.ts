@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { ask, openWorld, post, REPORT, slugOf, told } from "./app-world.ts";
+import { ask, openApp, post, REPORT, slugOf, told } from "../harness/memory/app.ts";
 
 const { run_id, ...rest } = REPORT;
 
 async function authorized() {
-  const world = await openWorld();
+  const world = await openApp();
   await world.authorize();
   return world;
 }
 
-const run = (world: Awaited<ReturnType<typeof openWorld>>, body: unknown = {}, prefer?: string) =>
+const run = (world: Awaited<ReturnType<typeof openApp>>, body: unknown = {}, prefer?: string) =>
   post(world.app, "/social/run", body, prefer === undefined ? {} : { headers: { prefer } });
 
 test("a run is started and its id told, with what is left of the day", async () => {
@@ -102,7 +102,7 @@ describe("a run that does not start", () => {
   });
 
   test("because nobody authorized an account: where to do that is told", async () => {
-    await using world = await openWorld();
+    await using world = await openApp();
     const response = await run(world);
     expect(response.headers.get("www-authenticate")).toContain("/social/auth");
     expect(await told(response)).toBe("401 not-authorized");
@@ -116,13 +116,13 @@ describe("a run that does not start", () => {
   });
 
   test("because there is no template", async () => {
-    await using world = await openWorld({ hasTemplate: false });
+    await using world = await openApp({ hasTemplate: false });
     await world.authorize();
     expect(await told(await run(world))).toBe("503 no-message-template");
   });
 
   test("because X is not configured", async () => {
-    await using world = await openWorld({ hasX: false });
+    await using world = await openApp({ hasX: false });
     await world.authorize();
     expect((await run(world)).status).toBe(401);
     expect(await slugOf(await ask(world.app, "/social/auth"))).toBe("network-not-configured");
@@ -131,7 +131,7 @@ describe("a run that does not start", () => {
 });
 
 test("health shows the run in progress, the account and the day", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const health = async () => (await ask(world.app, "/social/health")).json();
   const quota = { limit: 100, used: 63, remaining: 37, resets_at: "2026-03-02T00:00:00.000Z" };
   expect(await health()).toEqual({ status: "ok", running: false, run: null, authorized: false, quota });
@@ -156,7 +156,7 @@ test("health shows the run in progress, the account and the day", async () => {
 });
 
 test("stats are counted over all time, as of a position", async () => {
-  await using world = await openWorld();
+  await using world = await openApp();
   const stats = async () => (await ask(world.app, "/social/stats")).json();
   expect(await stats()).toEqual({ sent: 0, skipped: 0, failed: 0, as_of: { position: 0, time: null } });
   const skip = { run_id, recipient: { id: "7" }, reason: "suppressed" } as const;

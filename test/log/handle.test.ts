@@ -5,7 +5,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle, type HandleDeps } from "../../src/log/handle.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile } from "../harness/memory.ts";
+import { METADATA, newLogFile } from "../harness/memory/log.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",

@@ -5,7 +5,7 @@ import { codec, type Event, type Recorded } from "../../events/catalog.ts";
 import { recordRestore } from "../../src/log/record-restore.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile, SILENT } from "../harness/memory.ts";
+import { newLogFile, SILENT } from "../harness/memory/log.ts";
 
 const YEAR_MS = 365 * 86_400_000;
 

@@ -9,7 +9,7 @@ import { originOf } from "../../src/log/origin.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 afterEach(() => {
   jest.useRealTimers();

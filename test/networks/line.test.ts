@@ -9,7 +9,7 @@ import { createLineState } from "../../src/sandbox/line/state.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "line-token";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { metaAnswers } from "../../src/networks/meta.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { answer } from "./servers.ts";
+import { answer } from "../harness/memory/servers.ts";
 
 type Verdict = "delivered" | "retryable" | "refused: channel" | "refused: dispatch" | "in_doubt" | "skipped";
 

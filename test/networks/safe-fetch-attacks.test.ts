@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { NetworkFault } from "../../src/networks/network-fault.ts";
 import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest } from "../../src/networks/safe-fetch.ts";
-import { safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 /** What a hostile network tries on the service's own calls. Each call must end at its deadline, and in little memory. */
 const TIMEOUT_MS = 500;

@@ -7,7 +7,7 @@ import {
   type SafeRequest,
 } from "../../src/networks/safe-fetch.ts";
 import { selfSigned } from "./self-signed.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const CANARY = "canary-5f3a9c";
 /** Of calls that are answered: no machine is as busy as that. */

@@ -1,5 +1,5 @@
 import { getResponse, type RequestHandler } from "msw";
-import { serve, type TestServer } from "./servers.ts";
+import { serve, type TestServer } from "../harness/memory/servers.ts";
 
 /** A network's handlers of the sandbox by themselves, over real HTTP. */
 export function serveHandlers(origin: string, handlers: RequestHandler[]): TestServer {

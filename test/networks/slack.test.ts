@@ -6,7 +6,7 @@ import { slackMessage } from "../../src/networks/slack-message.ts";
 import { createSlackChannel, SLACK_ANSWERS } from "../../src/networks/slack.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "./dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 

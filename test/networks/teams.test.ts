@@ -7,7 +7,7 @@ import { createTeamsChannel, TEAMS_ANSWERS } from "../../src/networks/teams.ts";
 import { renderTeams } from "../../src/sandbox/teams/card.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "./dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve } from "./servers.ts";
+import { answer, deadUrl, safeFetchTo, serve } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const PATH = "/workflows/f10/triggers/manual/paths/invoke";

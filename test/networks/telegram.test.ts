@@ -7,7 +7,7 @@ import { startSandbox } from "../../src/sandbox/sandbox.ts";
 import { renderTelegram } from "../../src/sandbox/telegram/entities.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "123456:ABC-DEF";

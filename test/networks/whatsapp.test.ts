@@ -10,7 +10,7 @@ import { createWhatsappState } from "../../src/sandbox/whatsapp/state.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "./servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const SENT = { messaging_product: "whatsapp", contacts: [{ wa_id: "1555" }], messages: [{ id: "wamid.HBgL" }] };

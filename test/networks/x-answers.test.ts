@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { classifyXRefusal } from "../../src/networks/x-answers.ts";
-import { answer } from "./servers.ts";
+import { answer } from "../harness/memory/servers.ts";
 
 const X = "https://api.x.com/2/problems/";
 const TWITTER = "https://api.twitter.com/2/problems/";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { serve } from "./servers.ts";
+import { serve } from "../harness/memory/servers.ts";
 import { escapedJson, thrownBy, TOKEN, xAt } from "./x-client.ts";
 
 const AT = "2026-11-20T09:59:00.000Z";

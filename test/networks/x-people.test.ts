@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { serve } from "./servers.ts";
+import { serve } from "../harness/memory/servers.ts";
 import { escapedJson, thrownBy, TOKEN, xAt } from "./x-client.ts";
 
 const ANN = { id: "11", username: "ann", name: "Ann", receives_your_dm: true, protected: false };

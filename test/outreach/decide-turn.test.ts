@@ -4,7 +4,7 @@ import { quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, skipsOf, type TurnCommand } from "../../src/outreach/decide-turn.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
-import { RULES } from "./world.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };

@@ -14,7 +14,7 @@ import {
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
-import { OWN, person } from "./social-network.ts";
+import { OWN, person } from "../harness/memory/social-network.ts";
 
 const DAY = "2026-03-01";
 const at = (day: string) => momentIn("UTC", Date.parse(day));

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES, type World } from "./world.ts";
-import { METADATA } from "../harness/memory.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { METADATA } from "../harness/memory/log.ts";
 
 const PEOPLE = ["10", "11", "12"];
 
-async function worldOfThree(): Promise<World> {
-  const world = await openWorld();
+async function worldOfThree(): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of PEOPLE) world.network.people.set(id, person(id));
   await world.list(...PEOPLE);
   return world;

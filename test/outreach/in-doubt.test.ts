@@ -1,20 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
-import { OWN, person } from "./social-network.ts";
-import { openWorld } from "./world.ts";
+import { OWN, person } from "../harness/memory/social-network.ts";
+import { openOutreach } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 
 async function worldOfTwo() {
-  const world = await openWorld();
+  const world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   return world;
 }
 
 /** When each conversation was read, in ms since the start of the test. */
-function readTimes(world: Awaited<ReturnType<typeof openWorld>>) {
+function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
   const from = world.time.now();
   const times: number[] = [];
   const { conversation } = world.network;
@@ -110,7 +110,7 @@ describe("what reading cannot tell stays in doubt", () => {
   });
 
   test("since the person was erased, and neither they nor the text are known any more", async () => {
-    await using world = await openWorld();
+    await using world = await openOutreach();
     const recipient = { id: "erased:0badcafe0123", username: "erased:0badcafe0123" };
     const attempt = { attempt_id: "a1", run_id: "r1", recipient };
     await world.append([

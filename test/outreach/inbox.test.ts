@@ -2,18 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { againSource, inboundSource, lastSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 
-async function worldOf(...ids: readonly string[]): Promise<World> {
-  const world = await openWorld();
+async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of ids) world.network.people.set(id, person(id));
   return world;
 }
 
-const reached = ({ network }: World): string[] => network.accepted.map(({ recipientId }) => recipientId);
+const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
 describe("somebody who asks to be left alone", () => {
   test("is suppressed before the run judges anybody, with the message that says so, and for ever", async () => {

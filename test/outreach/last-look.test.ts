@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import type { Projector } from "../../src/projector/projector.ts";
-import { person } from "./social-network.ts";
-import { openWorld, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /** A process that sees of the log only what it catches up with; `act` happens once, in a call that follows an intent. */
-async function worldWith(call: "renewal" | "look", act: (world: World) => unknown) {
-  const world = await openWorld();
+async function worldWith(call: "renewal" | "look", act: (world: OutreachHarness) => unknown) {
+  const world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   const { projector } = await world.start();

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull } from "eventstore-lite";
 import type { Runner, Triggered } from "../../src/outreach/runner.ts";
-import { person } from "./social-network.ts";
-import { openWorld } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach } from "../harness/memory/outreach.ts";
 
 const trigger = (runner: Runner): Promise<Triggered> =>
   runner.trigger({ dryRun: false, metadata: { caller: "tests" } });
 
 async function worldOfThree() {
-  const world = await openWorld();
+  const world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   return world;

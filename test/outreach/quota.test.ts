@@ -4,9 +4,9 @@ import type { Recorded } from "../../events/catalog.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES } from "./world.ts";
-import { METADATA } from "../harness/memory.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+import { METADATA } from "../harness/memory/log.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;
@@ -21,7 +21,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
 
   /** Ten messages at eight in the morning, which is the evening before in Pago Pago. */
   async function worldWithTenSent() {
-    const world = await openWorld();
+    const world = await openOutreach();
     const ids = Array.from({ length: 25 }, (_, number) => String(100 + number));
     for (const id of ids) world.network.people.set(id, person(id));
     await world.list(...ids);

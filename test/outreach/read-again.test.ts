@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
 import { followersSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const down = new SocialError("unavailable", "X answered 503");
 
-async function worldOfTwo(): Promise<World> {
-  const world = await openWorld();
+async function worldOfTwo(): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   return world;

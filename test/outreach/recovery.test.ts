@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite";
-import { person } from "./social-network.ts";
-import { openWorld, type World } from "./world.ts";
-import { METADATA } from "../harness/memory.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { METADATA } from "../harness/memory/log.ts";
 
 async function worldOfThree() {
-  const world = await openWorld();
+  const world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   return world;
 }
 
 /** A process dies while its second message is under way; `taken`: the network took that message all the same. */
-async function dieDuringSecond(world: World, taken: boolean): Promise<string | undefined> {
+async function dieDuringSecond(world: OutreachHarness, taken: boolean): Promise<string | undefined> {
   const { sendDm } = world.network;
   const victim = await world.start();
   world.network.sendDm = (token, id, text) => {

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/decide.ts";
-import { person } from "./social-network.ts";
-import { openWorld, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const ids = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, (_, number) => String(10 + number));
 const row = ids.slice(0, REFUSED_IN_A_ROW_MAX);
 
-async function worldOf(...listed: readonly string[]): Promise<World> {
-  const world = await openWorld();
+async function worldOf(...listed: readonly string[]): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of listed) world.network.people.set(id, person(id));
   if (listed.length > 0) await world.list(...listed);
   return world;
 }
 
-const reached = ({ network }: World): string[] => network.accepted.map(({ recipientId }) => recipientId);
+const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 const retry = (id: string) => ({ type: "RecipientRetryAllowed", data: { recipient: { id } } }) as const;
 
 test.each(["not_permitted", "recipient_closed"] as const)(

@@ -3,8 +3,8 @@ import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/repeated-cursors.ts";
 import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 const rules = { ...RULES, requireConsent: false };
@@ -12,14 +12,14 @@ const rules = { ...RULES, requireConsent: false };
 /** A network without a bound would be asked for ever: the test ends it, and fails. */
 const ASKED_MAX = 200;
 
-async function worldOf(...ids: readonly string[]): Promise<World> {
-  const world = await openWorld();
+async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of ids) world.network.people.set(id, person(id));
   return world;
 }
 
 /** Replaces what `method` answers; `asked` counts. */
-function replaced<M extends "inbox" | "followers">(world: World, method: M, answer: SocialNetwork[M]) {
+function replaced<M extends "inbox" | "followers">(world: OutreachHarness, method: M, answer: SocialNetwork[M]) {
   const counter = { asked: 0 };
   const bounded = (...asked: Parameters<SocialNetwork[M]>): unknown => {
     if (++counter.asked > ASKED_MAX) throw new Error("asked without end");

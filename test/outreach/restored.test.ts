@@ -3,8 +3,8 @@ import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { followersSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 const RESTORED: NewEvent = {
   type: "LogRestored",
@@ -17,7 +17,7 @@ const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", f
 test.each([RESTORED, LOSS])(
   "on the day of $type nobody is written to, and the operator is told why",
   async (newEvent) => {
-    await using world = await openWorld();
+    await using world = await openOutreach();
     world.network.people.set("10", person("10"));
     await world.list("10");
     await world.append([newEvent]);
@@ -30,7 +30,7 @@ test.each([RESTORED, LOSS])(
 );
 
 test("another time zone does not end the day of a restore: nobody is written to for 24 hours from it", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
   const before = await world.start();
@@ -46,7 +46,7 @@ test("another time zone does not end the day of a restore: nobody is written to 
 });
 
 test("who has a message that the restored log does not know of gets no second one", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   // Sent after the backup, so that the log has forgotten it.
   await world.network.sendDm("token", "11", "Hi Name 11");
@@ -63,7 +63,7 @@ test("who has a message that the restored log does not know of gets no second on
 });
 
 test("an answer of many messages does not hide ours, and who cannot be read is passed over", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.network.sendDm("token", "11", "Hi Name 11");
   for (let answer = 0; answer < 7; answer++) world.network.receive("11", "hello");
@@ -79,7 +79,7 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
 });
 
 test("whom an operator allowed a retry gets no second message either, when the restored log has lost the first", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   const { run } = await world.start();
@@ -97,7 +97,7 @@ test("whom an operator allowed a retry gets no second message either, when the r
 });
 
 test("who was found to have a message counts as written to for ever", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.network.sendDm("token", "10", "Hi Name 10");
   await world.list("10");
@@ -115,7 +115,7 @@ test("who was found to have a message counts as written to for ever", async () =
 });
 
 test("what was found closes a person also where the skip was told of them before", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   const { run } = await world.start();
@@ -135,7 +135,7 @@ test("what was found closes a person also where the skip was told of them before
 });
 
 test("an opt-out behind many newer messages is found in a restored log that had never read any", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.pageMax = 10;
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.network.sendDm("token", "10", "Hi Name 10");
@@ -149,7 +149,7 @@ test("an opt-out behind many newer messages is found in a restored log that had 
 });
 
 test("who was forgotten after the backup is not written to, whatever source gives them", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   // The key file is as it was before the restore.
   const isForgotten = ({ id }: Recipient): boolean => id === "10";
@@ -160,7 +160,7 @@ test("who was forgotten after the backup is not written to, whatever source give
 });
 
 test("a dry run of a restored log lists nobody whom a run would pass over", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.network.sendDm("token", "11", "Hi Name 11");
   await world.list("10", "11", "12");
@@ -176,7 +176,7 @@ test("a dry run of a restored log lists nobody whom a run would pass over", asyn
 });
 
 test("a log that was never restored looks at no conversation before a message", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   const { run } = await world.start({ rules: RULES });
@@ -185,7 +185,7 @@ test("a log that was never restored looks at no conversation before a message", 
 });
 
 test("what the network took right before a restore is given time to show, also over midnight", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   const { run } = await world.start();
   world.network.people.set("9", person("9"));
   await world.list("9");
@@ -204,7 +204,7 @@ test("what the network took right before a restore is given time to show, also o
 });
 
 test("a backup from before the first message tells no time zone, so that its restore counts for 24 hours", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   world.time.jump(DAY_MS / 2);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 async function worldOfThree() {
-  const world = await openWorld();
+  const world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   return world;
@@ -147,7 +147,7 @@ describe("a question that the network does not answer", () => {
 });
 
 test("a text that the network refuses of everybody ends the run before it has used the list up", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   const ids = Array.from({ length: 10 }, (_, number) => String(10 + number));
   for (const id of ids) world.network.people.set(id, person(id));
   await world.list(...ids);

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { KeyReused } from "eventstore-lite";
-import { person } from "./social-network.ts";
-import { openWorld, RULES } from "./world.ts";
-import { METADATA } from "../harness/memory.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+import { METADATA } from "../harness/memory/log.ts";
 
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
 test("everybody who consented gets one message, and each is told as intent and outcome", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   const { run } = await world.start();
@@ -29,7 +29,7 @@ test("everybody who consented gets one message, and each is told as intent and o
 });
 
 test("a second run sends nothing, and tells each skip once", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   world.network.people.set("11", person("11", { protected: true, receivesOurDm: false }));
   world.network.people.set("12", person("12", { receivesOurDm: false }));
@@ -50,7 +50,7 @@ test("a second run sends nothing, and tells each skip once", async () => {
 });
 
 test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of numbers(101, 230)) world.network.people.set(id, person(id));
   await world.list(...numbers(101, 230));
   const { run, runner } = await world.start();
@@ -71,7 +71,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
 });
 
 test("a clock set back to yesterday brings back no quota", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
@@ -81,7 +81,7 @@ test("a clock set back to yesterday brings back no quota", async () => {
 });
 
 test("the day is the calendar day of the quota's time zone", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
@@ -94,7 +94,7 @@ test("the day is the calendar day of the quota's time zone", async () => {
 });
 
 test("a dry run says what a run would do, sends nothing, records no skip, and counts nowhere", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   world.network.people.set("11", person("11", { receivesOurDm: false }));
   await world.list("10", "11", "404");
@@ -121,7 +121,7 @@ test("a dry run says what a run would do, sends nothing, records no skip, and co
 });
 
 test("a dry run stops at the day's quota, and runs when that is used up", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
@@ -134,7 +134,7 @@ test("a dry run stops at the day's quota, and runs when that is used up", async 
 });
 
 test("a person in the list by handle and again by id gets one message, and no skip in the run that wrote to them", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   const row = { recipient: { username: "USER_10" }, basis: "opt_in", fields: {}, source: "list" } as const;
@@ -146,7 +146,7 @@ test("a person in the list by handle and again by id gets one message, and no sk
 });
 
 test("a trigger repeated with its key answers with the first run and sends nothing twice", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
   const { runner } = await world.start();
@@ -160,7 +160,7 @@ test("a trigger repeated with its key answers with the first run and sends nothi
 });
 
 test("a trigger repeated with its key after a run that an outage ended starts another one, and no third", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   world.network.answers.push("unreachable");
@@ -181,7 +181,7 @@ test("a trigger repeated with its key after a run that an outage ended starts an
 });
 
 test("a dry run repeated with its key is made anew: it has nothing to repeat", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   const { runner } = await world.start();
   for (const _ of [1, 2]) {
     const triggered = await runner.trigger({ dryRun: true, metadata: METADATA, key: { key: "look", digest: "{}" } });
@@ -190,7 +190,7 @@ test("a dry run repeated with its key is made anew: it has nothing to repeat", a
 });
 
 test("a key of a dry run starts no run, also when its answer was lost, nor the other way round", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
   const { runner } = await world.start();
@@ -206,7 +206,7 @@ test("a key of a dry run starts no run, also when its answer was lost, nor the o
 });
 
 test("a suppression that comes between the look-up and the intent is obeyed", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   const { network } = world;
@@ -226,7 +226,7 @@ test("a suppression that comes between the look-up and the intent is obeyed", as
 });
 
 test("a suppression that comes between the last look and the intent is obeyed too", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10", "11");
   const { context, run } = await world.start();
@@ -246,7 +246,7 @@ test("a suppression that comes between the last look and the intent is obeyed to
 });
 
 test("without an account nothing starts", async () => {
-  await using world = await openWorld();
+  await using world = await openOutreach();
   await world.append([{ type: "AccountUnlinked", data: { user_id: "1", revoked: true } }]);
   const { runner } = await world.start();
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "not_authorized" });

@@ -2,19 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { followersSource, listMembersSource, listSource, searchSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "./social-network.ts";
-import { openWorld, RULES, type World } from "./world.ts";
+import { person } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
 const followers = followersSource();
 
-async function worldOf(...ids: readonly string[]): Promise<World> {
-  const world = await openWorld();
+async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
+  const world = await openOutreach();
   for (const id of ids) world.network.people.set(id, person(id));
   return world;
 }
 
-const reached = ({ network }: World): string[] => network.accepted.map(({ recipientId }) => recipientId);
+const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
 test("every page of followers is read, and nobody is asked about again", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");

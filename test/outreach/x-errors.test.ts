@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x.ts";
-import { openWorld } from "./world.ts";
+import { openOutreach } from "../harness/memory/outreach.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 
 const MINUTE_MS = 60_000;
@@ -11,9 +11,9 @@ const START = Date.parse("2026-03-01T08:00:00.000Z");
 const SILENCE_MS = 1_000;
 
 /** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as told. */
-async function openOutreach(...answers: Answer[]) {
+async function openWithX(...answers: Answer[]) {
   const stack = new AsyncDisposableStack();
-  const world = stack.use(await openWorld());
+  const world = stack.use(await openOutreach());
   const server = stack.use(await startXServer(world.time.now));
   server.answers.push(...answers);
   const real = createSafeFetch({ allowedOrigins: [server.url] });
@@ -102,7 +102,7 @@ describe("the account may not send: the run ends, an operator is told, and every
     answers.map(([name, answer]) => [reason, name, answer] as const),
   );
   test.each(table)("%s: %s", async (reason, _name, answer) => {
-    await using outreach = await openOutreach(answer);
+    await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used, projector } = outreach;
     expect(await run()).toMatchObject({ reason, sent: 0, failed: 1, in_doubt: 0, usage: { sends: 0 } });
     expect(asked).toEqual(["10"]);
@@ -128,7 +128,7 @@ describe("the grant is dead: the run ends, and everybody is open to a later run"
     named("code 32 with 403", legacy(403, 32, "Could not authenticate you.")),
     named("code 215 with 400", legacy(400, 215, "Bad authentication data.")),
   ])("%s", async (_name, answer) => {
-    await using outreach = await openOutreach(answer);
+    await using outreach = await openWithX(answer);
     const { run, world, asked, used } = outreach;
     expect(await run()).toMatchObject({ reason: "not_authorized", sent: 0, failed: 1, in_doubt: 0 });
     expect(asked).toEqual(["10"]);
@@ -164,7 +164,7 @@ describe("it is about this person: the run goes on, and the person is never trie
     ],
     ["rejected", ...named("403 for a resource", problem(403, "No", "No", `${X}not-authorized-for-resource`))],
   ] as const)("%s: %s", async (reason, _name, answer) => {
-    await using outreach = await openOutreach(answer);
+    await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0, usage: { sends: 1 } });
     expect(await world.events("DirectMessageFailed")).toMatchObject([
@@ -197,7 +197,7 @@ describe("X asks to wait: the run does, and then the same message goes to the sa
     [15, ...named("code 88 with 400", legacy(400, 88, "Rate limit exceeded"))],
     [15, ...named("429 with a code", coded(429, 429, "Too Many Requests"))],
   ] as const)("%i minutes: %s", async (minutes, _name, answer) => {
-    await using outreach = await openOutreach(answer);
+    await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
     expect(asked).toEqual(["10", "10", "11"]);
@@ -234,7 +234,7 @@ describe("nobody knows: the run goes on, and the conversation tells", () => {
   ] as const;
 
   test.each(DOUBTS)("%s of a message that arrived", async (_name, answer) => {
-    await using outreach = await openOutreach({ ...answer, delivered: true });
+    await using outreach = await openWithX({ ...answer, delivered: true });
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
     expect(asked).toEqual(["10", "11"]);
@@ -249,7 +249,7 @@ describe("nobody knows: the run goes on, and the conversation tells", () => {
   });
 
   test.each(DOUBTS)("%s of a message that did not arrive", async (_name, answer) => {
-    await using outreach = await openOutreach(answer);
+    await using outreach = await openWithX(answer);
     const { run, world, asked, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0 });
     expect(await world.events("DirectMessageInDoubt")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
@@ -264,7 +264,7 @@ describe("nobody knows: the run goes on, and the conversation tells", () => {
 
 test("201 with errors beside the message's id is sent", async () => {
   const body = { data: { dm_event_id: "77" }, errors: [{ title: "Odd", detail: "odd", type: `${X}odd` }] };
-  await using outreach = await openOutreach({ status: 201, body, delivered: true });
+  await using outreach = await openWithX({ status: 201, body, delivered: true });
   expect(await outreach.run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0 });
   expect((await outreach.world.events("DirectMessageSent"))[0]).toMatchObject({
     data: { recipient: { id: "10" }, message_id: "77", settled_by: "answer" },

@@ -4,7 +4,7 @@ import { createX } from "../../src/networks/x.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { followersSource, inboundSource } from "../../src/outreach/sources/sources.ts";
 import { authorized, personId, postJson } from "../sandbox/client.ts";
-import { openWorld, RULES } from "./world.ts";
+import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 /** Runs of the service against the sandbox's X, over HTTP. */
 describe("a run against X's ways", () => {
@@ -14,8 +14,8 @@ describe("a run against X's ways", () => {
   });
   afterEach(() => sandbox[Symbol.asyncDispose]());
 
-  async function openOutreach(...handles: readonly string[]) {
-    const world = await openWorld();
+  async function openWithX(...handles: readonly string[]) {
+    const world = await openOutreach();
     const token = (await authorized(sandbox)).access_token;
     const safeFetch = createSafeFetch({ allowedOrigins: [sandbox.url] });
     Object.assign(world.network, createX({ apiUrl: sandbox.urls.xApi, safeFetch, clock: world.time.now }));
@@ -39,7 +39,7 @@ describe("a run against X's ways", () => {
   test("one person who is not permitted keeps nobody from being reached", async () => {
     const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
     await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
-    const { world, start } = await openOutreach("ada_builds", "late_lena", "grace_codes", "linus_k");
+    const { world, start } = await openWithX("ada_builds", "late_lena", "grace_codes", "linus_k");
     await using _world = world;
     const { run } = await start({});
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 2 });
@@ -48,7 +48,7 @@ describe("a run against X's ways", () => {
 
   test.each(["/2/dm_events", "/2/users", "/followers"])("a single 503 of %s does not end it", async (path) => {
     sandbox.faults.add({ network: "x", kind: "over_capacity", count: 1, path });
-    const { world, start } = await openOutreach("linus_k");
+    const { world, start } = await openWithX("linus_k");
     await using _world = world;
     const first = await start({});
     const sources = [...first.context.sources, followersSource()];
@@ -59,7 +59,7 @@ describe("a run against X's ways", () => {
 
   test("an app that is not enrolled is told as that, before anybody is written to", async () => {
     sandbox.faults.add({ network: "x", kind: "client_forbidden" });
-    const { world, start } = await openOutreach("linus_k");
+    const { world, start } = await openWithX("linus_k");
     await using _world = world;
     const { run, announced } = await start({});
     expect(await run()).toMatchObject({ reason: "app_not_enrolled", sent: 0 });
@@ -70,7 +70,7 @@ describe("a run against X's ways", () => {
     for (const from of ["ada_builds", "grace_codes", "tomas_r"]) {
       await postJson(`${sandbox.url}/_sandbox/inbound`, { from, to: "acme_team", text: "hello" });
     }
-    const { world, start } = await openOutreach();
+    const { world, start } = await openWithX();
     await using _world = world;
     const { run } = await start({ sources: [inboundSource()] });
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
@@ -79,7 +79,7 @@ describe("a run against X's ways", () => {
 
   test("cursors that repeat end the reading of an empty inbox, of the followers and of older messages", async () => {
     sandbox.faults.add({ network: "x", kind: "repeated_cursor" });
-    const { world, start } = await openOutreach();
+    const { world, start } = await openWithX();
     await using _world = world;
     const sources = [inboundSource(), followersSource()];
     const { run } = await start({ sources, rules: { ...RULES, requireConsent: false } });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as bodyOf } from "node:stream/consumers";
-import { OWN } from "./social-network.ts";
+import { OWN } from "../harness/memory/social-network.ts";
 
 /** What happens to a send. `delivered`: the message is in the conversation all the same. */
 export interface Answer {

@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import { createClickKeys } from "../../src/privacy/click-keys.ts";
 import { openKeysFile, type KeysFile } from "../../src/privacy/keys-file.ts";
 import { passingKey } from "../../src/privacy/key-tree.ts";
-import { openKeysWorld } from "./keys.ts";
+import { openKeys } from "../harness/memory/keyring.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-function openFile(world: ReturnType<typeof openKeysWorld>): KeysFile {
+function openFile(world: ReturnType<typeof openKeys>): KeysFile {
   return openKeysFile(world.file, () => world.master);
 }
 
 test("no two addresses share a leaf, and one that comes often keeps its own", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   using file = openFile(world);
   const clicks = createClickKeys(file);
   const { prefix } = clicks.of("203.0.113.7", NOW);
@@ -26,7 +26,7 @@ test("no two addresses share a leaf, and one that comes often keeps its own", ()
 });
 
 test("an address that comes again is sealed with the key of the first time", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   using file = openFile(world);
   const clicks = createClickKeys(file);
   const keys = Array.from({ length: 3 }, () => passingKey(clicks.of("203.0.113.7", NOW).key!).toHex());
@@ -35,7 +35,7 @@ test("an address that comes again is sealed with the key of the first time", () 
 });
 
 test("many leaves of a day are punctured at once, and no others", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   using file = openFile(world);
   const clicks = createClickKeys(file);
   const refOf = (n: number): string => clicks.of(`10.0.${n >> 8}.${n & 255}`, NOW).prefix.split(":")[1]!;
@@ -51,7 +51,7 @@ test("many leaves of a day are punctured at once, and no others", () => {
 });
 
 test("where leaves were punctured, an address gets one of those that are left", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   using file = openFile(world);
   const under = (root: string) => file.under(root).map(([ref, key]) => [`${ref}/a`, key] as const);
   const clicks = createClickKeys({ ...file, under });
@@ -61,7 +61,7 @@ test("where leaves were punctured, an address gets one of those that are left", 
 });
 
 test("a day whose keys another process deletes just then gets another one", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   using file = openFile(world);
   let deletions = 1;
   const under = (root: string) => {

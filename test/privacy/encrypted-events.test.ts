@@ -6,7 +6,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import { kindOf } from "../../src/log/error-kind.ts";
 import { anyEvent } from "../events/from-schema.ts";
-import { openKeysWorld } from "./keys.ts";
+import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";
 
 const RUNS = { numRuns: 500 };
@@ -23,7 +23,7 @@ function folded({ type, data, meta, position }: Stored<NewEvent>) {
   return { type, data, meta: JSON.stringify(meta), position };
 }
 
-function sealing(world: ReturnType<typeof openKeysWorld>) {
+function sealing(world: ReturnType<typeof openKeys>) {
   const keyring = world.open();
   const codec = encryptingCodec(() => keyring);
   const write = (event: Event): Stored<NewEvent> => {
@@ -69,7 +69,7 @@ const PERSONAL: readonly Event[] = [
 ];
 
 test("whatever an event holds, it opens as it was written, and a fold takes it", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write } = sealing(world);
   fc.assert(
     fc.property(anyEvent, (event) => {
@@ -83,7 +83,7 @@ test("whatever an event holds, it opens as it was written, and a fold takes it",
 });
 
 test.each(PERSONAL)("$type is stored without what is personal, and reads as erased once its key is gone", (event) => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write, keyring } = sealing(world);
   const kept = write(event);
   expect(JSON.stringify(kept)).not.toContain(TRACE);
@@ -101,7 +101,7 @@ test.each(PERSONAL)("$type is stored without what is personal, and reads as eras
 });
 
 test("folds are spared the boxes of clicks and messages", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
     const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
@@ -113,7 +113,7 @@ test("folds are spared the boxes of clicks and messages", () => {
 });
 
 test("a box does not open in another event", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
     const moved = { ...write(event), id: "another" };
@@ -123,7 +123,7 @@ test("a box does not open in another event", () => {
 });
 
 test("what is stored in a fold's event is checked although its box stays closed", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write } = sealing(world);
   const kept = write(makeEvent("LinkClicked", "e4", CLICK, {}));
   const broken = { ...kept, data: { ...(kept.data as object), bot: "yes" } };
@@ -131,14 +131,14 @@ test("what is stored in a fold's event is checked although its box stays closed"
 });
 
 test("a click that tells nothing of anybody is stored as it is", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { write } = sealing(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
   expect(write(makeEvent("LinkClicked", "e9", data, {})).data).toEqual(data as never);
 });
 
 test("events of before sealing read as ever, and without keys everything sealed reads as erased", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const { codec, write } = sealing(world);
   const bare = encryptingCodec(() => undefined);
   for (const event of PERSONAL) {
@@ -152,7 +152,7 @@ describe("an event that was written here is recalled", () => {
   const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
 
   test.each(PERSONAL)("once, as it was given: $type", (event) => {
-    using world = openKeysWorld();
+    using world = openKeys();
     const { codec, write } = sealing(world);
     write(event);
     expect(codec.recall?.(event, place)?.data).toBe(event.data);
@@ -160,7 +160,7 @@ describe("an event that was written here is recalled", () => {
   });
 
   test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", (type) => {
-    using world = openKeysWorld();
+    using world = openKeys();
     const { codec, write } = sealing(world);
     for (const event of PERSONAL) write(event);
     codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
@@ -168,7 +168,7 @@ describe("an event that was written here is recalled", () => {
   });
 
   test("but not of somebody who was erased, whatever was written of them before", () => {
-    using world = openKeysWorld();
+    using world = openKeys();
     const { codec, write, keyring } = sealing(world);
     const event = PERSONAL[0]!;
     write(event);
@@ -178,7 +178,7 @@ describe("an event that was written here is recalled", () => {
   });
 
   test("and whoever comes to a deletion asks for the keys anew", () => {
-    using world = openKeysWorld();
+    using world = openKeys();
     const keyring = world.open();
     let refreshed = 0;
     const codec = encryptingCodec(() => ({ ...keyring, refresh: () => void refreshed++ }));

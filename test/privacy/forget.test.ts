@@ -15,8 +15,8 @@ import { openStableKey } from "../../src/service/open.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { findEncrypted } from "../../src/privacy/find-person.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { openCommandWorld, type CommandWorld } from "../commands/command-world.ts";
-import { RULES } from "../outreach/world.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";
 
 const ANN = { id: "1777000000000001001", username: "ann_builds" };
@@ -49,9 +49,9 @@ const clicked = (ip: string, user_agent: string): NewEvent => ({
   },
 });
 
-let world: CommandWorld;
+let world: CommandHarness;
 beforeEach(async () => {
-  world = await openCommandWorld();
+  world = await openCommands();
   await world.append(STREAMS.outreach, [
     imported("ann_builds", "Ann Bell"),
     imported("bea_codes", "Bea Cole"),

@@ -6,7 +6,7 @@ import type { Owner } from "../../events/encryption.ts";
 import { KeysFileMismatch } from "../../src/privacy/keys-file.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
 import { rewrapKeys } from "../../src/privacy/rewrap.ts";
-import { openKeysWorld } from "./keys.ts";
+import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted } from "./encrypted.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
@@ -30,7 +30,7 @@ function faultOf(work: () => unknown): unknown {
 test.each(OWNERS)(
   "what is sealed for %j opens in its own context, also in another process and after a start",
   (owner) => {
-    using world = openKeysWorld();
+    using world = openKeys();
     const keyring = world.open();
     keyring.prepare([owner]);
     const box = encrypted(keyring, owner, "tea & Größe", "here");
@@ -43,14 +43,14 @@ test.each(OWNERS)(
 );
 
 test("no two boxes of one text are alike", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const boxes = Array.from({ length: 3_000 }, () => encrypted(keyring, { kind: "message" }, "tea", "here"));
   expect(new Set(boxes).size).toBe(boxes.length);
 });
 
 test("a person's destroyed key opens nothing, and nothing is kept of them any more", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   keyring.prepare([ANN]);
   const box = encrypted(keyring, ANN, "tea", "here");
@@ -63,7 +63,7 @@ test("a person's destroyed key opens nothing, and nothing is kept of them any mo
 });
 
 test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   keyring.prepare([ANN]);
   expect(statSync(world.file).mode & 0o777).toBe(0o600);
@@ -89,7 +89,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
 });
 
 test("a day's key is another one when the day comes again, and what was sealed with the old one is gone for good", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
   const box = encrypted(keyring, clicked, "tea", "here");
@@ -100,7 +100,7 @@ test("a day's key is another one when the day comes again, and what was sealed w
 });
 
 test("each day has keys of its own", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const first = encrypted(keyring, { kind: "message" }, "one", "here");
   world.now += 86_400_000;
@@ -111,7 +111,7 @@ test("each day has keys of its own", () => {
 });
 
 test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   keyring.prepare([ANN]);
   const box = encrypted(keyring, ANN, "tea", "here");
@@ -129,7 +129,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
 });
 
 test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const command = world.open();
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   rewrapKeys(world.file, { from, to });
@@ -147,7 +147,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
 });
 
 test("beside a key file of before, who came since reads as erased, and what comes later opens", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   world.open().prepare([{ kind: "person", username: "Bea" }]);
   const older = readFileSync(world.file);
   const newer = world.open();
@@ -162,7 +162,7 @@ test("beside a key file of before, who came since reads as erased, and what come
 });
 
 test("a database of something else is no key file, and stays as it is", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   mkdirSync(dirname(world.file));
   const other = new DatabaseSync(world.file);
   other.exec("PRAGMA journal_mode=WAL; CREATE TABLE events (position INTEGER); INSERT INTO events VALUES (1)");
@@ -173,7 +173,7 @@ test("a database of something else is no key file, and stays as it is", () => {
 });
 
 test("somebody who was erased while only their handle was known does not come back by their id", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const [byHandle] = keyring.refsOf({ username: "Ann" });
   keyring.prepare([{ kind: "person", username: "ann" }]);
@@ -186,13 +186,13 @@ test("somebody who was erased while only their handle was known does not come ba
 const ALONE: Owner = { kind: "person", username: "ann" };
 
 /** Sealed as in an append of its own. */
-function appended(keyring: ReturnType<ReturnType<typeof openKeysWorld>["open"]>, owner: Owner, text: string): string {
+function appended(keyring: ReturnType<ReturnType<typeof openKeys>["open"]>, owner: Owner, text: string): string {
   keyring.prepare([owner]);
   return encrypted(keyring, owner, text, "here");
 }
 
 test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const [former, taker] = [appended(keyring, ALONE, "tea"), appended(keyring, ALONE, "coffee")];
   keyring.destroy([keyring.refOf(former)]);
@@ -202,7 +202,7 @@ test("what is told of a handle alone has a key of its own each time, and a destr
 });
 
 test("a person's id and handle destroyed spare whoever has the handle with another id, and what is told to be theirs", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const keyring = world.open();
   const [former, own, meanwhile] = ["before", "hers", "hers too"].map((text) => appended(keyring, ALONE, text));
   keyring.destroy(
@@ -223,7 +223,7 @@ test("a person's id and handle destroyed spare whoever has the handle with anoth
 });
 
 test("a handle that is destroyed between the two halves of an append keeps nothing of it", () => {
-  using world = openKeysWorld();
+  using world = openKeys();
   const [keyring, command] = [world.open(), world.open()];
   keyring.prepare([ALONE]);
   command.destroy(command.refsOf({ id: "1001", username: "ann" }));

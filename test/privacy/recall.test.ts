@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { anyEvent } from "../events/from-schema.ts";
-import { openCommandWorld } from "../commands/command-world.ts";
+import { openCommands } from "../harness/memory/commands.ts";
 
 test("who follows the log reads of what was appended here just what the log holds", async () => {
-  await using world = await openCommandWorld();
+  await using world = await openCommands();
   const { store } = world;
   const appends = fc.sample(fc.array(anyEvent, { minLength: 1, maxLength: 7 }), { numRuns: 300, seed: 4711 });
   const count = appends.flat().length;

@@ -12,7 +12,7 @@ import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { clickOf, PERSON } from "./new-events.ts";
-import { SILENT } from "../harness/memory.ts";
+import { SILENT } from "../harness/memory/log.ts";
 
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-11-01T12:00:00.000Z");

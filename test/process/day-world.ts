@@ -16,9 +16,9 @@ import { startProjector } from "../../src/projector/projector.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
 import type { XLimits } from "../../src/sandbox/x/state.ts";
-import { createVirtualTime, type VirtualTime } from "../outreach/virtual-time.ts";
+import { createVirtualTime, type VirtualTime } from "../harness/memory/virtual-time.ts";
 import { authorized } from "../sandbox/client.ts";
-import { METADATA, SILENT } from "../harness/memory.ts";
+import { METADATA, SILENT } from "../harness/memory/log.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
 /** More than a day takes. */

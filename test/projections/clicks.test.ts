@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { clicks } from "../../projections/clicks.ts";
 import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 function click(short_code: string, bot = false): NewEvent {
   const link = { domain: "go.example", short_code, original_url: "https://example.com" };

@@ -6,7 +6,7 @@ import { contacts, findContact, type Contacts } from "../../projections/contacts
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given as givenFor } from "./recorded.ts";
+import { given as givenFor } from "../harness/memory/events.ts";
 
 const ANN = { id: "101", username: "ann" };
 

@@ -4,7 +4,7 @@ import type { ChannelName, Lane } from "../../events/channel.ts";
 import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { histories } from "./history.ts";
-import { testLog, type TestLog } from "./recorded.ts";
+import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 

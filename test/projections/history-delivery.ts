@@ -1,6 +1,6 @@
 import { CHANNELS, type ChannelName, type Lane } from "../../events/channel.ts";
 import type { Dice, Step } from "./history.ts";
-import type { TestLog } from "./recorded.ts";
+import type { TestLog } from "../harness/memory/events.ts";
 
 /** One dispatch, as the service that made this history knew it. */
 export interface Owed {

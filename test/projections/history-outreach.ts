@@ -1,6 +1,6 @@
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
 import type { Dice, Step } from "./history.ts";
-import type { TestLog } from "./recorded.ts";
+import type { TestLog } from "../harness/memory/events.ts";
 
 /** A person of the network, with the handles they go by; two of them hand one on. */
 interface Person {

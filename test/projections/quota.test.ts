@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import { quota, usedOn } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 const recipient = { id: "101", username: "ann" };
 const TODAY = "2026-11-20";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { contacts, findContact } from "../../projections/contacts.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 const state = fc.letrec((tie) => ({
   node: fc.oneof(

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cursorOf, sources } from "../../projections/sources.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): NewEvent => {
   const { scope = "42", ...rest } = more;

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
 import { histories } from "./history.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 test("the counts are those of the events, over all runs", () => {
   fc.assert(

@@ -4,7 +4,7 @@ import { fold } from "../../projections/projection.ts";
 import { variants, type VariantResults } from "../../projections/variants.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given } from "./recorded.ts";
+import { given } from "../harness/memory/events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };

@@ -7,7 +7,7 @@ import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { foldLog } from "../../src/projector/fold.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 async function mixed(events: number): Promise<EventStore<Event>> {
   const file = newLogFile();

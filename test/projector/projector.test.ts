@@ -5,7 +5,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 function skips(count: number): Event[] {
   return Array.from({ length: count }, () =>

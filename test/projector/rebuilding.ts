@@ -7,7 +7,7 @@ import { foldLog } from "../../src/projector/fold.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
-import { newLogFile } from "../harness/memory.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 export function open(file: string): Promise<EventStore<Event>> {
   return openSqliteStore({ file, codec });

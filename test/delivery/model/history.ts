@@ -7,9 +7,9 @@ import { encodeState } from "../../../projections/snapshot.ts";
 import { findDeadLetters } from "../../../src/delivery/dead-letters.ts";
 import { WINDOW_MAX } from "../../../src/delivery/pacing.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { newLogFile } from "../../harness/memory.ts";
-import { fakeTime } from "../fake-time.ts";
-import { openHouse, type House } from "../house.ts";
+import { newLogFile } from "../../harness/memory/log.ts";
+import { fakeTime } from "../../harness/memory/fake-time.ts";
+import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
 import { auditLog, auditTruth } from "./audit.ts";
 import { createRandom, type Kind } from "./fates.ts";
 import { createNetwork, type Life, type Network } from "./network.ts";
@@ -39,7 +39,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
   const random = createRandom(seed);
   let [requests, kills, ghosts, named, credential, reopenedUntold] = [0, 0, 0, 0, 0, 0];
   let isFull = false;
-  let house: House | undefined;
+  let house: DeliveryHarness | undefined;
   let life: Life = { killed: false, refused: new Set(), ending: false, beginning: undefined };
 
   const lines = [...kinds].map(([name, kind]): Line => {
@@ -70,10 +70,10 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
       },
     });
 
-  const begin = async (): Promise<House> => {
+  const begin = async (): Promise<DeliveryHarness> => {
     const { promise, resolve } = Promise.withResolvers<void>();
     life = { killed: false, refused: new Set(), ending: false, beginning: promise };
-    const opened = await openHouse({
+    const opened = await openDelivery({
       file,
       time,
       random,
@@ -89,20 +89,20 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
     return opened;
   };
 
-  const end = async (current: House): Promise<void> => {
+  const end = async (current: DeliveryHarness): Promise<void> => {
     life.ending = true;
     for (const { network } of lines) network.release();
     await current[Symbol.asyncDispose]();
     house = undefined;
   };
 
-  const take = async (current: House, one: Step): Promise<House> => {
+  const take = async (current: DeliveryHarness, one: Step): Promise<DeliveryHarness> => {
     switch (one.do) {
       case "click":
-        await current.tell(...Array.from({ length: one.count }, () => clickOf(`c${named++}`, names)));
+        await current.append(...Array.from({ length: one.count }, () => clickOf(`c${named++}`, names)));
         return current;
       case "notify":
-        await current.tell(...Array.from({ length: one.count }, () => textOf(`n${named++}`, names)));
+        await current.append(...Array.from({ length: one.count }, () => textOf(`n${named++}`, names)));
         return current;
       case "pass":
         await current.until(time.clock() + one.ms);
@@ -124,7 +124,7 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
         return current;
       case "reopen":
         if (isFull && life.refused.size > 0) reopenedUntold++;
-        await current.tell(await reopeningOf(current, one.by));
+        await current.append(await reopeningOf(current, one.by));
         return current;
       case "resume":
         await resumeAll(current, names);
@@ -150,7 +150,12 @@ export async function live({ seed, kinds, digestAfterMs, faults, steps }: Histor
   }
 }
 
-function audit(house: House, log: readonly Recorded[], { name, kind, network, watch }: Line, ghosts: number): void {
+function audit(
+  house: DeliveryHarness,
+  log: readonly Recorded[],
+  { name, kind, network, watch }: Line,
+  ghosts: number,
+): void {
   expect(network.inFlightMax).toBeLessThanOrEqual(WINDOW_MAX);
   watch.begin(log);
   auditLog(log, name, { state: house.projector.state("deliveries")[name], ghosts });
@@ -174,7 +179,7 @@ function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
 
 /** An event after which the lanes are filled anew; the rebuilt state is as the live one, since that is right. */
 async function reopeningOf(
-  { eventLog, projector }: House,
+  { eventLog, projector }: DeliveryHarness,
   by: Extract<Step, { do: "reopen" }>["by"],
 ): Promise<NewEvent> {
   if (by === "PersonForgotten") return { type: by, data: { hashes: [], keys: [] } };
@@ -186,25 +191,25 @@ async function reopeningOf(
   return { type: by, data: { projection, version, position, differences: 0 } };
 }
 
-async function logOf({ eventLog }: House): Promise<readonly Recorded[]> {
+async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Recorded[]> {
   return (await Array.fromAsync(eventLog.store.read())) as Recorded[];
 }
 
 /** An operator takes up the newest dead letter. */
-async function retryOne(house: House, lines: readonly Line[]): Promise<void> {
+async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise<void> {
   const letter = (await findDeadLetters(house.eventLog.store)).at(-1);
   if (letter === undefined) return;
   const { event_id, source, channel, doubtful_since } = letter;
   const key = keysByPosition(await logOf(house)).get(source) ?? "";
   lines.find(({ name }) => name === channel)?.watch.reowed(key);
   const doubt = doubtful_since === undefined ? {} : { doubtful_since };
-  await house.tell({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
+  await house.append({ type: "DispatchRetryRequested", data: { event_id, source, channel, ...doubt } });
 }
 
-async function resumeAll(house: House, names: readonly ChannelName[]): Promise<void> {
+async function resumeAll(house: DeliveryHarness, names: readonly ChannelName[]): Promise<void> {
   for (const channel of names) {
     if (house.projector.state("deliveries")[channel].suspended === null) continue;
-    await house.tell({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
+    await house.append({ type: "ChannelResumed", data: { channel, why: "by_hand" } });
   }
 }
 
@@ -212,7 +217,7 @@ async function resumeAll(house: House, names: readonly ChannelName[]): Promise<v
 const HOURS_MAX = 60;
 
 /** An hour after another, until nothing is pending. */
-async function settle(house: House, names: readonly ChannelName[], clock: () => number): Promise<void> {
+async function settle(house: DeliveryHarness, names: readonly ChannelName[], clock: () => number): Promise<void> {
   const pending = (): number =>
     names.reduce((sum, name) => sum + pendingOf(house.projector.state("deliveries")[name]), 0);
   for (let hour = 0; pending() > 0; hour++) {

@@ -1,7 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
-import type { FakeTime } from "../fake-time.ts";
+import type { FakeTime } from "../../harness/memory/fake-time.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 
 /** One life of the service. Once it is killed, nothing of it reaches the network or the log. */

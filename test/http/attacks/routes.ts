@@ -1,5 +1,5 @@
 import { ROUTES } from "../../../src/http/routes.ts";
-import { GOOD } from "../app-world.ts";
+import { GOOD } from "../../harness/memory/app.ts";
 
 /** Every path with its method, as the service knows them. */
 export const PATHS = [...ROUTES].map(([path, { method, protection }]) => ({ path, method, protection }));

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { Answer } from "../social-network.ts";
+import type { Answer } from "../../harness/memory/social-network.ts";
 import { HOUR_MS, MINUTE_MS, type ReadFault } from "./acts.ts";
 import { SETTLE_MS } from "./instance.ts";
 import type { Fate } from "./process.ts";

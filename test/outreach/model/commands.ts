@@ -16,7 +16,7 @@ import {
   unattended,
   writeToUs,
 } from "./acts.ts";
-import type { Cursors } from "../social-network.ts";
+import type { Cursors } from "../../harness/memory/social-network.ts";
 import { importExport, loseRun, loss } from "./losses.ts";
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";

@@ -17,10 +17,10 @@ import {
 import { createStopWords } from "../../../src/outreach/stop-words.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { RULES } from "../world.ts";
+import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
-import { SILENT } from "../../harness/memory.ts";
+import { SILENT } from "../../harness/memory/log.ts";
 
 export const SETTLE_MS = 60_000;
 

@@ -4,7 +4,7 @@ import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";
 import type { Copy, House } from "./house.ts";
 import { enter } from "./rules.ts";
-import { SHOWN_MS, type Accepted } from "../social-network.ts";
+import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
 import type { Ask } from "./witness.ts";
 
 /**

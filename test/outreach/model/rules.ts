@@ -2,7 +2,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/quota.ts";
 import { placesOn, violated, type Attempt, type Books } from "./books.ts";
-import { RULES } from "../world.ts";
+import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { indexOf } from "./setting.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { person } from "../social-network.ts";
+import { person } from "../../harness/memory/social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";

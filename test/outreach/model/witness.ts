@@ -4,7 +4,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contacts.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
-import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../social-network.ts";
+import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import type { Process } from "./process.ts";
 
 /** A request to send, from the moment a process decided on it. */

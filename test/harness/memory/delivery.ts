@@ -1,43 +1,40 @@
-import { openSqliteStore } from "eventstore-lite";
-import { codec, type EventType, type Recorded } from "../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
-import { pendingOf } from "../../projections/deliveries.ts";
-import { makeId } from "../../src/platform/clock.ts";
-import type { Announce } from "../../src/delivery/announce.ts";
-import { createOutboxReader } from "../../src/delivery/outbox-reader.ts";
-import { createDelivery, type Delivery } from "../../src/delivery/delivery.ts";
-import { startDispatchers, type Dispatchers } from "../../src/delivery/dispatchers.ts";
-import { createEventLog, STREAMS, type NewEvent, type EventLog } from "../../src/log/event-log.ts";
-import type { Logger } from "../../src/platform/logger.ts";
-import type { Channel } from "../../src/networks/network.ts";
-import type { Secret } from "../../src/platform/secret.ts";
-import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { pendingOf } from "../../../projections/deliveries.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import type { Announce } from "../../../src/delivery/announce.ts";
+import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
+import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
+import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatchers.ts";
+import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import type { Logger } from "../../../src/platform/logger.ts";
+import type { Channel } from "../../../src/networks/network.ts";
+import type { Secret } from "../../../src/platform/secret.ts";
+import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
+import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
 /** A real log with its projections and dispatchers, on a clock of the test's. Disposing it is an orderly stop. */
-export interface House extends AsyncDisposable {
-  readonly eventLog: EventLog;
+export interface DeliveryHarness extends MemoryLog {
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
   readonly faults: readonly string[];
-  /** Appends facts in one append and answers the position of the first. */
-  tell(...newEvents: NewEvent[]): Promise<number>;
+  /** Appends events in one append and answers the position of the first. */
+  append(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ChannelName[]): Promise<number>;
   /** Resolves once nothing is pending any more; of these channels only, when some are given. */
   settled(...channels: ChannelName[]): Promise<void>;
   /** Moves the clock to `at`, ringing what is due on the way; nothing is left to do then before the next timer. */
   until(at: number): Promise<void>;
-  /** The events of the types, as the log has them now. */
-  told<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
 }
 
-export interface HouseOptions {
-  readonly file: string;
+export interface DeliveryOptions {
+  /** Another log than one of its own. */
+  readonly file?: string;
   readonly channels?: readonly Channel[];
   readonly time?: FakeTime;
   /** In [0, 1). */
@@ -49,16 +46,16 @@ export interface HouseOptions {
   readonly wrap?: (eventLog: EventLog) => EventLog;
 }
 
-export async function openHouse({ file, channels = [], wrap = (eventLog) => eventLog, ...options }: HouseOptions) {
+export async function openDelivery(given: DeliveryOptions = {}): Promise<DeliveryHarness> {
+  const { file, channels = [], wrap = (eventLog) => eventLog, ...options } = given;
   const { time = fakeTime(), random = () => 0.5 } = options;
-  await using stack = new AsyncDisposableStack();
-  const store = stack.use(await openSqliteStore({ file, codec, clock: time.clock }));
-  const eventLog = createEventLog(store, makeId);
-  const projector = stack.use(await startProjector(store));
+  const log = await openMemoryLog({ clock: time.clock, makeId, ...(file === undefined ? {} : { file }) });
+  const { store, eventLog } = log;
+  const projector = log.use(await startProjector(store));
   const announced: Parameters<Announce>[] = [];
   const faults: string[] = [];
-  const logger: Logger = { debug() {}, info() {}, warn() {}, error: (message) => faults.push(message) };
-  const announce: Announce = (...told) => Promise.resolve(void announced.push(told));
+  const logger: Logger = { ...SILENT, error: (message) => faults.push(message) };
+  const announce: Announce = (...args) => Promise.resolve(void announced.push(args));
   let appending = 0;
   const counting: EventLog = {
     ...eventLog,
@@ -85,27 +82,26 @@ export async function openHouse({ file, channels = [], wrap = (eventLog) => even
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0 } = options;
   const chosen = { digestAfterMs, requests };
-  const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, ...chosen }));
+  const dispatchers = log.use(startDispatchers(channels, { ...common, mark, ...chosen }));
   const delivery = createDelivery(eventLog, projector, dispatchers.all);
-  const parts = stack.move();
 
-  const tell = async (...newEvents: NewEvent[]): Promise<number> => {
+  const append = async (...newEvents: NewEvent[]): Promise<number> => {
     const { first, last } = await eventLog.append(STREAMS.requests, newEvents, { caller: "test" });
     await projector.until(last);
     return first;
   };
-  const house: House = {
-    eventLog,
+  const house: DeliveryHarness = {
+    ...log,
     projector,
     delivery,
     dispatchers,
     time,
     announced,
     faults,
-    tell,
+    append,
     clicks(count, to = channels.map(({ name }) => name)) {
       const click: NewEvent = { type: "LinkClicked", data: { ...LINK, channels: to } };
-      return tell(...Array.from({ length: count }, () => click));
+      return append(...Array.from({ length: count }, () => click));
     },
     settled: (...wanted) => eventually(projector, () => pending(projector, wanted) === 0),
     async until(at) {
@@ -117,10 +113,6 @@ export async function openHouse({ file, channels = [], wrap = (eventLog) => even
       }
       time.advance(at - time.clock());
     },
-    async told<T extends EventType>(...types: T[]) {
-      return (await Array.fromAsync(store.read({ types }))) as Recorded<T>[];
-    },
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
   return house;
 }

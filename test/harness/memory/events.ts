@@ -1,6 +1,6 @@
-import { makeEvent, type DataOf, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
-import type { NewEvent } from "../../src/log/event-log.ts";
-import { fold, type Projection } from "../../projections/projection.ts";
+import { makeEvent, type DataOf, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { fold, type Projection } from "../../../projections/projection.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 

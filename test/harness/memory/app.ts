@@ -1,33 +1,29 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect } from "bun:test";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
-import type { Delivery, Settlement } from "../../src/delivery/delivery.ts";
-import { createApp, type App, type AppDeps } from "../../src/http/app.ts";
-import { createAuthentication } from "../../src/http/auth.ts";
-import { createClientAddress } from "../../src/http/client-address.ts";
-import { createIdempotency } from "../../src/http/idempotency.ts";
-import { createLoadShedding } from "../../src/http/load-shedding.ts";
-import { createRateLimit } from "../../src/http/rate-limit.ts";
-import { createSessions } from "../../src/http/session.ts";
-import { createEventLog, type NewEvent, type EventLog } from "../../src/log/event-log.ts";
-import type { ChannelName } from "../../src/networks/network.ts";
-import type { RunReport } from "../../src/outreach/execute-run.ts";
-import type { Runner, Triggered, TriggerRequest } from "../../src/outreach/runner.ts";
-import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
+import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
+import { createAuthentication } from "../../../src/http/auth.ts";
+import { createClientAddress } from "../../../src/http/client-address.ts";
+import { createIdempotency } from "../../../src/http/idempotency.ts";
+import { createLoadShedding } from "../../../src/http/load-shedding.ts";
+import { createRateLimit } from "../../../src/http/rate-limit.ts";
+import { createSessions } from "../../../src/http/session.ts";
+import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import type { ChannelName } from "../../../src/networks/network.ts";
+import type { RunReport } from "../../../src/outreach/execute-run.ts";
+import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
+import { startProjector, type Projector } from "../../../src/projector/projector.ts";
+import { openMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 const DAY_END = Date.parse("2026-03-02T00:00:00.000Z");
 
-export interface World extends AsyncDisposable {
+export interface AppHarness extends MemoryLog {
   readonly app: App;
-  readonly store: EventStore<Event>;
-  readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly deps: AppDeps;
   now: number;
@@ -44,7 +40,6 @@ export interface World extends AsyncDisposable {
   restart(): App;
   append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;
-  events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
 }
 
 export interface Given {
@@ -67,12 +62,11 @@ export interface Given {
   }) => AppDeps["authorization"];
 }
 
-export async function openWorld(given: Given = {}): Promise<World> {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-http-"));
+export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
-  const store = await openSqliteStore<Event>({ file: join(directory, "log.sqlite"), codec });
-  const eventLog = createEventLog(given.store?.(store) ?? store, () => crypto.randomUUID());
-  const projector = await startProjector(store);
+  const log = await openMemoryLog();
+  const eventLog = createEventLog(given.store?.(log.store) ?? log.store, randomId);
+  const projector = log.use(await startProjector(log.store));
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
   const runner: Runner = {
@@ -94,9 +88,9 @@ export async function openWorld(given: Given = {}): Promise<World> {
     used: () => world.used,
     settlement: () => world.settlement,
   });
-  const world: World = {
+  const world: AppHarness = {
+    ...log,
     app: createApp(deps),
-    store,
     eventLog,
     projector,
     deps,
@@ -108,21 +102,13 @@ export async function openWorld(given: Given = {}): Promise<World> {
     logged,
     restart: () => createApp({ ...deps, idempotency: createIdempotency(eventLog, deps.logger) }),
     async append(stream, ...newEvents) {
-      const { last } = await createEventLog(store, () => crypto.randomUUID()).append(stream, newEvents, {});
+      const { last } = await log.eventLog.append(stream, newEvents, {});
       await projector.until(last);
     },
     async authorize() {
       const user = { id: "1", username: "we", name: "We" };
       const data = { user, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" };
       await world.append("account", { type: "AccountAuthorized", data });
-    },
-    async events(...types) {
-      return (await Array.fromAsync(store.read({ types }))) as Recorded<(typeof types)[number]>[];
-    },
-    async [Symbol.asyncDispose]() {
-      await projector[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
-      rmSync(directory, { recursive: true });
     },
   };
   return world;
@@ -180,7 +166,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
       anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
       failureLimit,
       load: createLoadShedding(),
-      makeId: () => crypto.randomUUID(),
+      makeId: randomId,
     },
     social: {
       runner: given.hasX === false ? undefined : runner,

@@ -1,23 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event, type EventType, type Recorded } from "../../events/catalog.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { SocialNetwork } from "../../src/networks/network.ts";
-import { X_PRICES } from "../../src/networks/x.ts";
-import type { OutreachContext } from "../../src/outreach/context.ts";
-import type { OutreachRules } from "../../src/outreach/decide.ts";
-import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
-import { parseTemplate } from "../../src/template/template.ts";
-import type { RunReport } from "../../src/outreach/execute-run.ts";
-import { createRunner, type Runner } from "../../src/outreach/runner.ts";
-import { lastSource, listSource } from "../../src/outreach/sources/sources.ts";
-import { createStopWords } from "../../src/outreach/stop-words.ts";
-import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import type { SocialNetwork } from "../../../src/networks/network.ts";
+import { X_PRICES } from "../../../src/networks/x.ts";
+import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachRules } from "../../../src/outreach/decide.ts";
+import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
+import type { RunReport } from "../../../src/outreach/execute-run.ts";
+import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
+import { lastSource, listSource } from "../../../src/outreach/sources/sources.ts";
+import { createStopWords } from "../../../src/outreach/stop-words.ts";
+import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
-import { METADATA, SILENT } from "../harness/memory.ts";
+import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 
@@ -49,41 +46,39 @@ interface Instance {
   run(options?: { dryRun?: boolean }): Promise<RunReport>;
 }
 
-export interface World extends AsyncDisposable {
+export interface OutreachHarness extends MemoryLog {
   readonly time: VirtualTime;
   readonly network: SimulatedNetwork;
-  readonly store: EventStore<Event>;
   /** Starts another process on the same log. */
   start(settings?: Partial<OutreachContext>): Promise<Instance>;
   append(newEvents: readonly NewEvent[]): Promise<void>;
   /** Imports people of the network with their consent. */
   list(...ids: readonly string[]): Promise<void>;
-  events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
 }
 
-/** A log in a real SQLite file, a simulated network, and a clock that jumps. */
-export async function openWorld(): Promise<World> {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-outreach-"));
-  const instances = new Set<{ isBusy: () => boolean; dispose: () => Promise<void> }>();
-  const time = createVirtualTime(START, () => [...instances].some((instance) => instance.isBusy()));
+/** The outreach agent, any number of times on one log, with a simulated network and a clock that jumps. */
+export async function openOutreach(): Promise<OutreachHarness> {
+  const busy: (() => boolean)[] = [];
+  const time = createVirtualTime(START, () => busy.some((isBusy) => isBusy()));
   const clock = (): number => time.now();
-  const store = await openSqliteStore<Event>({ file: join(directory, "log.sqlite"), codec, clock });
-  const network = createSimulatedNetwork(clock);
   let ids = 0;
   const makeId = (): string => `id-${(ids += 1)}`;
-  const eventLog = createEventLog(store, makeId);
-  const world: World = {
+  const log = await openMemoryLog({ clock, makeId });
+  log.use(time);
+  const network = createSimulatedNetwork(clock);
+  const world: OutreachHarness = {
+    ...log,
     time,
     network,
-    store,
     async start(settings = {}) {
-      const started = await startInstance({ time, network, store, makeId, settings });
-      instances.add(started);
-      return started.instance;
+      const { instance, isBusy, dispose } = await startInstance({ time, network, store: log.store, makeId, settings });
+      busy.push(isBusy);
+      log.use({ [Symbol.asyncDispose]: dispose });
+      return instance;
     },
     async append(newEvents) {
       const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
-      await eventLog.append(stream, newEvents, METADATA);
+      await log.eventLog.append(stream, newEvents, METADATA);
     },
     list: (...listed) =>
       world.append(
@@ -92,16 +87,6 @@ export async function openWorld(): Promise<World> {
           return { type: "RecipientAdded", data };
         }),
       ),
-    async events(...types) {
-      return (await Array.fromAsync(store.read({ types }))) as Recorded<(typeof types)[number]>[];
-    },
-    async [Symbol.asyncDispose]() {
-      // The last one first: it may work with the projector of one before.
-      for (const { dispose } of [...instances].toReversed()) await dispose();
-      time[Symbol.dispose]();
-      await store[Symbol.asyncDispose]();
-      rmSync(directory, { recursive: true });
-    },
   };
   const authorized = { user: OWN, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" };
   await world.append([{ type: "AccountAuthorized", data: authorized }]);

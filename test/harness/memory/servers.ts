@@ -1,6 +1,6 @@
-import type { SelfSigned } from "./self-signed.ts";
+import type { SelfSigned } from "../../networks/self-signed.ts";
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
+import { createSafeFetch, type SafeFetch } from "../../../src/networks/safe-fetch.ts";
 
 /** A request as a network sees it. */
 export interface Seen {

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { loadConfig } from "../../src/config/config.ts";
-import type { Command } from "../../src/commands/command.ts";
-import { createEventLog, type EventMetadata, type NewEvent } from "../../src/log/event-log.ts";
-import { openLog } from "../../src/service/open.ts";
-import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import type { Command } from "../../../src/commands/command.ts";
+import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
+import { openLog } from "../../../src/service/open.ts";
+import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { METADATA, temporaryFolder } from "./log.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 
 /** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
-export interface CommandWorld extends AsyncDisposable {
+export interface CommandHarness extends AsyncDisposable {
   readonly store: EncryptedLog;
   readonly env: Record<string, string>;
   readonly directory: string;
@@ -27,12 +25,11 @@ export interface CommandWorld extends AsyncDisposable {
 }
 
 /** `startMs`: when the log begins, if not in November 2025; `more`: settings of the log and the commands. */
-export async function openCommandWorld(startMs = START, more: Record<string, string> = {}): Promise<CommandWorld> {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-commands-"));
-  const file = join(directory, "log.sqlite");
+export async function openCommands(startMs = START, more: Record<string, string> = {}): Promise<CommandHarness> {
+  const folder = temporaryFolder();
   let next = 1;
   let passedMs = 0;
-  const env = { DATABASE_URL: `sqlite:${file}`, ...more };
+  const env = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}`, ...more };
   const config = loadConfig(env, () => "");
   const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
   const eventLog = createEventLog(store, () => idAt(next));
@@ -50,8 +47,8 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
   return {
     store,
     env,
-    directory,
-    async append(stream, newEvents, metadata = { caller: "tests" }) {
+    directory: folder.path,
+    async append(stream, newEvents, metadata = METADATA) {
       // One append has one time: an event each, so that each has its own.
       for (const newEvent of newEvents) {
         await eventLog.append(stream, [newEvent], metadata);
@@ -73,7 +70,7 @@ export async function openCommandWorld(startMs = START, more: Record<string, str
     },
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();
-      rmSync(directory, { recursive: true });
+      folder[Symbol.dispose]();
     },
   };
 }

@@ -7,7 +7,7 @@ import {
   type SocialNetwork,
   type SocialUser,
   type UserPage,
-} from "../../src/networks/network.ts";
+} from "../../../src/networks/network.ts";
 
 /** The account that the service acts for. */
 export const OWN = { id: "1", username: "we", name: "We" };

@@ -1,11 +1,8 @@
-import { openSqliteStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
-import { OAuthError, type OAuth, type TokenPair } from "../../src/account/oauth.ts";
-import { createTokens, type Tokens, type TokensDeps } from "../../src/account/tokens.ts";
-import { openVault, type Vault } from "../../src/vault/vault.ts";
-import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
-import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { SILENT, temporaryFolder } from "../harness/memory.ts";
+import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
+import { createTokens, type Tokens, type TokensDeps } from "../../../src/account/tokens.ts";
+import { openVault, type Vault } from "../../../src/vault/vault.ts";
+import { startProjector, type Projector } from "../../../src/projector/projector.ts";
+import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 
 export const START = Date.parse("2026-03-01T08:00:00Z");
 export const LIFETIME_MS = 7_200_000;
@@ -74,9 +71,8 @@ export interface AccountProcess {
   freeze(): void;
 }
 
-export interface AccountWorld extends AsyncDisposable {
+export interface AccountHarness extends MemoryLog {
   readonly oauth: SimulatedOAuth;
-  readonly eventLog: EventLog;
   now: number;
   /** What the operator was told, by occasion: each one is told once. */
   readonly announced: Map<string, string>;
@@ -93,25 +89,22 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-export async function openAccountWorld(): Promise<AccountWorld> {
-  await using stack = new AsyncDisposableStack();
-  const directory = stack.use(temporaryFolder());
+export async function openAccount(): Promise<AccountHarness> {
   const clock = (): number => world.now;
-  const store = stack.use(await openSqliteStore<Event>({ file: directory.file("log.sqlite"), codec, clock }));
-  const eventLog = createEventLog(store, () => crypto.randomUUID());
+  const log = await openMemoryLog({ clock });
+  const { store, eventLog, folder } = log;
   const oauth = createSimulatedOAuth(clock);
-  const parts = stack.move();
   let processes = 0;
-  const world: AccountWorld = {
+  const world: AccountHarness = {
+    ...log,
     oauth,
-    eventLog,
     now: START,
     announced: new Map(),
     async start(replaced = {}) {
       processes += 1;
       const timers = { areFrozen: false };
-      const projector = parts.use(await startProjector(store));
-      const vault = parts.use(openVault(directory.file("vault"), new Uint8Array(32)));
+      const projector = log.use(await startProjector(store));
+      const vault = log.use(openVault(folder.file("vault"), new Uint8Array(32)));
       const tokens = createTokens({
         vault,
         oauth,
@@ -139,12 +132,11 @@ export async function openAccountWorld(): Promise<AccountWorld> {
     async link({ tokens }, lifeMs = LIFETIME_MS) {
       const pair = { ...oauth.grant(), expiresAt: world.now + lifeMs };
       const data = { user: USER, scopes: [...pair.scopes], expires_at: new Date(pair.expiresAt).toISOString() };
-      await tokens.store(pair, [{ type: "AccountAuthorized", data }], { caller: "tests" });
+      await tokens.store(pair, [{ type: "AccountAuthorized", data }], METADATA);
     },
     async types() {
       return (await Array.fromAsync(store.read())).map(({ type }) => type);
     },
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
   return world;
 }

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openKeyring, type Keyring } from "../../src/privacy/keyring.ts";
+import { openKeyring, type Keyring } from "../../../src/privacy/keyring.ts";
+import { temporaryFolder } from "./log.ts";
 
 /** A key file in a folder of its own, and a clock that the test sets. */
-export interface KeysWorld extends Disposable {
+export interface KeysHarness extends Disposable {
   readonly file: string;
   now: number;
   master: Uint8Array;
@@ -12,11 +10,11 @@ export interface KeysWorld extends Disposable {
   open(): Keyring;
 }
 
-export function openKeysWorld(): KeysWorld {
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-keys-"));
+export function openKeys(): KeysHarness {
+  const folder = temporaryFolder();
   const opened: Keyring[] = [];
-  const world: KeysWorld = {
-    file: join(directory, "keys", "log.keys.sqlite"),
+  const world: KeysHarness = {
+    file: folder.file("keys/log.keys.sqlite"),
     now: Date.parse("2026-11-20T10:00:00.000Z"),
     master: new Uint8Array(32).fill(3),
     open() {
@@ -30,7 +28,7 @@ export function openKeysWorld(): KeysWorld {
     },
     [Symbol.dispose]() {
       for (const keyring of opened) keyring[Symbol.dispose]();
-      rmSync(directory, { recursive: true });
+      folder[Symbol.dispose]();
     },
   };
   return world;

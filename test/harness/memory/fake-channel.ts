@@ -1,6 +1,6 @@
-import { secret } from "../../src/platform/secret.ts";
-import type { ChannelName } from "../../events/channel.ts";
-import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
+import { secret } from "../../../src/platform/secret.ts";
+import type { ChannelName } from "../../../events/channel.ts";
+import type { Channel, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 
 export const DELIVERED: DispatchResult = { outcome: "delivered", status: 200 };
 export const UNAVAILABLE: DispatchResult = { outcome: "retryable", status: 503, detail: "503" };

@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
-import { loadConfig } from "../../src/config/config.ts";
-import { createLogger } from "../../src/platform/logger.ts";
-import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
-import { settingsOf } from "../../src/sandbox/settings.ts";
-import { startService, type Service } from "../../src/service/service.ts";
-import { temporaryFolder } from "../harness/memory.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { createLogger } from "../../../src/platform/logger.ts";
+import { startSandbox, type Sandbox, type SandboxOptions } from "../../../src/sandbox/sandbox.ts";
+import { settingsOf } from "../../../src/sandbox/settings.ts";
+import { startService, type Service } from "../../../src/service/service.ts";
+import { temporaryFolder } from "./log.ts";
 
 /** Who clicks what: each has cookies of its own. */
 export interface Browser {
@@ -26,7 +26,7 @@ export interface Deployment {
   restart(): Promise<void>;
 }
 
-export interface AttackWorld extends AsyncDisposable {
+export interface ServiceHarness extends AsyncDisposable {
   readonly sandbox: Sandbox;
   deploy(more?: Record<string, string>): Promise<Deployment>;
   /** Codes that the network exchanged for tokens. */
@@ -37,7 +37,7 @@ export interface AttackWorld extends AsyncDisposable {
   readonly answers: string[];
 }
 
-export async function openAttackWorld(sandboxOptions: SandboxOptions = {}): Promise<AttackWorld> {
+export async function openService(sandboxOptions: SandboxOptions = {}): Promise<ServiceHarness> {
   await using stack = new AsyncDisposableStack();
   const sandbox = stack.use(await startSandbox({ port: 0, ...sandboxOptions }));
   const directory = stack.use(temporaryFolder());

@@ -1,0 +1,70 @@
+/** The memory harness: parts of the service in the test's own process, on a real log in a temporary folder. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
+import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
+import type { Clock, MakeId } from "../../../src/platform/clock.ts";
+import type { Logger } from "../../../src/platform/logger.ts";
+
+export const METADATA = { caller: "tests" };
+
+export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A folder that goes when the run ends, or when it is disposed. */
+export interface TemporaryFolder extends Disposable {
+  readonly path: string;
+  file(name: string): string;
+}
+
+export function temporaryFolder(): TemporaryFolder {
+  const path = mkdtempSync(join(tmpdir(), "reachlog-"));
+  return {
+    path,
+    file: (name) => join(path, name),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+/** Path of a log that does not exist yet. */
+export function newLogFile(): string {
+  return temporaryFolder().file("log.sqlite");
+}
+
+/** A log that is open, and what a test asks it. */
+export interface MemoryLog extends AsyncDisposable {
+  readonly folder: TemporaryFolder;
+  readonly store: EventStore<Event>;
+  readonly eventLog: EventLog;
+  /** The events of these types, as the log has them now. */
+  events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
+  /** Ends `part` before the log is closed: the newest first. */
+  use<Part extends Disposable | AsyncDisposable>(part: Part): Part;
+}
+
+export interface MemoryLogOptions {
+  readonly clock?: Clock;
+  readonly makeId?: MakeId;
+  /** Another log than one of its own. */
+  readonly file?: string;
+}
+
+export async function openMemoryLog({ clock, makeId = randomId, file }: MemoryLogOptions = {}): Promise<MemoryLog> {
+  const stack = new AsyncDisposableStack();
+  const folder = stack.use(temporaryFolder());
+  const time = clock === undefined ? {} : { clock };
+  const store = stack.use(await openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), codec, ...time }));
+  return {
+    folder,
+    store,
+    eventLog: createEventLog(store, makeId),
+    async events<T extends EventType>(...types: T[]) {
+      return (await Array.fromAsync(store.read({ types }))) as Recorded<T>[];
+    },
+    use: (part) => stack.use(part),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+export const randomId: MakeId = () => crypto.randomUUID();
