@@ -42,7 +42,10 @@ export async function runReported(
   const totals = count(existsSync(report) ? readFileSync(report, "utf8") : "");
   const kept = existsSync(printed) ? readFileSync(printed, "utf8") : "";
   rmSync(directory, { recursive: true, force: true });
-  return { ...totals, ok: code === 0 && totals.failed === 0, printed: kept };
+  const ok = code === 0 && totals.failed === 0;
+  // What ends in an error outside of any test, or runs none, is one failure.
+  const failed = ok ? 0 : Math.max(1, totals.failed);
+  return { ...totals, failed, ok: ok && totals.passed + totals.skipped > 0, printed: kept };
 }
 
 /** The last line of a run. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { temporaryFolder } from "../harness/memory/log.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
 
 let directory: ReturnType<typeof temporaryFolder>;
 let file: string;

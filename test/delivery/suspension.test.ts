@@ -37,6 +37,7 @@ describe("a channel that is refused as a whole", () => {
       dead: 0,
       suspended: { detail: "channel_is_archived" },
     });
+    await house.untilAnnounced(1);
     expect(house.announced).toEqual([
       [expect.stringContaining("channel_is_archived"), `suspended/chat/${stopped?.time}`, "chat"],
     ]);
@@ -139,6 +140,7 @@ describe("a channel that is refused as a whole", () => {
     expect(await house.events("ChannelSuspended")).toHaveLength(10);
     // However often: a click is not used up by the channel's fault.
     expect(await house.events("DispatchAbandoned")).toEqual([]);
+    await house.untilAnnounced(10);
     expect(house.announced).toHaveLength(10);
   });
 
@@ -170,6 +172,7 @@ describe("a channel that is refused as a whole", () => {
       const position = await house.append(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
       // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
+      await house.untilAnnounced(1);
       expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }
     expect(same.sent).toEqual([]);

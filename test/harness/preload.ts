@@ -1,41 +1,11 @@
 /** Loaded before every run of tests: what holds for all of them, whatever harness they are on. */
-import { afterAll, setDefaultTimeout } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { setDefaultTimeout } from "bun:test";
+import { useTemporaryFolder } from "./temporary.ts";
 
 /** Only what hangs is cut: a busy machine may take as long as it likes, and what goes on after a cut disturbs others. */
 setDefaultTimeout(1_200_000);
 
-/** Unless TMPDIR says where: a disk on which fsync costs nothing, so that no test waits for a busy one. */
-const MEMORY_DISK = "/dev/shm";
-/** Several times what a whole run leaves there until it ends. */
-const FREE_BYTES_MIN = 2 ** 31;
-
-function hasRoom(): boolean {
-  if (!existsSync(MEMORY_DISK)) return false;
-  const { bavail, bsize } = statfsSync(MEMORY_DISK);
-  return bavail * bsize >= FREE_BYTES_MIN;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (fault) {
-    return (fault as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-/** Temporary files of this process, which go with it; those of a run that was killed go with the next. */
-const root = process.env["TMPDIR"] ?? (hasRoom() ? MEMORY_DISK : tmpdir());
-for (const name of readdirSync(root)) {
-  const pid = /^reachlog-tests-(\d+)$/.exec(name)?.[1];
-  if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(root, name), { recursive: true, force: true });
-}
-const folder = join(root, `reachlog-tests-${process.pid}`);
-mkdirSync(folder, { recursive: true, mode: 0o700 });
-process.env["TMPDIR"] = folder;
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+useTemporaryFolder();
 
 /** A call to anything but loopback is a defect of the test, so it throws. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { parseKey } from "../../src/vault/key.ts";
-import { temporaryFolder } from "../harness/memory/log.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
 
 test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
   using directory = temporaryFolder();

@@ -13,7 +13,7 @@ import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { temporaryFolder } from "../harness/memory/log.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
 
 const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);

@@ -5,7 +5,7 @@ import { deriveKey, keyId } from "../../src/vault/key.ts";
 import { encrypt } from "../../src/vault/encrypt.ts";
 import { vaultKeyMismatch } from "../../src/vault/vault-error.ts";
 import { openVault } from "../../src/vault/vault.ts";
-import { temporaryFolder } from "../harness/memory/log.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
 
 const DAMAGED = /does not open with the right key: the file was altered/;
 

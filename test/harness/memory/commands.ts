@@ -3,7 +3,8 @@ import type { Command } from "../../../src/commands/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/service/open.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { METADATA, temporaryFolder } from "./log.ts";
+import { METADATA } from "./log.ts";
+import { temporaryFolder } from "../temporary.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 

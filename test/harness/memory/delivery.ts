@@ -10,6 +10,7 @@ import type { Logger } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
+import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 
@@ -22,6 +23,8 @@ export interface DeliveryHarness extends MemoryLog {
   readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
+  /** Resolves once so many announcements were made: they follow the event that they are about. */
+  untilAnnounced(count: number): Promise<void>;
   readonly faults: readonly string[];
   /** Appends events in one append and answers the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
@@ -52,10 +55,10 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const log = await openMemoryLog({ clock: time.clock, makeId, ...(file === undefined ? {} : { file }) });
   const { store, eventLog } = log;
   const projector = log.use(await startProjector(store));
-  const announced: Parameters<Announce>[] = [];
+  const announced = growingList<Parameters<Announce>>();
   const faults: string[] = [];
   const logger: Logger = { ...SILENT, error: (message) => faults.push(message) };
-  const announce: Announce = (...args) => Promise.resolve(void announced.push(args));
+  const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let appending = 0;
   const counting: EventLog = {
     ...eventLog,
@@ -96,7 +99,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     delivery,
     dispatchers,
     time,
-    announced,
+    announced: announced.all,
+    untilAnnounced: announced.until,
     faults,
     append,
     clicks(count, to = channels.map(({ name }) => name)) {

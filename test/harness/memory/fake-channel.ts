@@ -24,10 +24,28 @@ export interface FakeChannel extends Channel {
   until(count: number): Promise<void>;
 }
 
-export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED): FakeChannel {
-  const sent: Dispatch[] = [];
-  const attempts = new Map<string, number>();
+/** A list that a test can wait for. */
+export function growingList<T>() {
+  const all: T[] = [];
   let waiters: { count: number; resolve: () => void }[] = [];
+  return {
+    all: all as readonly T[],
+    add(item: T): void {
+      all.push(item);
+      for (const { resolve } of waiters.filter(({ count }) => count <= all.length)) resolve();
+      waiters = waiters.filter(({ count }) => count > all.length);
+    },
+    /** Resolves once it has `count` items. */
+    until(count: number): Promise<void> {
+      if (all.length >= count) return Promise.resolve();
+      return new Promise((resolve) => waiters.push({ count, resolve }));
+    },
+  };
+}
+
+export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED): FakeChannel {
+  const { all: sent, add, until } = growingList<Dispatch>();
+  const attempts = new Map<string, number>();
   let inFlight = 0;
   let inFlightMax = 0;
   return {
@@ -38,17 +56,12 @@ export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED)
     get inFlightMax() {
       return inFlightMax;
     },
-    until(count) {
-      if (sent.length >= count) return Promise.resolve();
-      return new Promise((resolve) => waiters.push({ count, resolve }));
-    },
+    until,
     async send(dispatch) {
-      sent.push(dispatch);
       inFlightMax = Math.max(inFlightMax, ++inFlight);
       const attempt = (attempts.get(dispatch.id) ?? 0) + 1;
       attempts.set(dispatch.id, attempt);
-      for (const { resolve } of waiters.filter(({ count }) => count <= sent.length)) resolve();
-      waiters = waiters.filter(({ count }) => count > sent.length);
+      add(dispatch);
       try {
         return await answer(dispatch, attempt);
       } finally {

@@ -1,5 +1,5 @@
 import { openKeyring, type Keyring } from "../../../src/privacy/keyring.ts";
-import { temporaryFolder } from "./log.ts";
+import { temporaryFolder } from "../temporary.ts";
 
 /** A key file in a folder of its own, and a clock that the test sets. */
 export interface KeysHarness extends Disposable {

@@ -4,7 +4,7 @@ import { createLogger } from "../../../src/platform/logger.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../../src/sandbox/settings.ts";
 import { startService, type Service } from "../../../src/service/service.ts";
-import { temporaryFolder } from "./log.ts";
+import { temporaryFolder } from "../temporary.ts";
 
 /** Who clicks what: each has cookies of its own. */
 export interface Browser {
