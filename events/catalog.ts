@@ -95,9 +95,9 @@ export function makeEvent<T extends EventType>(
 
 /** A spec with its compiled checks. */
 interface Checked extends EventSpec, PersonalSpec {
-  readonly check: TypeCheck<TObject>;
+  readonly check: () => TypeCheck<TObject>;
   /** Of data whose seal stays closed. */
-  readonly checkClosed: TypeCheck<TObject>;
+  readonly checkClosed: () => TypeCheck<TObject>;
   /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
   readonly metaEnd: string;
 }
@@ -170,7 +170,7 @@ export function createCodec<E extends NewEvent>(
   };
 }
 
-/** Compiles the checks of `list` and proves that each older version has a way to the current one. */
+/** Gives the specs of `list` their checks and proves that each older version has a way to the current one. */
 export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): ReadonlyMap<string, Checked> {
   return new Map(
     list.map((spec) => {
@@ -178,10 +178,17 @@ export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): Reado
         if (spec.upcasts[version] === undefined) throw new Error(`${spec.type} has no upcast from version ${version}`);
       }
       const metaEnd = `"schema":${spec.version}}`;
-      const checks = { check: TypeCompiler.Compile(spec.data), checkClosed: TypeCompiler.Compile(closedOf(spec)) };
-      return [spec.type, { ...spec, ...checks, metaEnd }] as const;
+      const check = compiledOnce(spec.data);
+      const checkClosed = spec.personal === undefined ? check : compiledOnce(closedOf(spec));
+      return [spec.type, { ...spec, check, checkClosed, metaEnd }] as const;
     }),
   );
+}
+
+/** At the first event of its type: compiling all of them takes longer than most commands. */
+function compiledOnce(schema: TObject): () => TypeCheck<TObject> {
+  let compiled: TypeCheck<TObject> | undefined;
+  return () => (compiled ??= TypeCompiler.Compile(schema));
 }
 
 /** The schema of data whose personal members are in a box. */
@@ -231,11 +238,11 @@ function upcast(spec: EventSpec, data: unknown, from: number, position: number):
 }
 
 function ensure(spec: Checked, data: unknown, position?: number): void {
-  if (!spec.check.Check(data)) refuse(spec, spec.check, data, position);
+  if (!spec.check().Check(data)) refuse(spec, spec.check(), data, position);
 }
 
 function ensureClosed(spec: Checked, data: unknown, position: number): void {
-  if (!spec.checkClosed.Check(data)) refuse(spec, spec.checkClosed, data, position);
+  if (!spec.checkClosed().Check(data)) refuse(spec, spec.checkClosed(), data, position);
 }
 
 function refuse({ type }: Checked, check: TypeCheck<TObject>, data: unknown, position?: number): never {

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createLogger } from "../platform/logger.ts";
-import { startService } from "../service/service.ts";
 import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
 import { writeSettingsFile } from "./demo/settings-file.ts";
 import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
@@ -66,6 +65,7 @@ ${CHOICE_HELP}
     const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
     await recipients.run(["import", sample], inDemo);
     const config = configOf(inDemo);
+    const { startService } = await import("../service/service.ts");
     const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
     const settings = join(directory, "demo.env");
     writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });

@@ -1,5 +1,5 @@
 import { createLogger } from "../platform/logger.ts";
-import { startService, type Service } from "../service/service.ts";
+import type { Service } from "../service/service.ts";
 import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
 import type { Config } from "../config/config.ts";
 
@@ -35,6 +35,8 @@ Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
     const config = configOf(terminal);
     const logger = createLogger(config.logLevel, terminal.err, Date.now);
     for (const warning of config.warnings) logger.warn(warning);
+    // Only here: with the HTTP framework, every other command would take twice as long to start.
+    const { startService } = await import("../service/service.ts");
     const service = await startService(config, logger, {
       acceptLoss: values["accept-loss"],
       acceptLostKeys: values["accept-lost-keys"],
