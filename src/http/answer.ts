@@ -5,7 +5,6 @@ export interface Answer {
   readonly body: string;
 }
 
-/** A JSON answer. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   return {
     status,
@@ -19,15 +18,19 @@ export function redirect(status: 302 | 303, location: string, headers: Record<st
   return { status, headers: { location, ...headers }, body: "" };
 }
 
-/** Where Elysia takes status and headers from. */
-export interface AnswerTarget {
-  status?: number | string;
-  readonly headers: Record<string, string | number | undefined>;
-}
-
-/** Puts the answer where Elysia takes it from; the body is what the handler returns. */
-export function send(set: AnswerTarget, { status, headers, body }: Answer): string {
-  set.status = status;
-  for (const name in headers) set.headers[name] = headers[name];
-  return body;
+/** A page of the console. */
+export function html(status: 200 | 401, body: string): Answer {
+  return {
+    status,
+    headers: {
+      ...(status === 401 ? { "www-authenticate": 'Bearer realm="reachlog"' } : {}),
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      // Without a referrer at all, browsers would withhold the origin of the sign-in form from us too.
+      "referrer-policy": "same-origin",
+    },
+    body,
+  };
 }

@@ -1,164 +1,142 @@
-import { Elysia, ValidationError } from "elysia";
-import type { IdempotencyKey } from "eventstore-lite";
-import type { EventMetadata } from "../log/event-log.ts";
+import { Elysia } from "elysia";
+import type { MakeId } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import { admission, pathOf, type AdmissionDeps } from "./admission.ts";
-import { createApi, type ApiDeps } from "./api.ts";
-import { createAuthorization, type AuthorizationDeps } from "./authorization.ts";
-import { createConsole, type ConsoleDeps } from "./console.ts";
-import type { Idempotency, IsOver } from "./idempotency.ts";
-import { json, send, type Answer, type AnswerTarget } from "./answer.ts";
-import { withRateLimitHeaders } from "./limit-headers.ts";
-import { createDocument } from "./openapi/document.ts";
-import { problemAnswer, problemOf, problems, type Problem } from "./problem.ts";
-import { emptyBody, messagingBody, notifyBody, runBody, signInBody, trackingBody } from "./schemas.ts";
-import { createSocial, type SocialDeps } from "./social.ts";
+import { createAdmission, type AdmissionDeps } from "./admission.ts";
+import { json, type Answer } from "./answer.ts";
+import type { ClientAddress } from "./client-address.ts";
+import type { Asked, Endpoint } from "./endpoint.ts";
+import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
+import type { Idempotency } from "./idempotency.ts";
+import { createDocument, type DocumentDeps } from "./openapi/document.ts";
+import { problemAnswer, problemOf, problems } from "./problem.ts";
+import { setRateLimitHeaders } from "./rate-limit.ts";
+import { requestId, traceparent } from "./trace.ts";
 
-export interface AppDeps {
-  readonly admission: AdmissionDeps;
-  readonly social: SocialDeps;
-  readonly authorization: AuthorizationDeps;
-  readonly api: ApiDeps;
-  readonly console: ConsoleDeps;
+export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
+  readonly clientAddress: ClientAddress;
   readonly idempotency: Idempotency;
+  readonly makeId: MakeId;
   readonly logger: Logger;
 }
 
-/** What of a request decides whether it was answered before. */
-interface Keyable {
-  readonly request: Request;
-  readonly body: unknown;
-  readonly metadata: EventMetadata;
-  readonly set: AnswerTarget;
-}
-
-/**
- * Every route there is. Protection and methods of each are in routes.ts.
- *
- * Handlers name what they take: Elysia reads their source, and prepares cookies, query and headers for each request to a
- * handler that takes the whole context.
- */
-export function createApp(deps: AppDeps) {
-  const social = createSocial(deps.social);
-  const authorization = createAuthorization(deps.authorization);
-  const api = createApi(deps.api);
-  const console = createConsole(deps.console);
-  const document = documentOf(deps);
-
-  const once = createOnce(deps.idempotency);
-
-  return (
-    new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-      // First: hooks cover only what comes after them.
-      .onError(({ error, request, set }) => send(set, faultAnswer(deps.logger, error, request, requestIdOf(set))))
-      .use(admission(deps.admission))
-
-      .get("/social/health", ({ set }) => send(set, social.health()))
-      .get("/social/auth", async ({ set }) => send(set, await authorization.auth()))
-      .get("/social/callback", async ({ set, request, metadata, server }) =>
-        send(set, await keeping(server, request, authorization.callback(request, metadata))),
-      )
-      .get("/social/me", async ({ set, request, server }) =>
-        send(set, await keeping(server, request, authorization.me())),
-      )
-      .post(
-        "/social/run",
-        ({ request, body, metadata, set, server }) => {
-          const run = (key: IdempotencyKey | undefined) =>
-            social.run(body, request.headers.get("prefer"), metadata, key);
-          const answer = () => once({ request, body, metadata, set }, run, social.isOver);
-          return keeping(server, request, withRateLimitHeaders(set.headers, "dm-day", social.allowance, answer));
-        },
-        { body: runBody },
-      )
-      .get("/social/stats", ({ set }) => send(set, social.stats()))
-
-      .get("/api/health", async ({ set }) => send(set, await api.health()))
-      .post(
-        "/api/notify",
-        ({ request, body, metadata, set }) =>
-          once({ request, body, metadata, set }, (key) => api.notify(body, metadata, key)),
-        { body: notifyBody },
-      )
-      .post(
-        "/api/tracking/event",
-        ({ request, body, metadata, set }) =>
-          once({ request, body, metadata, set }, (key) => api.track(body, metadata, key)),
-        { body: trackingBody },
-      )
-      .post(
-        "/api/tracking/test",
-        ({ request, body, metadata, set }) => once({ request, body, metadata, set }, (key) => api.test(metadata, key)),
-        { body: emptyBody },
-      )
-      .post(
-        "/api/messaging",
-        ({ request, body, metadata, set }) =>
-          once({ request, body, metadata, set }, (key) => api.message(body, metadata, key)),
-        { body: messagingBody },
-      )
-
-      .get("/openapi.json", ({ set }) => send(set, document))
-      .get("/", async ({ set, request }) => send(set, await console.page(request)))
-      .post(
-        "/session",
-        ({ body, request, server, set }) =>
-          send(set, console.signIn(body.token, deps.admission.clientAddress(request, server))),
-        { body: signInBody },
-      )
-  );
-}
-
-/** As Elysia hands it to a handler; null where the app is asked without a socket. */
-type Server = { timeout(request: Request, seconds: number): void } | null;
-
 export type App = ReturnType<typeof createApp>;
 
-function documentOf({ api, admission: { authentication }, console: { sessions } }: AppDeps): Answer {
-  return json(200, createDocument(api.version, authentication.guards, sessions.cookie));
+/**
+ * The table of endpoints as an app. Elysia finds the endpoint; `respond` is all that happens to a request from there, in
+ * its order. There are no hooks: each would cost every request something.
+ */
+export function createApp(deps: AppDeps) {
+  const { authentication, version, sessions } = deps;
+  const document = json(200, createDocument(ENDPOINTS, version, authentication.guards, sessions.cookie));
+  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
+  const { respond, refuse } = createResponder({ ...deps, document }, () => app.server);
+  // Elysia's own refusal is that of a path that is not there: all others are answers of `respond`.
+  app.onError(({ request, code, error }) =>
+    code === "NOT_FOUND" ? respond(undefined, request) : refuse(error, request),
+  );
+  for (const endpoint of ENDPOINTS) {
+    // Elysia reads a handler's source, and prepares for each request what is named there.
+    app.route(endpoint.method, endpoint.path, ({ request }) => respond(endpoint, request));
+  }
+  return app;
 }
 
-/** Answers a POST, whose repeats with its `Idempotency-Key` get the same answer. */
-function createOnce(idempotency: Idempotency) {
-  return (
-    { request, body, metadata, set }: Keyable,
-    perform: (key: IdempotencyKey | undefined) => Promise<Answer>,
-    isOver?: IsOver,
-  ): Promise<string> => {
-    const header = request.headers.get("idempotency-key");
-    // Only a key is worth the way through the log of answers.
-    const answer =
-      header === null
-        ? perform(undefined)
-        : idempotency.once({ header, route: pathOf(request.url), body, metadata }, perform, isOver);
-    return answer.then((given) => send(set, given));
+type ResponderDeps = AppDeps & EndpointDeps;
+
+/** Bun's server; null where the app is asked without a socket. */
+type ServerOf = () => {
+  readonly pendingRequests: number;
+  requestIP(request: Request): { readonly address: string } | null;
+  timeout(request: Request, seconds: number): void;
+} | null;
+
+function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
+  const { load, clientAddress, makeId, logger } = deps;
+  const admission = createAdmission(deps);
+
+  const refuse = (fault: unknown, request: Request, headers = headersOf(request, makeId)): Response => {
+    const instance = headers["x-request-id"];
+    const problem = problemOf(fault);
+    if (problem === undefined) {
+      logger.error("a request failed", { request_id: instance, path: pathOf(request.url), ...errorFields(fault) });
+    }
+    return responseOf(problemAnswer(problem ?? problems.internal(), instance), headers);
   };
+
+  /** The caller comes before the body, so that a stranger learns nothing of its schema. */
+  const respond = async (endpoint: Endpoint<EndpointDeps> | undefined, request: Request): Promise<Response> => {
+    const headers = headersOf(request, makeId);
+    try {
+      admission.checkHost(request);
+      if (endpoint === undefined) throw notServed(request);
+      const server = serverOf();
+      const addressOf = (): string => clientAddress(request, server);
+      const caller = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
+      const metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
+      const { operation } = endpoint;
+      const reading = operation.body?.read(request);
+      // The body is what the handler takes: the type of both is that of one schema.
+      const body = (reading && (await load.whileComing(reading))) as never;
+      if (operation.isSlow === true) server?.timeout(request, 0);
+      const asked = { request, body, metadata, key: undefined, addressOf };
+      return responseOf(await perform(deps, endpoint, asked, headers), headers);
+    } catch (fault) {
+      return refuse(fault, request, headers);
+    }
+  };
+  return { respond, refuse };
 }
 
-/** Keeps the connection while the answer is waited for: X may take longer for tokens than one may be idle, and so may a run. */
-function keeping<T>(server: Server, request: Request, answer: Promise<T>): Promise<T> {
-  server?.timeout(request, 0);
+/** Calls the handler, or gives the answer that it gave before; shows the operation's limit before and after. */
+async function perform(
+  deps: ResponderDeps,
+  { operation, path }: Endpoint<EndpointDeps>,
+  asked: Asked<never>,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const { limit, takes, handle, isOver } = operation;
+  const showLimit = (): void => {
+    if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance(deps));
+  };
+  showLimit();
+  const header = asked.request.headers.get("idempotency-key");
+  // Only a key is worth the way through the log of answers.
+  const isKeyed = header !== null && takes?.includes("Idempotency-Key") === true;
+  const answer = isKeyed
+    ? await deps.idempotency.once(
+        { header, route: path, body: asked.body, metadata: asked.metadata },
+        async (key) => handle(deps, { ...asked, key }),
+        isOver && ((kept) => isOver(deps, kept)),
+      )
+    : await handle(deps, asked);
+  showLimit();
   return answer;
 }
 
-function requestIdOf({ headers }: AnswerTarget): string {
-  return String(headers["x-request-id"]);
+/** The headers that every answer has. */
+function headersOf({ headers }: Request, makeId: MakeId) {
+  return {
+    "x-request-id": requestId(headers.get("x-request-id"), makeId),
+    traceparent: traceparent(headers.get("traceparent")),
+    "x-content-type-options": "nosniff",
+  };
 }
 
-function faultAnswer(logger: Logger, fault: unknown, request: Request, instance: string): Answer {
-  const problem = fault instanceof ValidationError ? validationProblem(fault) : problemOf(fault);
-  if (problem !== undefined) return problemAnswer(problem, instance);
-  logger.error("a request failed", { request_id: instance, path: pathOf(request.url), ...errorFields(fault) });
-  return problemAnswer(problems.internal(), instance);
+function responseOf({ status, headers, body }: Answer, others: Record<string, string>): Response {
+  return new Response(body, { status, headers: Object.assign(others, headers) });
 }
 
-/** Where a body does not fit, and why, without the value: it may be personal or a secret. */
-function validationProblem(fault: ValidationError): Problem {
-  // An answer of ours that breaks its schema is our fault, not the caller's.
-  if (fault.type !== "body") return problems.internal();
-  const errors = new Map<string, string>();
-  for (const { path, message } of fault.all as { path: string; message: string }[]) {
-    if (!errors.has(path)) errors.set(path, message);
-  }
-  return problems.invalid([...errors].map(([path, message]) => ({ path, message })));
+/** The problem 404, or 405 with the methods that the path has. */
+function notServed({ url }: Request) {
+  const path = pathOf(url);
+  const methods = ENDPOINTS.filter((endpoint) => endpoint.path === path).map(({ method }) => method);
+  if (methods.length === 0) return problems.notFound();
+  return problems.methodNotAllowed(methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", "));
+}
+
+/** The path as it was sent: from the first slash behind the host to the query. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const query = url.indexOf("?", start);
+  return query === -1 ? url.slice(start) : url.slice(start, query);
 }

@@ -3,8 +3,8 @@ import { sleep, systemClock } from "../platform/clock.ts";
 import type { HttpConfig } from "../config/http.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
-import { createAuthentication, type Authentication } from "./auth.ts";
-import { recordFailures } from "./failure-record.ts";
+import { createAuthentication, type Authentication } from "./authentication.ts";
+import { recordFailures } from "./failed-authentications.ts";
 import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 import { followTokensFile } from "./tokens-file.ts";
 

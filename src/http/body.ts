@@ -1,26 +1,60 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 import { parseJson } from "./json-text.ts";
 import { Problem, problems } from "./problem.ts";
 
 /** The largest good body, a tracking event with every field full of escapes, stays below this. */
 export const BODY_BYTES_MAX = 64 * 1024;
 
+/** Misfits looked at; a body may have tens of thousands. */
+const MISFITS_MAX = 64;
+
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i;
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)?$/i;
 
-/**
- * Reads a JSON body of at most {@link BODY_BYTES_MAX} bytes; an absent or empty one is `{}`.
- * Throws the problem 413, 415 or 400.
- */
-export async function readJson(request: Request): Promise<unknown> {
-  const bytes = await readBytes(request);
-  return bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE));
+/** What an endpoint takes, as callers see it and as the service reads it. */
+export interface RequestBody<T> {
+  readonly schema: TSchema;
+  readonly type: "application/json" | "application/x-www-form-urlencoded";
+  /** Reads at most {@link BODY_BYTES_MAX} bytes; none are `{}`. Throws the problem 413, 415, 400 or 422. */
+  readonly read: (request: Request) => Promise<T>;
 }
 
-/** Reads what a page's form posts, under the same limits. */
-export async function readForm(request: Request): Promise<Record<string, string>> {
-  const bytes = await readBytes(request);
-  return Object.fromEntries(new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE)));
+export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
+  const check = TypeCompiler.Compile(schema);
+  return {
+    schema,
+    type: "application/json",
+    async read(request) {
+      const bytes = await readBytes(request);
+      return fitting(check, bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
+    },
+  };
+}
+
+/** What a page's form posts, under the same limits. */
+export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
+  const check = TypeCompiler.Compile(schema);
+  return {
+    schema,
+    type: "application/x-www-form-urlencoded",
+    async read(request) {
+      const bytes = await readBytes(request);
+      const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
+      return fitting(check, Object.fromEntries(fields));
+    },
+  };
+}
+
+/** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */
+function fitting<Schema extends TSchema>(check: TypeCheck<Schema>, value: unknown): Static<Schema> {
+  if (check.Check(value)) return value;
+  const messages = new Map<string, string>();
+  for (const { path, message } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    if (!messages.has(path)) messages.set(path, message);
+  }
+  throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));
 }
 
 async function readBytes(request: Request): Promise<Uint8Array> {
@@ -50,7 +84,7 @@ async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uin
 
 function textOf({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
-  // Nothing is unpacked here, and packed bytes would be told as broken ones.
+  // Nothing is unpacked here, and packed bytes would be refused as broken ones.
   if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
   return decode(bytes);
 }

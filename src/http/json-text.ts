@@ -18,14 +18,13 @@ export function parseJson(text: string): unknown {
   } catch {
     throw problems.malformed("The body is not valid JSON.");
   }
-  const flat = isFlat(text);
-  if (!flat && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
+  if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
   if (membersWritten(text) !== membersOf(value)) throw problems.malformed("The body names a member twice.");
   // Both come as escapes alone: bare, they are no JSON or no UTF-8.
   if (text.includes("\\u") && !isStorable(value)) {
     throw problems.malformed("The body holds a NUL or half of a surrogate pair.");
   }
-  return flat ? value : emptied(value);
+  return value;
 }
 
 /** Whether nothing opens behind the outermost bracket, not even in a string: so it is with nearly every good body. */
@@ -75,19 +74,4 @@ function isStorable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
-}
-
-/**
- * A value whose members hold no members. No body has nested ones: they are refused whatever is in them, and a member
- * called `toString` would make Elysia fail while it words that refusal.
- */
-function emptied(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return hollowed(value);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]: [string, unknown]) => [name, hollowed(inner)]));
-}
-
-/** An array or an object without what is in it; any other value as it is. */
-function hollowed(value: unknown): unknown {
-  if (Array.isArray(value)) return [];
-  return typeof value === "object" && value !== null ? {} : value;
 }

@@ -10,8 +10,8 @@ export const IN_FLIGHT_MAX = 4_096;
 export interface LoadShedding {
   /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
   admit(pending: number): void;
-  /** Counts a request as one that is still coming, while `read` reads its body. */
-  whileComing<T>(read: () => Promise<T>): Promise<T>;
+  /** Counts a request as one that is still coming, while its body is read. */
+  whileComing<T>(read: Promise<T>): Promise<T>;
   /** Requests of which not all has come: nothing was done for them. */
   readonly coming: number;
   /** Requests that came so far. */
@@ -30,7 +30,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
     async whileComing(read) {
       coming += 1;
       try {
-        return await read();
+        return await read;
       } finally {
         coming -= 1;
       }

@@ -24,6 +24,11 @@ export class Problem extends Error {
     this.headers = extra.headers ?? {};
     this.more = extra.more ?? {};
   }
+  /** The same with more headers. */
+  with(headers: Record<string, string>): Problem {
+    const { status, slug, title, message, more } = this;
+    return new Problem(status, slug, title, message, { headers: { ...this.headers, ...headers }, more });
+  }
 }
 
 /** Seconds after which a busy or full log is worth another try. */
@@ -117,6 +122,8 @@ export const problems = {
     new Problem(503, "log-in-doubt", "Log in doubt", "Whether this was recorded is known after the next start."),
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", "Delivery in doubt", detail),
 } as const;
+
+export type ProblemName = keyof typeof problems;
 
 /** The log, or the keys without which nothing personal gets into it, refused an append. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];

@@ -1,5 +1,13 @@
 import { networkOf } from "../platform/client-network.ts";
-import type { Allowance } from "./limit-headers.ts";
+
+/** A limit on requests, and what is left of it. */
+export interface Allowance {
+  readonly limit: number;
+  readonly windowSeconds: number;
+  readonly left: number;
+  /** Until the limit is whole again. */
+  readonly seconds: number;
+}
 
 /** Counts per address and minute (fixed windows); the addresses of one IPv6 network count together. */
 export interface RateLimit {
@@ -50,4 +58,20 @@ export function createRateLimit(limit: number, clock: () => number): RateLimit {
       return { limit, windowSeconds: WINDOW_MS / 1000, left, seconds };
     },
   };
+}
+
+/** Shows one more limit in `RateLimit-Policy` and `RateLimit` (IETF draft), or shows it anew. */
+export function setRateLimitHeaders(
+  headers: Record<string, string>,
+  name: string,
+  { limit, windowSeconds, left, seconds }: Allowance,
+): void {
+  headers["ratelimit-policy"] = withItem(headers["ratelimit-policy"], name, `q=${limit};w=${windowSeconds}`);
+  headers["ratelimit"] = withItem(headers["ratelimit"], name, `r=${left};t=${seconds}`);
+}
+
+/** A list of items as the header holds it; an item of the same name is replaced. */
+function withItem(list: string | undefined, name: string, parameters: string): string {
+  const others = list?.split(", ").filter((item) => !item.startsWith(`"${name}";`)) ?? [];
+  return [...others, `"${name}";${parameters}`].join(", ");
 }

@@ -1,13 +1,15 @@
-import { deriveKey } from "../vault/key.ts";
-import { open, encrypt } from "../vault/encrypt.ts";
+import { Type } from "@sinclair/typebox";
+import { signInPage } from "../console/page.ts";
 import type { ApiToken } from "../config/tokens.ts";
-import type { Authentication } from "./auth.ts";
-import { cookieName, readCookie, setCookie } from "./cookie.ts";
-
-/** How long a browser stays signed in to the console. */
-const LIFETIME_S = 12 * 3600;
-
-const PURPOSE = "reachlog_session";
+import type { Clock } from "../platform/clock.ts";
+import { html, redirect } from "./answer.ts";
+import type { Authentication } from "./authentication.ts";
+import { formBody } from "./body.ts";
+import { createEncryptedCookie } from "./encrypted-cookie.ts";
+import { post } from "./endpoint.ts";
+import { problems } from "./problem.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import { closed } from "./schema.ts";
 
 /** Signs browsers in to the console with a token that is asked for once. */
 export interface Sessions {
@@ -19,35 +21,58 @@ export interface Sessions {
   signIn(token: string): string | undefined;
 }
 
-/** What a session's cookie holds, sealed: it ends with the token that it was opened with. */
-interface Session {
-  readonly expires: number;
-  readonly token: ApiToken;
-}
+const COOKIE = {
+  name: "reachlog_session",
+  keyName: "console-session",
+  path: "/",
+  lifetimeSeconds: 12 * 3600,
+  sameSite: "strict",
+} as const;
 
+/** A session ends with the token that it was opened with. */
 export function createSessions(
   masterKey: Uint8Array,
   authentication: Authentication,
-  secure: boolean,
-  clock: () => number,
+  isSecure: boolean,
+  clock: Clock,
 ): Sessions {
-  const key = deriveKey(masterKey, "console-session");
-  const name = cookieName(PURPOSE, secure);
+  const cookie = createEncryptedCookie<{ readonly token: ApiToken }>(COOKIE, masterKey, isSecure, clock);
   return {
-    cookie: name,
+    cookie: cookie.name,
     admits(request) {
       if (!authentication.guardsConsole) return true;
-      const text = open(key, Buffer.from(readCookie(request, name) ?? "", "base64url"), PURPOSE);
-      if (text === undefined) return false;
-      const { expires, token } = JSON.parse(text) as Session;
-      return clock() < expires && authentication.knows(token);
+      const session = cookie.read(request);
+      return session !== undefined && authentication.knows(session.token);
     },
     signIn(given) {
       const token = authentication.identify(given);
-      if (token === undefined) return undefined;
-      const session: Session = { expires: clock() + LIFETIME_S * 1000, token };
-      const value = Buffer.from(encrypt(key, JSON.stringify(session), PURPOSE)).toString("base64url");
-      return setCookie(name, value, { path: "/", maxAgeSeconds: LIFETIME_S, sameSite: "Strict", secure });
+      return token === undefined ? undefined : cookie.give({ token });
     },
   };
 }
+
+export interface SignInDeps {
+  readonly sessions: Sessions;
+  readonly failureLimit: RateLimit;
+}
+
+export const signIn = post({
+  id: "signIn",
+  tag: "service",
+  summary: "Signs a browser in to the console.",
+  description: "Takes a token from the console's form, and keeps it in a cookie of this browser.",
+  body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
+  answers: {
+    303: { says: "Signed in.", headers: ["location", "set-cookie"] },
+    401: { says: "The page that asks for a token, again.", isPage: true },
+  },
+  problems: [],
+  handle({ sessions, failureLimit }: SignInDeps, { body, addressOf }) {
+    const cookie = sessions.signIn(body.token);
+    if (cookie !== undefined) return redirect(303, "/", { "set-cookie": cookie });
+    const wait = failureLimit.check(addressOf());
+    if (wait !== undefined) throw problems.tooMany(wait);
+    failureLimit.take(addressOf());
+    return html(401, signInPage(true));
+  },
+});

@@ -15,14 +15,15 @@ import { createCredentialHash } from "../delivery/credential-mark.ts";
 import { createDelivery, type Delivery } from "../delivery/delivery.ts";
 import { systemTimer } from "../platform/timer.ts";
 import { startDispatchers } from "../delivery/dispatchers.ts";
+import { createAccount, createAuthorizationCookie } from "../http/account.ts";
 import { openAuthenticator, type Authenticator } from "../http/authenticator.ts";
 import { createApp, type AppDeps } from "../http/app.ts";
-import { createAuthCookie } from "../http/auth-cookie.ts";
 import { createClientAddress } from "../http/client-address.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { hostsOf, listen, withPort } from "../http/listen.ts";
 import { createLoadShedding, type LoadShedding } from "../http/load-shedding.ts";
 import { createRateLimit } from "../http/rate-limit.ts";
+import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
 import { createEventLog, type EventLog } from "../log/event-log.ts";
 import { logFiles } from "../log/log-files.ts";
@@ -191,49 +192,41 @@ function wireHttp(served: Served): AppDeps {
   const { config, key, vault, eventLog, projector, logger, delivery, outreach, load, isWritable } = served;
   const { http } = config;
   const { authentication, failureLimit } = served.access;
-  const secure = http.publicUrl.startsWith("https:");
-  const day = { projector, clock: systemClock, timezone: config.outreach.timezone };
-  const limits = {
-    limit: config.outreach.dailyLimit,
-    used: () => usedAt(projector.state("quota"), quotaNow(day)),
-    resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
-  };
+  const isSecure = http.publicUrl.startsWith("https:");
+  const clock = systemClock;
+  const day = { projector, clock, timezone: config.outreach.timezone };
   return {
-    admission: {
-      authentication,
-      hosts: hostsOf(http),
-      clientAddress: createClientAddress(http.trustedProxies),
-      isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
-      anonymousLimit: createRateLimit(http.rateLimitPerMinute, systemClock),
-      failureLimit,
-      load,
-      makeId,
-    },
-    social: {
-      runner: outreach?.runner,
-      hasTemplate: config.outreach.template !== undefined,
-      projector,
-      store: eventLog.store,
-      limits,
-      clock: systemClock,
-    },
-    authorization:
-      outreach === undefined
-        ? undefined
-        : {
-            ...outreach,
-            cookie: createAuthCookie(key, secure, systemClock),
-            states: createUsedStates(vault, systemClock),
-          },
-    api: { eventLog, projector, delivery, version: VERSION, dispatchBots: config.bots === "dispatch", isWritable },
-    console: {
-      eventLog,
-      projector,
-      limits,
-      failureLimit,
-      sessions: createSessions(key, authentication, secure, systemClock),
-    },
+    authentication,
+    failureLimit,
+    hosts: hostsOf(http),
+    clientAddress: createClientAddress(http.trustedProxies),
+    isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
+    anonymousLimit: createRateLimit(http.rateLimitPerMinute, clock),
+    load,
+    sessions: createSessions(key, authentication, isSecure, clock),
     idempotency: createIdempotency(eventLog, logger),
+    eventLog,
+    requestLog: createRequestLog(eventLog, isWritable),
+    projector,
+    delivery,
+    dispatchBots: config.bots === "dispatch",
+    runner: outreach?.runner,
+    hasTemplate: config.outreach.template !== undefined,
+    quota: {
+      limit: config.outreach.dailyLimit,
+      used: () => usedAt(projector.state("quota"), quotaNow(day)),
+      resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
+    },
+    account:
+      outreach &&
+      createAccount({
+        ...outreach,
+        cookie: createAuthorizationCookie(key, isSecure, clock),
+        states: createUsedStates(vault, clock),
+      }),
+    version: VERSION,
+    clock,
+    makeId,
     logger,
   };
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../src/http/listen.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
 
 test("every route answers its own method, and any other with 405 and the right ones", async () => {
   await using world = await openApp();
-  for (const [path, { method }] of ROUTES) {
+  for (const { path, method } of ENDPOINTS) {
     const allow = method === "GET" ? "GET, HEAD" : "POST";
     for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => name !== method)) {
       const response = await ask(world.app, path, { method: other, token: TOKEN });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/http/routes.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const EVIL = "https://evil.example";
@@ -17,7 +17,7 @@ const WAYS = [
 const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 
-describe.each([...ROUTES, ["/nothing", { method: "GET" }] as const])("every answer of %s", (path, { method }) => {
+describe.each([...ENDPOINTS, { method: "GET", path: "/nothing" }])("every answer of $path", ({ path, method }) => {
   test.each(WAYS)("to %j is kept by no cache, is taken for nothing else, and is no other site's", async (way) => {
     const { headers, status } = await ask(world.app, path, {
       method,

@@ -91,9 +91,8 @@ test("a repeat that the log cannot answer does not read that nothing was done", 
 
 test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
   await using world = await openApp();
-  const { api } = world.deps;
-  const delivery = { ...api.delivery, settled: () => Promise.reject(new StoreClosed()) };
-  const app = createApp({ ...world.deps, api: { ...api, delivery } });
+  const delivery = { ...world.deps.delivery, settled: () => Promise.reject(new StoreClosed()) };
+  const app = createApp({ ...world.deps, delivery });
   const answer = await post(app, "/api/notify", GOOD["/api/notify"]);
   const [requested] = await world.events("NotificationRequested");
   expect([answer.status, await answer.json()]).toEqual([202, { id: requested?.id, status: "pending" }]);

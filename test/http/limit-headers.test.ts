@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { setRateLimitHeaders, withRateLimitHeaders } from "../../src/http/limit-headers.ts";
-import { ask, openApp, post, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { setRateLimitHeaders } from "../../src/http/rate-limit.ts";
+import type { Triggered } from "../../src/outreach/runner.ts";
+import { ask, openApp, post, REPORT, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 const callFrom = (world: AppHarness, address: string): void => {
   const server = { pendingRequests: 1, requestIP: () => ({ address }), timeout() {} };
@@ -43,31 +44,29 @@ test("a run tells the day's quota beside the limit of the address", async () => 
   ]);
 });
 
-test("what was told of a limit before is told anew, and of others stays", async () => {
+test("a limit that was shown before is shown anew, and others stay", () => {
   const headers: Record<string, string> = {};
   const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
   setRateLimitHeaders(headers, "a", quota);
-  await withRateLimitHeaders(
-    headers,
-    "b",
-    () => quota,
-    async () => {
-      quota.left -= 4;
-    },
-  );
+  setRateLimitHeaders(headers, "b", quota);
+  quota.left -= 4;
+  setRateLimitHeaders(headers, "b", quota);
   setRateLimitHeaders(headers, "a", quota);
   expect(headers["ratelimit"]).toBe('"b";r=5;t=60, "a";r=5;t=60');
 });
 
-test("a refusal tells what was left before it", async () => {
-  const headers: Record<string, string> = {};
-  const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
-  const refused = withRateLimitHeaders(
-    headers,
-    "b",
-    () => quota,
-    () => Promise.reject(new Error("no")),
-  );
-  await refused.catch(() => {});
-  expect(headers["ratelimit"]).toBe('"b";r=9;t=60');
+test("a run shows what is left after it, and a refusal what was left before it", async () => {
+  await using world = await openApp();
+  await world.authorize();
+  const runThat = (kind: "started" | "limit_reached"): Triggered => {
+    world.used += 4;
+    return kind === "started" ? { kind, run_id: "run-1", done: Promise.resolve(REPORT) } : { kind };
+  };
+  for (const [kind, left] of [
+    ["started", '"dm-day";r=33;t=57600'],
+    ["limit_reached", '"dm-day";r=33;t=57600'],
+  ] as const) {
+    Object.defineProperty(world, "triggered", { get: () => runThat(kind), configurable: true });
+    expect(limitsOf(await post(world.app, "/social/run", {}))[1]).toBe(left);
+  }
 });

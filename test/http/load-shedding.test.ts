@@ -28,8 +28,8 @@ test("a request that is still coming takes no place until it is there, nor when 
   const load = createLoadShedding(2);
   const body = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
-  const read = load.whileComing(() => body.promise);
-  const failed = load.whileComing(() => broken.promise).catch(() => "failed");
+  const read = load.whileComing(body.promise);
+  const failed = load.whileComing(broken.promise).catch(() => "failed");
   expect([load.coming, refusal(() => load.admit(4)), refusal(() => load.admit(5))]).toEqual([
     2,
     undefined,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createApp } from "../../src/http/app.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
-import { ROUTES } from "../../src/http/routes.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { operationsOf } from "../fuzz/document.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../harness/memory/app.ts";
@@ -13,7 +13,7 @@ async function documentOf(given: Given = {}): Promise<string> {
 
 test("every path is documented, with its method, and nothing else is", async () => {
   const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
-  expect(documented.sort()).toEqual([...ROUTES].map(([path, { method }]) => `${method} ${path}`).sort());
+  expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${path}`).sort());
 });
 
 test("every problem that there is stands somewhere, under its own status", async () => {
@@ -53,7 +53,7 @@ test("it leaves no linter anything to warn of", async () => {
       responses: { default: expect.any(Object) },
     });
   }
-  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(ROUTES.size);
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(ENDPOINTS.length);
   const names = Object.entries(components)
     .filter(([kind]) => kind !== "securitySchemes")
     .flatMap(([kind, each]) => Object.keys(each).map((name) => `${kind}/${name}`));
@@ -106,9 +106,8 @@ test.each([
   [false, "reachlog_session"],
 ])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
   await using world = await openApp();
-  const { admission, console } = world.deps;
-  const sessions = createSessions(MASTER_KEY, admission.authentication, secure, () => world.now);
-  const app = createApp({ ...world.deps, console: { ...console, sessions } });
+  const sessions = createSessions(MASTER_KEY, world.deps.authentication, secure, () => world.now);
+  const app = createApp({ ...world.deps, sessions });
   const { components } = (await (await ask(app, "/openapi.json")).json()) as {
     components: { securitySchemes: { session: { name: string } } };
   };

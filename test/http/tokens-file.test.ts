@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { createAuthentication } from "../../src/http/auth.ts";
+import { createAuthentication } from "../../src/http/authentication.ts";
 import { followTokensFile } from "../../src/http/tokens-file.ts";
 
 const OLD = "old-token-0123456789";

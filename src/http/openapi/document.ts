@@ -1,10 +1,40 @@
-import type { TSchema } from "@sinclair/typebox";
-import { ROUTES, type Route } from "../routes.ts";
-import { OPERATIONS, TAGS, type Operation, type Success } from "./operations.ts";
+import { Type, type TSchema } from "@sinclair/typebox";
+import type { Answer } from "../answer.ts";
+import type { Authentication } from "../authentication.ts";
+import type { RequestBody } from "../body.ts";
+import type { Endpoint, Operation, Success, TakenHeader } from "../endpoint.ts";
+import type { ProblemName } from "../problem.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./problems.ts";
+
+export interface DocumentDeps {
+  readonly document: Answer;
+}
+
+export const showDocument: Operation<DocumentDeps> = {
+  id: "getDocument",
+  tag: "service",
+  summary: "This document.",
+  description: "Made by the service itself, of what it checks by.",
+  answers: {
+    200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
+  },
+  problems: [],
+  handle: ({ document }) => document,
+};
+
+/** What the operations are about. */
+const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
+  outreach: "The outreach agent, which sends direct messages on X.",
+  tracking: "Clicks, notifications and messages, and the channels that are told of them.",
+  service: "What an operator and a program need beside them.",
+};
 
 /** Problems that a request may meet on any path. */
 const ANYWHERE = ["unauthorized", "misdirected", "tooMany", "internal"] as const;
+
+const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const;
+
+const OF_KEY = ["keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
 
 const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
 GET answers HEAD too; any other method is answered 405 with \`Allow\`, any other path 404.
@@ -49,19 +79,23 @@ const FORMATS: Readonly<Record<string, Json>> = {
 
 const PROBLEM_TYPE = "application/problem+json";
 
-const TAKEN: Readonly<Record<string, string>> = {
+const TAKEN: Readonly<Record<TakenHeader, string>> = {
   "Idempotency-Key": "1 to 255 printable ASCII characters, bare or quoted: makes a repeat safe.",
   Prefer: "wait=N waits for the end of the run, up to 300 seconds (RFC 7240).",
   Accept: "application/json asks for JSON in place of a redirect.",
 };
 
-/** The service as OpenAPI 3.1 tells it. `guards`: whether this deployment wants a token on a path; `cookie`: its name. */
-export function createDocument(version: string, guards: (path: string) => boolean, cookie: string): Json {
-  const paths = Object.entries(OPERATIONS).map(([path, operation]) => {
-    const route = ROUTES.get(path);
-    if (route === undefined) throw new Error(`${path} is documented and does not exist`);
-    return [path, { [route.method.toLowerCase()]: operationOf(operation, route, path, guards) }];
-  });
+type Guards = Authentication["guards"];
+
+/**
+ * The service in terms of OpenAPI 3.1. `guards`: whether this deployment wants a token for an endpoint; `cookie`: the name
+ * of the session's.
+ */
+export function createDocument(endpoints: readonly Endpoint<never>[], version: string, guards: Guards, cookie: string) {
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operationOf(endpoint, guards) };
+  }
   return {
     openapi: "3.1.0",
     info: {
@@ -73,7 +107,7 @@ export function createDocument(version: string, guards: (path: string) => boolea
     },
     servers: [{ url: "/" }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths: Object.fromEntries(paths),
+    paths,
     components: {
       headers: Object.fromEntries([
         ...Object.entries(HEADERS).map(([name, description]) => [
@@ -93,33 +127,33 @@ export function createDocument(version: string, guards: (path: string) => boolea
   };
 }
 
-function operationOf(operation: Operation, route: Route, path: string, guards: (path: string) => boolean): Json {
-  const { id, tag, summary, description, query = {}, takes = [], body } = operation;
+function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
+  const { id, tag, summary, description, query = {}, takes = [], body } = endpoint.operation;
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: securityOf(path, route, guards),
+    security: securityOf(endpoint, guards),
     parameters: [
-      ...Object.entries(query).map(([name, description]) => parameter("query", name, description)),
-      ...takes.map((name) => parameter("header", name, TAKEN[name] ?? "")),
+      ...Object.entries(query).map(([name, about]) => parameter("query", name, about)),
+      ...takes.map((name) => parameter("header", name, TAKEN[name])),
     ],
-    ...(body === undefined ? {} : { requestBody: requestBodyOf(body, route) }),
-    responses: responsesOf(operation, route, guards(path)),
+    ...(body === undefined ? {} : { requestBody: requestBodyOf(body) }),
+    responses: responsesOf(endpoint, guards(endpoint)),
   };
 }
 
-function responsesOf({ answers, problems, tellsQuota }: Operation, route: Route, isGuarded: boolean): Json {
-  const limits = { ofAddress: !isGuarded, ofDay: tellsQuota === true };
-  const busy = route.always === true ? [] : (["overloaded"] as const);
-  const told = documented([...ANYWHERE, ...busy, ...problems], limits);
+function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
+  const { answers, limit } = endpoint.operation;
+  const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
   const mayLimit = limits.ofAddress ? LIMIT_HEADERS : [];
+  const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses = Object.entries(answers).map(
     ([status, success]) => [status, responseOf(success, mayLimit)] as const,
   );
-  for (const { status, titles, headers, optional: some, schema } of told) {
-    const other = answers[status];
+  for (const { status, titles, headers, optional: some, schema } of documented(problemsOf(endpoint), limits)) {
+    const other = byStatus[status];
     const content = {
       ...(other === undefined ? {} : contentOf(other)),
       [PROBLEM_TYPE]: { schema: plain(schema) },
@@ -130,17 +164,29 @@ function responsesOf({ answers, problems, tellsQuota }: Operation, route: Route,
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
-function securityOf(path: string, { protection }: Route, guards: (path: string) => boolean): Json[] {
-  if (guards(path)) return [{ token: [] }];
-  // A token is not wanted, but a wrong one is refused.
-  return protection === "session" ? [{ session: [] }, {}] : [{}, { token: [] }];
+/** What its handler says, and what follows from what it takes. */
+function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName[] {
+  const { body, takes, problems } = operation;
+  return [
+    ...ANYWHERE,
+    ...(always === true ? [] : (["overloaded"] as const)),
+    ...(body === undefined ? [] : OF_BODY),
+    ...(method === "POST" ? (["foreignSite"] as const) : []),
+    ...(takes?.includes("Idempotency-Key") === true ? OF_KEY : []),
+    ...problems,
+  ];
 }
 
-function requestBodyOf(body: TSchema, { form }: Route): Json {
-  const type = form === true ? "application/x-www-form-urlencoded" : "application/json";
+function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
+  if (guards(endpoint)) return [{ token: [] }];
+  // A token is not wanted, but a wrong one is refused.
+  return endpoint.protection === "session" ? [{ session: [] }, {}] : [{}, { token: [] }];
+}
+
+function requestBodyOf({ schema, type }: RequestBody<unknown>): Json {
   return {
-    required: "required" in body && body["required"] !== undefined,
-    content: { [type]: { schema: plain(body) } },
+    required: "required" in schema && schema["required"] !== undefined,
+    content: { [type]: { schema: plain(schema) } },
   };
 }
 

@@ -1,10 +1,8 @@
 import { Type, type TSchema } from "@sinclair/typebox";
-import { problems, type Problem } from "../problem.ts";
-
-type Name = keyof typeof problems;
+import { problems, type Problem, type ProblemName } from "../problem.ts";
 
 /** What a problem of this name looks like; its words depend on the case. */
-function sample(name: Name): Problem {
+function sample(name: ProblemName): Problem {
   return (problems[name] as (...words: readonly unknown[]) => Problem)();
 }
 
@@ -19,7 +17,7 @@ export interface DocumentedProblems {
 }
 
 /** Some problems, by status, as RFC 9457 writes them. */
-export function documented(names: readonly Name[], limits: Limits): DocumentedProblems[] {
+export function documented(names: readonly ProblemName[], limits: Limits): DocumentedProblems[] {
   const byStatus = new Map<number, Sample[]>();
   for (const name of names) {
     const problem = sample(name);
@@ -48,10 +46,10 @@ export interface Limits {
 export const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
 /** Told before it is known whether the caller has a limit. */
-const BEFORE_CALLER: ReadonlySet<Name> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
+const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
 
 /** Told before the handler, which tells the day's quota. */
-const BEFORE_HANDLER: ReadonlySet<Name> = new Set([
+const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",
   "tooLarge",
@@ -59,7 +57,7 @@ const BEFORE_HANDLER: ReadonlySet<Name> = new Set([
   "invalid",
 ]);
 
-function tellsLimit(name: Name, { ofAddress, ofDay }: Limits): boolean {
+function tellsLimit(name: ProblemName, { ofAddress, ofDay }: Limits): boolean {
   return (ofAddress && !BEFORE_CALLER.has(name)) || (ofDay && !BEFORE_HANDLER.has(name));
 }
 

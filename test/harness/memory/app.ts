@@ -1,17 +1,19 @@
 import { createHash } from "node:crypto";
 import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
+import type { ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
+import { createAccount, type AccountParts } from "../../../src/http/account.ts";
 import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
-import { createAuthentication } from "../../../src/http/auth.ts";
+import { createAuthentication } from "../../../src/http/authentication.ts";
 import { createClientAddress } from "../../../src/http/client-address.ts";
 import { createIdempotency } from "../../../src/http/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/rate-limit.ts";
+import { createRequestLog } from "../../../src/http/request-log.ts";
 import { createSessions } from "../../../src/http/session.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import type { ChannelName } from "../../../src/networks/network.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
@@ -55,11 +57,7 @@ export interface Given {
   readonly isWritable?: boolean;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
-  readonly authorization?: (parts: {
-    eventLog: EventLog;
-    projector: Projector;
-    clock: () => number;
-  }) => AppDeps["authorization"];
+  readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
 }
 
 export async function openApp(given: Given = {}): Promise<AppHarness> {
@@ -150,49 +148,34 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     circuit: (channel) => (channels.includes(channel) ? "closed" : undefined),
     settled: async () => settlement(),
   };
-  const failureLimit = createRateLimit(10, clock);
-  const limits = { limit: 100, used, resetsAt: () => DAY_END };
   const at =
     (level: string) =>
     (...line: unknown[]): void =>
       void logged.push(JSON.stringify([level, ...line]));
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const account = given.account?.({ eventLog, projector, clock });
   return {
-    admission: {
-      authentication,
-      hosts: new Set(hosts),
-      clientAddress: createClientAddress(given.trustedProxies ?? []),
-      isLocal: false,
-      anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
-      failureLimit,
-      load: createLoadShedding(),
-      makeId: randomId,
-    },
-    social: {
-      runner: given.hasX === false ? undefined : runner,
-      hasTemplate: given.hasTemplate ?? true,
-      projector,
-      store: eventLog.store,
-      limits,
-      clock,
-    },
-    authorization: given.authorization?.({ eventLog, projector, clock }),
-    api: {
-      eventLog,
-      projector,
-      delivery,
-      version: "1.2.3",
-      dispatchBots: true,
-      isWritable: () => given.isWritable ?? true,
-    },
-    console: {
-      eventLog,
-      projector,
-      limits,
-      failureLimit,
-      sessions: createSessions(MASTER_KEY, authentication, false, clock),
-    },
+    authentication,
+    failureLimit: createRateLimit(10, clock),
+    hosts: new Set(hosts),
+    clientAddress: createClientAddress(given.trustedProxies ?? []),
+    isLocal: false,
+    anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
+    load: createLoadShedding(),
+    sessions: createSessions(MASTER_KEY, authentication, false, clock),
     idempotency: createIdempotency(eventLog, log),
+    eventLog,
+    requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
+    projector,
+    delivery,
+    dispatchBots: true,
+    runner: given.hasX === false ? undefined : runner,
+    hasTemplate: given.hasTemplate ?? true,
+    quota: { limit: 100, used, resetsAt: () => DAY_END },
+    account: account && createAccount(account),
+    version: "1.2.3",
+    clock,
+    makeId: randomId,
     logger: log,
   };
 }

@@ -1,4 +1,4 @@
-import { createAuthCookie } from "../../../src/http/auth-cookie.ts";
+import { createAuthorizationCookie } from "../../../src/http/account.ts";
 import { revokeAll } from "../../../src/sandbox/x/tokens.ts";
 import { authorize, type Running } from "../../harness/process.ts";
 import { canary, type Canaries } from "./canaries.ts";
@@ -39,7 +39,8 @@ async function giveUp({ world, canaries, masterKey }: Callers, service: Running)
   const begun = await service.get("/social/auth");
   const [pair = ""] = (begun.headers.get("set-cookie") ?? "").split(";");
   const value = pair.replace(/^.*?=/, "");
-  const open = createAuthCookie(masterKey, false, Date.now).open(value);
+  const back = new Request(service.url, { headers: { cookie: pair } });
+  const open = createAuthorizationCookie(masterKey, false, Date.now).read(back);
   if (open === undefined) throw new Error("the cookie does not open with this key");
   canaries.push(hunted("a state", open.state), hunted("a PKCE verifier", open.verifier));
   canaries.push(hunted("an authorization's cookie", value));

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
-import { recordFailures } from "../../src/http/failure-record.ts";
+import { recordFailures } from "../../src/http/failed-authentications.ts";
 import { createRateLimit } from "../../src/http/rate-limit.ts";
 import { createEventLog, type EventLog } from "../../src/log/event-log.ts";
 import { openCommands } from "../harness/memory/commands.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createAuthentication } from "../../src/http/auth.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { createAuthentication } from "../../src/http/authentication.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { ask, GOOD, openApp, post, told, TOKEN, type Given } from "../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
@@ -11,7 +11,7 @@ async function guarded(given: Given): Promise<string[]> {
   await using world = await openApp(given);
   await world.authorize();
   const paths: string[] = [];
-  for (const [path, { method }] of ROUTES) {
+  for (const { path, method } of ENDPOINTS) {
     if (!path.startsWith("/social") && !path.startsWith("/api")) continue;
     const response = await ask(world.app, path, { method });
     if (response.status !== 401 || (await told(response.clone())) === "401 not-authorized") continue;

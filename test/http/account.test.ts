@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import type { Tokens } from "../../src/account/tokens.ts";
 import { createUsedStates } from "../../src/account/used-states.ts";
-import { createAuthCookie } from "../../src/http/auth-cookie.ts";
+import { createAuthorizationCookie } from "../../src/http/account.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -20,7 +20,7 @@ async function openX() {
   // `asked`: the network has a code; it answers once `answered` is over.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = await openApp({
-    authorization({ eventLog, projector, clock }) {
+    account({ eventLog, projector, clock }) {
       let kept: TokenPair | undefined;
       const tokens: Tokens = {
         use: (call) => call("a"),
@@ -47,7 +47,7 @@ async function openX() {
         revoke: async () => {},
       };
       const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
-      const cookie = createAuthCookie(MASTER_KEY, false, clock);
+      const cookie = createAuthorizationCookie(MASTER_KEY, false, clock);
       const claims = new Set<string>();
       const claim = (name: string) => !claims.has(name) && claims.add(name).has(name);
       const states = createUsedStates({ claim, isClaimed: (name) => claims.has(name) }, clock);
@@ -75,7 +75,7 @@ test("a browser is sent to the network with a cookie that lets it come back, onc
   const cookie = await begin();
   const back = await callback("state=the-state&code=c", { cookie });
   expect([back.status, back.headers.get("location")]).toEqual([303, "/"]);
-  expect(back.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Path=/social; Max-Age=0;");
+  expect(back.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Max-Age=0; Path=/social;");
   expect(world.projector.state("account")).toMatchObject({ authorized: true, user: OWN });
 });
 
@@ -88,7 +88,7 @@ test("the repeat of a finished callback by the same browser shows its success, a
   for (const _ of [1, 2]) {
     const again = await callback("state=the-state&code=c", { cookie });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
-    expect(again.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Path=/social; Max-Age=0;");
+    expect(again.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Max-Age=0; Path=/social;");
   }
   const program = await callback("state=the-state&code=c", { cookie, ...JSON_WANTED });
   expect([program.status, await program.json()]).toEqual([200, { ...OWN, scopes: ["dm.write"] }]);
@@ -199,7 +199,7 @@ describe("a network that takes its time with the tokens", () => {
       await promise;
       return OWN;
     };
-    Object.assign(opened.world.deps.authorization?.network ?? {}, { me });
+    Object.assign(opened.world.deps.account?.network ?? {}, { me });
     const answered = fetch(`${opened.url}/social/me`, { headers: { host: "localhost" } });
     await asked.promise;
     await opened.idle();
@@ -311,8 +311,8 @@ describe("/social/me", () => {
     const { world } = await openX();
     await using _world = world;
     await world.authorize();
-    const { authorization } = world.deps;
-    Object.assign(authorization?.network ?? {}, { me: () => Promise.reject(new SocialError("unavailable", "down")) });
+    const { account } = world.deps;
+    Object.assign(account?.network ?? {}, { me: () => Promise.reject(new SocialError("unavailable", "down")) });
     expect(await told(await ask(world.app, "/social/me"))).toBe("502 network-failed");
   });
 });

@@ -1,19 +1,20 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { bearer } from "@elysiajs/bearer";
 import type { HttpConfig } from "../config/http.ts";
 import type { ApiToken } from "../config/tokens.ts";
-import { ROUTES } from "./routes.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** A caller without a token. */
 export const ANONYMOUS = "anonymous";
 
-/** Tells callers by their bearer token. */
+/** Knows callers by their bearer token, and which endpoints want one. */
 export interface Authentication {
   /** Whose token it is; undefined when no token is that one. Takes as long for any wrong token. */
   identify(token: string): ApiToken | undefined;
   /** Whether that token is still one: it may have been taken out since. */
   knows(token: ApiToken): boolean;
-  /** Whether a path wants a token. */
-  guards(path: string): boolean;
+  /** Whether an endpoint wants a token. */
+  guards(endpoint: Pick<Endpoint<never>, "path" | "protection">): boolean;
   /** Whether the console wants one. */
   readonly guardsConsole: boolean;
   /** From now on these are the tokens. */
@@ -30,13 +31,12 @@ export function createAuthentication(
     identify(token) {
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
-      // Every token is compared, so that the time tells nothing of which one was close.
+      // Every token is compared, so that the time says nothing of which one was close.
       for (const candidate of known) if (isSame(candidate.digest, digest)) found = candidate.token;
       return found;
     },
     knows: ({ name, sha256 }) => known.some(({ token }) => token.name === name && token.sha256 === sha256),
-    guards(path) {
-      const protection = ROUTES.get(path)?.protection;
+    guards({ path, protection }) {
       if (protection === "token") return true;
       return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
     },
@@ -53,11 +53,21 @@ function withDigests(tokens: readonly ApiToken[]) {
   return tokens.map((token) => ({ token, digest: Buffer.from(token.sha256, "hex") }));
 }
 
+/** A scheme in any case (RFC 9110), and one token. */
+const BEARER = /^bearer +([\x21-\x7e]+)$/i;
+
 /**
- * The `Authorization` header with its scheme as the bearer plugin wants it, to the letter (RFC 9110 says that case does
- * not matter); undefined when it is not a bearer token.
+ * The bearer plugin's own function. As a hook it would be called for each request, and Elysia would make an object of all
+ * headers and of the query for it.
  */
-export function canonicalBearer(authorization: string): string | undefined {
-  const token = /^bearer +([\x21-\x7e]+)$/i.exec(authorization.trim())?.[1];
-  return token === undefined ? undefined : `Bearer ${token}`;
+const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as
+  | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })
+  | undefined;
+
+/** The token of an `Authorization` header; undefined: it holds none, or more than one. A token anywhere else is not looked at. */
+export function bearerToken(authorization: string): string | undefined {
+  const token = BEARER.exec(authorization.trim())?.[1];
+  return token === undefined
+    ? undefined
+    : plugin?.({ headers: { authorization: `Bearer ${token}` }, query: {} }).bearer;
 }

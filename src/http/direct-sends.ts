@@ -1,0 +1,151 @@
+import { Type } from "@sinclair/typebox";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import type { Level } from "../../events/delivery.ts";
+import type { Delivery, Settlement } from "../delivery/delivery.ts";
+import { kindOf } from "../log/error-kind.ts";
+import type { NewEvent } from "../log/event-log.ts";
+import { json, type Answer } from "./answer.ts";
+import { jsonBody } from "./body.ts";
+import { post } from "./endpoint.ts";
+import { problems } from "./problem.ts";
+import type { AppendedBy, RequestLog } from "./request-log.ts";
+import { closed, id, oneOf, orNull, perChannel, TEXT } from "./schema.ts";
+
+/** How long a caller waits for the network's answer. */
+const DELIVERY_WAIT_MS = 5_000;
+
+export interface DirectSendDeps {
+  readonly delivery: Delivery;
+  readonly requestLog: RequestLog;
+}
+
+const sent = {
+  200: { says: "The network took it.", schema: Type.Object({ id, status: Type.Literal("delivered") }) },
+  202: { says: "It is being tried again.", schema: Type.Object({ id, status: Type.Literal("pending") }) },
+};
+
+const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] as const;
+
+const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
+
+const LEVELS = ["debug", "info", "success", "warning", "warn", "error", "err", "critical", "fatal"];
+
+/** A pattern for a word in any case: patterns of JSON Schema have no flags. */
+const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+const notification = Type.Object(
+  {
+    message: Type.String({ minLength: 1, maxLength: 4000, pattern: TEXT, examples: ["disk full"] }),
+    service: Type.Optional(Type.String({ minLength: 1, maxLength: 100, examples: ["web-1"] })),
+    level: Type.Optional(Type.String({ pattern: `^(${LEVELS.map(inAnyCase).join("|")})$`, examples: LEVELS })),
+  },
+  closed,
+);
+
+export const notify = post({
+  id: "notify",
+  tag: "tracking",
+  summary: "Tells the team chat something.",
+  description:
+    "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+  takes: ["Idempotency-Key"],
+  body: jsonBody(notification),
+  answers: sent,
+  problems: SEND_PROBLEMS,
+  handle(deps: DirectSendDeps, asked) {
+    const { message, service = "unknown", level = "info" } = asked.body;
+    const data = { message, service, level: levelOf(level) };
+    return send(deps, "chat", { type: "NotificationRequested", data }, asked);
+  },
+});
+
+function levelOf(given: string): Level {
+  const level = given.toLowerCase();
+  return SYNONYMS[level] ?? (level as Level);
+}
+
+const message = Type.Object(
+  { text: Type.String({ minLength: 1, maxLength: 4096, pattern: TEXT, examples: ["hello"] }) },
+  closed,
+);
+
+export const sendMessage = post({
+  id: "sendMessage",
+  tag: "tracking",
+  summary: "Sends a message to the messaging service.",
+  description:
+    "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
+  takes: ["Idempotency-Key"],
+  body: jsonBody(message),
+  answers: sent,
+  problems: SEND_PROBLEMS,
+  handle: (deps: DirectSendDeps, asked) =>
+    send(deps, "messaging", { type: "MessageRequested", data: { text: asked.body.text } }, asked),
+});
+
+async function send(
+  { delivery, requestLog }: DirectSendDeps,
+  channel: ChannelName,
+  newEvent: NewEvent,
+  by: AppendedBy,
+): Promise<Answer> {
+  if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
+  const { first, ids } = await requestLog.append(newEvent, by);
+  const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
+  if (settlement === undefined) return json(202, { id: ids[0], status: "pending" });
+  switch (settlement.status) {
+    case "delivered":
+      return json(200, { id: ids[0], status: "delivered" });
+    case "in_doubt":
+      throw problems.deliveryInDoubt(settlement.detail);
+    default:
+      throw problems.refusedByNetwork(settlement.detail);
+  }
+}
+
+const results = perChannel(
+  Type.Object({
+    ok: Type.Boolean(),
+    status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
+    latency_ms: orNull(Type.Number({ minimum: 0 })),
+    detail: Type.Optional(Type.String()),
+  }),
+);
+
+export const testChannels = post({
+  id: "testChannels",
+  tag: "tracking",
+  summary: "Sends a test message to each channel.",
+  description: "One attempt each, for five seconds.",
+  takes: ["Idempotency-Key"],
+  body: jsonBody(Type.Object({}, closed)),
+  answers: { 200: { says: "How each went.", schema: Type.Object({ results }) } },
+  problems: [],
+  async handle({ delivery, requestLog }: DirectSendDeps, by) {
+    const channels = [...delivery.configured];
+    const { first } = await requestLog.append({ type: "ChannelTestRequested", data: { channels } }, by);
+    const tested = CHANNELS.map(async (name) => {
+      if (!channels.includes(name)) return [name, { ok: false, status: "not_configured", latency_ms: null }];
+      return [name, testResult(await orPending(delivery.settled(name, first, DELIVERY_WAIT_MS + 1_000)))];
+    });
+    return json(200, { results: Object.fromEntries(await Promise.all(tested)) });
+  },
+});
+
+function testResult(settlement: Settlement | undefined) {
+  if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };
+  if (settlement.status === "delivered") return { ok: true, status: "delivered", latency_ms: settlement.latencyMs };
+  if (settlement.status === "skipped")
+    return { ok: false, status: "failed", latency_ms: null, detail: settlement.detail };
+  return { ok: false, status: settlement.status, latency_ms: settlement.latencyMs ?? null, detail: settlement.detail };
+}
+
+/** What is recorded stays so when the log ends while its outcome is waited for: the next start goes on with it. */
+async function orPending(settled: Promise<Settlement | undefined>): Promise<Settlement | undefined> {
+  try {
+    return await settled;
+  } catch (fault) {
+    if (kindOf(fault) === "closed") return undefined;
+    throw fault;
+  }
+}

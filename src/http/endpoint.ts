@@ -1,0 +1,85 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { IdempotencyKey } from "eventstore-lite";
+import type { EventMetadata } from "../log/event-log.ts";
+import type { Answer } from "./answer.ts";
+import type { RequestBody } from "./body.ts";
+import type { ProblemName } from "./problem.ts";
+import type { Allowance } from "./rate-limit.ts";
+
+/**
+ * Who may ask: `open`: anybody. `strict`: whoever has a token where AUTH_POLICY is strict, else anybody. `token`: whoever
+ * has a token. `session`: a browser that signed in.
+ */
+export type Protection = "open" | "strict" | "token" | "session";
+
+/** One line of the table: where an operation is, and who may ask for it. A GET has no body, and each POST has one. */
+export type Endpoint<Deps> = {
+  readonly path: `/${string}`;
+  readonly protection: Protection;
+  /** Answered however busy the service is: a supervisor asks it whether to start the service anew. */
+  readonly always?: true;
+} & (
+  | { readonly method: "GET"; readonly operation: Operation<Deps> & { readonly body?: never } }
+  | { readonly method: "POST"; readonly operation: PostOperation<Deps> }
+);
+
+/** What an endpoint takes, what it answers, and how. The OpenAPI document is made of it. */
+export interface Operation<Deps, Body = never> {
+  /** By which generated clients call it. */
+  readonly id: string;
+  readonly tag: "outreach" | "tracking" | "service";
+  readonly summary: string;
+  readonly description: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Headers that change what is done. Where an `Idempotency-Key` is taken, a repeat gets the first answer. */
+  readonly takes?: readonly TakenHeader[];
+  readonly answers: Answers;
+  /** Beside those that any request may meet, and those that follow from a body, from POST and from a key. */
+  readonly problems: readonly ProblemName[];
+  /** The answer may take longer than a connection may be idle. */
+  readonly isSlow?: true;
+  /** A limit that its answers show: as it was before for a refusal, as it is after for anything else. */
+  readonly limit?: { readonly name: string; readonly allowance: (deps: Deps) => Allowance };
+  /** Whether a kept answer no longer counts, since what it began came to nothing: a repeat is performed anew then. */
+  readonly isOver?: (deps: Deps, kept: Answer) => Promise<boolean>;
+  /** Answers, or throws what problem.ts knows. */
+  readonly handle: (deps: Deps, asked: Asked<Body>) => Answer | Promise<Answer>;
+}
+
+export type PostOperation<Deps, Body = never> = Operation<Deps, Body> & {
+  readonly body: RequestBody<[Body] extends [never] ? unknown : Body>;
+};
+
+/** The operation as it is, with its handler's body typed by its schema. */
+export function post<Deps, Body>(
+  operation: Operation<Deps, Body> & { readonly body: RequestBody<Body> },
+): Operation<Deps, Body> & { readonly body: RequestBody<Body> } {
+  return operation;
+}
+
+export type TakenHeader = "Idempotency-Key" | "Prefer" | "Accept";
+
+type Status = 200 | 202 | 302 | 303 | 401 | 503;
+
+/** The answers that are no problems, by status: at least one. */
+export type Answers = { [S in Status]: Readonly<Record<S, Success> & Partial<Record<Status, Success>>> }[Status];
+
+export interface Success {
+  readonly says: string;
+  /** JSON; absent: no body. */
+  readonly schema?: TSchema;
+  readonly isPage?: true;
+  readonly headers?: readonly string[];
+}
+
+/** A request that was admitted, and whose body fits. */
+export interface Asked<Body> {
+  readonly request: Request;
+  readonly body: Body;
+  /** Who and what causes the events of this request. */
+  readonly metadata: EventMetadata;
+  /** Under which its event is appended; undefined: it came without an `Idempotency-Key`. */
+  readonly key: IdempotencyKey | undefined;
+  /** The caller's address. */
+  readonly addressOf: () => string;
+}

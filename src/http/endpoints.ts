@@ -1,0 +1,44 @@
+import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./account.ts";
+import { showConsole, type ConsoleDeps } from "./console.ts";
+import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
+import { showDocument, type DocumentDeps } from "./openapi/document.ts";
+import { startRun, type RunDeps } from "./run.ts";
+import { signIn, type SignInDeps } from "./session.ts";
+import { showStats, type StatsDeps } from "./stats.ts";
+import { trackClick, type TrackingDeps } from "./tracking.ts";
+
+/** What the handlers need, all together. */
+export type EndpointDeps = AccountDeps &
+  ConsoleDeps &
+  DirectSendDeps &
+  DocumentDeps &
+  OutreachHealthDeps &
+  RunDeps &
+  ServiceHealthDeps &
+  SignInDeps &
+  StatsDeps &
+  TrackingDeps;
+
+/**
+ * Every endpoint there is; what is not here does not exist. The router, 404 and 405 with `Allow`, who is asked for a token,
+ * what OPEN_ROUTES may open, and the OpenAPI document come from it. Another endpoint is another line here and its operation
+ * in the file of its feature.
+ */
+export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
+  { method: "GET", path: "/social/health", protection: "open", always: true, operation: outreachHealth },
+  { method: "GET", path: "/social/auth", protection: "open", operation: startAuthorization },
+  { method: "GET", path: "/social/callback", protection: "open", operation: finishAuthorization },
+  { method: "GET", path: "/social/me", protection: "strict", operation: showAccount },
+  { method: "POST", path: "/social/run", protection: "strict", operation: startRun },
+  { method: "GET", path: "/social/stats", protection: "strict", operation: showStats },
+  { method: "GET", path: "/api/health", protection: "open", always: true, operation: serviceHealth },
+  { method: "POST", path: "/api/notify", protection: "strict", operation: notify },
+  { method: "POST", path: "/api/tracking/event", protection: "strict", operation: trackClick },
+  { method: "POST", path: "/api/tracking/test", protection: "token", operation: testChannels },
+  { method: "POST", path: "/api/messaging", protection: "token", operation: sendMessage },
+  { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
+  { method: "GET", path: "/", protection: "session", operation: showConsole },
+  { method: "POST", path: "/session", protection: "open", operation: signIn },
+];

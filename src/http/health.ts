@@ -1,0 +1,123 @@
+import { Type } from "@sinclair/typebox";
+import { CHANNELS } from "../../events/channel.ts";
+import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
+import type { RunState } from "../../projections/run.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import { isoTime, type Clock } from "../platform/clock.ts";
+import type { Projector } from "../projector/projector.ts";
+import { json } from "./answer.ts";
+import type { Operation } from "./endpoint.ts";
+import { quotaLeft, type DailyQuota } from "./daily-quota.ts";
+import type { RequestLog } from "./request-log.ts";
+import { count, id, oneOf, orNull, perChannel, time } from "./schema.ts";
+
+export interface OutreachHealthDeps {
+  readonly projector: Projector;
+  readonly quota: DailyQuota;
+  readonly clock: Clock;
+}
+
+const run = Type.Object({
+  id,
+  dry_run: Type.Boolean(),
+  started_at: time,
+  sent: count,
+  skipped: count,
+  failed: count,
+  in_doubt: count,
+  waiting: orNull(
+    Type.Object({ reason: oneOf("pace", "rate_limited", "network_unavailable", "settling"), until: time }),
+  ),
+});
+
+const outreachState = Type.Object({
+  status: oneOf("ok", "degraded"),
+  running: Type.Boolean(),
+  run: orNull(run),
+  authorized: Type.Boolean(),
+  quota: Type.Object({ limit: count, used: count, remaining: count, resets_at: time }),
+});
+
+export const outreachHealth: Operation<OutreachHealthDeps> = {
+  id: "getSocialHealth",
+  tag: "outreach",
+  summary: "Health, the run in progress and today's quota.",
+  description:
+    "Tells whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
+  answers: { 200: { says: "How it is.", schema: outreachState } },
+  problems: [],
+  handle({ projector, quota, clock }) {
+    const { current } = projector.state("run");
+    const { user, authorized } = projector.state("account");
+    // Somebody was linked, and the grant died: no run can start until a person authorizes again.
+    const degraded = user !== null && !authorized;
+    return json(200, {
+      status: degraded ? "degraded" : "ok",
+      running: current !== null,
+      run: current === null ? null : shown(current, clock()),
+      authorized,
+      quota: { ...quotaLeft(quota), resets_at: isoTime(quota.resetsAt()) },
+    });
+  },
+};
+
+/** `waiting`: until when and why; null while the run works. */
+function shown({ run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting }: RunState, now: number) {
+  const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
+  const counts = { sent, skipped, failed, in_doubt };
+  return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null };
+}
+
+export interface ServiceHealthDeps {
+  readonly projector: Projector;
+  readonly delivery: Delivery;
+  readonly requestLog: RequestLog;
+  readonly version: string;
+}
+
+const serviceState = Type.Object({
+  status: oneOf("ok", "degraded"),
+  version: Type.String(),
+  log: Type.Object({ position: count }),
+  channels: perChannel(
+    Type.Object({
+      configured: Type.Boolean(),
+      pending: count,
+      circuit: orNull(oneOf("closed", "open", "half_open")),
+      suspended: orNull(Type.Object({ since: time, detail: Type.String() })),
+    }),
+  ),
+});
+
+export const serviceHealth: Operation<ServiceHealthDeps> = {
+  id: "getHealth",
+  tag: "tracking",
+  summary: "Health of the log and of each channel.",
+  description: "Tells whether events can be recorded, and of each channel what waits and whether it is refused.",
+  answers: {
+    200: { says: "The log takes what comes.", schema: serviceState },
+    503: { says: "It does not.", schema: serviceState },
+  },
+  problems: [],
+  async handle({ projector, delivery, requestLog, version }) {
+    const deliveries = projector.state("deliveries");
+    const channels = CHANNELS.map((name) => [
+      name,
+      {
+        configured: delivery.configured.includes(name),
+        pending: pendingOf(deliveries[name]),
+        circuit: delivery.circuit(name) ?? null,
+        suspended: suspendedOf(deliveries[name]),
+      },
+    ]);
+    const ok = await requestLog.isWritable();
+    const status = ok ? "ok" : "degraded";
+    const log = { position: projector.position };
+    return json(ok ? 200 : 503, { status, version, log, channels: Object.fromEntries(channels) });
+  },
+};
+
+/** Since when and why the network refuses the channel; null while it does not. */
+function suspendedOf({ suspended }: ChannelState) {
+  return suspended === null ? null : { since: suspended.since, detail: suspended.detail };
+}

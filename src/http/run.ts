@@ -1,0 +1,140 @@
+import { Type } from "@sinclair/typebox";
+import { runEnd, skipReason, usage } from "../../events/outreach.ts";
+import type { EventLog } from "../log/event-log.ts";
+import type { RunReport } from "../outreach/execute-run.ts";
+import type { Runner, Triggered } from "../outreach/runner.ts";
+import { endedTransiently } from "../outreach/transient-end.ts";
+import type { Projector } from "../projector/projector.ts";
+import { json } from "./answer.ts";
+import { jsonBody } from "./body.ts";
+import { quotaAllowance, type QuotaDeps } from "./daily-quota.ts";
+import { post } from "./endpoint.ts";
+import { problems, startedOrNothing } from "./problem.ts";
+import { closed, count, id, time } from "./schema.ts";
+
+/** The longest a caller may wait for a run (spec: N ≤ 300). */
+const WAIT_MAX_S = 300;
+
+export interface RunDeps extends QuotaDeps {
+  /** Undefined: X is not configured. */
+  readonly runner: Runner | undefined;
+  /** False: no message template, so no run can start. */
+  readonly hasTemplate: boolean;
+  readonly projector: Projector;
+  readonly eventLog: EventLog;
+}
+
+export const runBody = jsonBody(
+  Type.Object(
+    { dry_run: Type.Optional(Type.Boolean({ description: "Say what a run would do, and send nothing." })) },
+    closed,
+  ),
+);
+
+const started = Type.Object({ run_id: id, dry_run: Type.Boolean(), status: Type.Literal("started") });
+
+const recipient = Type.Object({ id: Type.Optional(Type.String()), username: Type.Optional(Type.String()) });
+
+const preview = Type.Object({
+  estimate: usage,
+  variants: Type.Array(Type.Object({ variant: Type.String(), text: Type.String() })),
+  would_send: Type.Array(Type.Object({ recipient, text: Type.String(), variant: Type.String() })),
+  would_skip: Type.Array(Type.Object({ recipient, reason: skipReason })),
+});
+
+const finished = Type.Object({
+  run_id: id,
+  dry_run: Type.Boolean(),
+  status: Type.Literal("finished"),
+  reason: runEnd,
+  sent: count,
+  skipped: count,
+  failed: count,
+  in_doubt: count,
+  started_at: time,
+  finished_at: time,
+  usage,
+  ...Type.Partial(preview).properties,
+});
+
+const QUOTA_HEADERS = ["ratelimit", "ratelimit-policy"];
+
+export const startRun = post({
+  id: "startRun",
+  tag: "outreach",
+  summary: "Starts a run of the outreach agent.",
+  description:
+    "Sends direct messages to the recipients who are due, within the day's quota; one run at a time. A dry run sends nothing, and says whom a run would write to.",
+  takes: ["Idempotency-Key", "Prefer"],
+  body: runBody,
+  answers: {
+    200: { says: "The run has ended.", schema: finished, headers: QUOTA_HEADERS },
+    202: { says: "The run has started.", schema: started, headers: QUOTA_HEADERS },
+  },
+  problems: ["notAuthorized", "running", "dailyLimit", "noTemplate"],
+  isSlow: true,
+  limit: { name: "dm-day", allowance: quotaAllowance },
+  isOver({ eventLog }: RunDeps, { body }) {
+    const { run_id } = JSON.parse(body) as { run_id: string };
+    return endedTransiently(eventLog.store, run_id);
+  },
+  async handle(deps: RunDeps, { request, body, metadata, key }) {
+    const runner = authorizedRunner(deps);
+    if (!deps.hasTemplate) throw problems.noTemplate();
+    const dryRun = body.dry_run ?? false;
+    const triggered = await startedOrNothing(
+      runner.trigger({ dryRun, metadata, ...(key === undefined ? {} : { key }) }),
+    );
+    const { run_id, done } = startedOrThrow(triggered, deps);
+    const waitMs = dryRun ? undefined : waitOf(request.headers.get("prefer"));
+    const report = waitMs === 0 ? undefined : await withinMs(done, waitMs);
+    if (report !== undefined) return json(200, shown(report, dryRun));
+    // A dry run always waits: without a report it died of a fault, which is logged.
+    if (dryRun) throw problems.internal();
+    return json(202, { run_id, dry_run: dryRun, status: "started" });
+  },
+});
+
+function authorizedRunner({ runner, projector }: RunDeps): Runner {
+  if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
+  return runner;
+}
+
+function startedOrThrow(triggered: Triggered, deps: QuotaDeps): Extract<Triggered, { kind: "started" }> {
+  switch (triggered.kind) {
+    case "started":
+      return triggered;
+    case "running":
+      throw problems.running(triggered.run_id);
+    case "not_authorized":
+      throw problems.notAuthorized();
+    case "limit_reached":
+      throw problems.dailyLimit(deps.quota.limit, quotaAllowance(deps).seconds);
+  }
+}
+
+/** `Prefer: wait=N` in ms (RFC 7240); 0 without one. */
+function waitOf(prefer: string | null): number {
+  const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
+  return Math.min(Number(seconds ?? 0), WAIT_MAX_S) * 1000;
+}
+
+/** The report, or undefined when it is not there in time; `ms` undefined waits for it. */
+async function withinMs(done: Promise<RunReport | undefined>, ms: number | undefined): Promise<RunReport | undefined> {
+  if (ms === undefined) return done;
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), ms);
+  try {
+    return await Promise.race([done, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A report as callers see it: what a dry run found stands beside the rest. */
+function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean) {
+  const ended = { run_id, dry_run: dryRun, status: "finished", ...report };
+  if (found === undefined) return ended;
+  const { estimate, variants, would_send, would_skip } = found;
+  return { ...ended, estimate, variants, would_send, would_skip };
+}
