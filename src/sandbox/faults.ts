@@ -1,7 +1,10 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { NETWORKS, type Network } from "./network.ts";
+import { refusalsOf, type RefusalKind } from "./refusals.ts";
 
 /** What happens on the way, at any network: to the connection, or to the answer's bytes. */
-export const TRANSPORT_FAULTS = [
+const TRANSPORT_FAULTS = [
   "timeout_before",
   "timeout_after_delivery",
   "reset_before",
@@ -13,36 +16,31 @@ export const TRANSPORT_FAULTS = [
   "redirect",
 ] as const;
 
-/** What any of the networks may answer instead of doing what was asked. */
-export const ANSWER_FAULTS = ["429", "500", "502_html", "token_revoked"] as const;
+export type FaultKind = (typeof TRANSPORT_FAULTS)[number] | "repeated_cursor" | RefusalKind;
 
-/** What only some of them answer. */
-export const ACCOUNT_FAULTS = {
-  x: ["credits_depleted", "usage_capped", "sender_restricted", "client_forbidden", "over_capacity", "repeated_cursor"],
-  meta: [],
-  slack: ["channel_archived", "action_prohibited"],
-  discord: ["webhook_deleted"],
-  google_chat: ["space_deleted"],
-  teams: ["workflow_deleted", "workflow_off"],
-  telegram: ["channel_archived", "bot_blocked"],
-  line: ["monthly_limit"],
-  whatsapp: ["window_closed", "account_locked"],
-} as const satisfies Record<Network, readonly string[]>;
+export function faultKindsOf(network: Network): readonly FaultKind[] {
+  const refusals = Object.keys(refusalsOf(network)) as RefusalKind[];
+  return [...TRANSPORT_FAULTS, ...refusals, ...(network === "x" ? (["repeated_cursor"] as const) : [])];
+}
 
-export type FaultKind =
-  (typeof TRANSPORT_FAULTS)[number] | (typeof ANSWER_FAULTS)[number] | (typeof ACCOUNT_FAULTS)[Network][number];
-
-export interface Fault {
-  readonly network: Network;
-  readonly kind: FaultKind;
-  /** Requests it still hits; undefined: until it is switched off. */
-  readonly count?: number;
+const FAULT = Type.Object({
+  network: Type.Unsafe<Network>(Type.Union(NETWORKS.map((network) => Type.Literal(network)))),
+  kind: Type.Unsafe<FaultKind>(Type.String()),
+  /** Requests it still hits; absent: until it is switched off. */
+  count: Type.Optional(Type.Integer({ minimum: 1 })),
   /** Only requests whose path contains this. */
-  readonly path?: string;
-  /** Seconds, for a 429; undefined: it comes without. */
-  readonly retryAfter?: number;
+  path: Type.Optional(Type.String()),
+  /** Seconds, for a 429; absent: it comes without. */
+  retryAfter: Type.Optional(Type.Number()),
   /** `Retry-After` comes as a date, as some proxies write it. */
-  readonly asDate?: true;
+  asDate: Type.Optional(Type.Literal(true)),
+});
+
+export type Fault = Readonly<Static<typeof FAULT>>;
+
+/** Checks what came over HTTP; undefined when it is no fault. */
+export function parseFault(value: unknown): Fault | undefined {
+  return Value.Check(FAULT, value) && faultKindsOf(value.network).includes(value.kind) ? value : undefined;
 }
 
 /** The faults that are switched on. */
@@ -54,20 +52,6 @@ export interface FaultBoard {
   list(): readonly Fault[];
   /** The oldest fault that hits this request, counted down. */
   take(network: Network, path: string): Fault | undefined;
-}
-
-/** A state of X's account does not show everywhere: tokens are still given out, and only messages are restricted. */
-const SHOWS_AT: Partial<Record<FaultKind, RegExp>> = {
-  sender_restricted: /\/messages$/,
-  credits_depleted: /^(?!\/x\/2\/oauth2\/)/,
-  client_forbidden: /^(?!\/x\/2\/oauth2\/)/,
-  over_capacity: /^(?!\/x\/2\/oauth2\/)/,
-  usage_capped: /^(?!\/x\/2\/oauth2\/)/,
-  token_revoked: /^(?!\/x\/2\/oauth2\/)/,
-};
-
-export function faultKindsOf(network: Network): readonly FaultKind[] {
-  return [...TRANSPORT_FAULTS, ...ANSWER_FAULTS, ...ACCOUNT_FAULTS[network]];
 }
 
 export function createFaultBoard(): FaultBoard {
@@ -94,26 +78,18 @@ export function createFaultBoard(): FaultBoard {
   };
 }
 
+const OUTSIDE_OAUTH = /^(?!\/x\/2\/oauth2\/)/;
+
+/** A state of X's account does not show everywhere: tokens are still given out, and only messages are restricted. */
+const SHOWS_AT: Partial<Record<FaultKind, RegExp>> = {
+  sender_restricted: /\/messages$/,
+  credits_depleted: OUTSIDE_OAUTH,
+  client_forbidden: OUTSIDE_OAUTH,
+  over_capacity: OUTSIDE_OAUTH,
+  usage_capped: OUTSIDE_OAUTH,
+  token_revoked: OUTSIDE_OAUTH,
+};
+
 function hits({ kind, path = "" }: Fault, requested: string): boolean {
   return requested.includes(path) && (SHOWS_AT[kind]?.test(requested) ?? true);
-}
-
-/** Checks what came over HTTP; undefined when it is no fault. */
-export function parseFault(value: Readonly<Record<string, unknown>>): Fault | undefined {
-  const { count, path, retryAfter, asDate } = value;
-  const network = NETWORKS.find((name) => name === value["network"]);
-  const kind = network && faultKindsOf(network).find((name) => name === value["kind"]);
-  if (network === undefined || kind === undefined) return undefined;
-  if (count !== undefined && !(typeof count === "number" && Number.isInteger(count) && count > 0)) return undefined;
-  if (path !== undefined && typeof path !== "string") return undefined;
-  if (retryAfter !== undefined && typeof retryAfter !== "number") return undefined;
-  if (asDate !== undefined && asDate !== true) return undefined;
-  return {
-    network,
-    kind,
-    ...(count === undefined ? {} : { count }),
-    ...(path === undefined ? {} : { path }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(asDate === undefined ? {} : { asDate }),
-  };
 }

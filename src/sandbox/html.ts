@@ -26,9 +26,3 @@ export function htmlPage(title: string, body: string, refreshSeconds?: number): 
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 ${refresh}<title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
 }
-
-/** What a proxy in front of a network answers when the network is down; no JSON, although JSON was asked for. */
-export function badGateway(): Response {
-  const page = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
-  return new Response(page, { status: 502, headers: { "content-type": "text/html" } });
-}

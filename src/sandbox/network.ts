@@ -15,17 +15,7 @@ export const ORIGINS = {
 export type Origin = keyof typeof ORIGINS;
 export type Network = Exclude<Origin, "x-web">;
 
-export const NETWORKS: readonly Network[] = [
-  "x",
-  "meta",
-  "slack",
-  "discord",
-  "google_chat",
-  "teams",
-  "telegram",
-  "line",
-  "whatsapp",
-];
+export const NETWORKS = Object.keys(ORIGINS).filter((origin) => origin !== "x-web") as readonly Network[];
 
 export function isOrigin(name: string): name is Origin {
   return Object.hasOwn(ORIGINS, name);
@@ -35,3 +25,17 @@ export function isOrigin(name: string): name is Origin {
 export function networkOf(origin: Origin): Network {
   return origin === "x-web" ? "x" : origin;
 }
+
+/** A request that a fault refuses. */
+export interface Refused {
+  /** Seconds, for a 429; undefined: it comes without. */
+  readonly retryAfter: number | undefined;
+  readonly path: string;
+  /** The sandbox's time, ms since the epoch. */
+  readonly now: number;
+}
+
+type Refusal = (refused: Refused) => Response;
+
+/** What a network answers while each fault is switched on: those that all networks have, and its own. */
+export type Refusals = Readonly<Record<"429" | "500" | "token_revoked", Refusal> & Record<string, Refusal>>;

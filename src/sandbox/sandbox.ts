@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { createClock } from "./clock.ts";
 import { control } from "./control/routes.ts";
+import { exchange } from "./exchange.ts";
 import { isOrigin } from "./network.ts";
-import { passOn } from "./pass-on.ts";
 import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
 import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
 import { createWorld, handlersOf, type ControlledWorld, type WorldOptions } from "./world.ts";
@@ -31,7 +31,7 @@ const LOOPBACK = "127.0.0.1";
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { port = 0, hostname = LOOPBACK } = options;
   const clock = createClock(options.clock ?? Date.now);
-  let world = createWorld(clock, options);
+  const world = createWorld(clock, options);
   let handlers = handlersOf(world);
 
   const server = createServer((incoming, response) => {
@@ -39,7 +39,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   });
   const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, first = ""] = (incoming.url ?? "/").split("/");
-    if (isOrigin(first)) return passOn(incoming, response, first, world, handlers);
+    if (isOrigin(first)) return exchange(incoming, response, first, sandbox, handlers);
     const request = await toRequest(incoming, sandbox.url + (incoming.url ?? "/"));
     await writeAnswer(response, request === undefined ? tooLarge() : await control(sandbox, request), clock.now());
   };
@@ -52,43 +52,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     url,
     urls: urlsOf(url, world),
     credentials: credentialsOf(world),
-    clock,
-    get faults() {
-      return world.faults;
-    },
-    get tally() {
-      return world.tally;
-    },
-    get x() {
-      return world.x;
-    },
-    get meta() {
-      return world.meta;
-    },
-    get slack() {
-      return world.slack;
-    },
-    get discord() {
-      return world.discord;
-    },
-    get googleChat() {
-      return world.googleChat;
-    },
-    get teams() {
-      return world.teams;
-    },
-    get telegram() {
-      return world.telegram;
-    },
-    get line() {
-      return world.line;
-    },
-    get whatsapp() {
-      return world.whatsapp;
-    },
+    ...world,
     reset() {
-      world = createWorld(clock, options);
-      handlers = handlersOf(world);
+      Object.assign(sandbox, createWorld(clock, options));
+      handlers = handlersOf(sandbox);
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -1,35 +1,7 @@
 import type { World } from "./world.ts";
 
 /** Where the networks are, as a service is configured. */
-export interface Urls {
-  readonly xApi: string;
-  readonly xAuthorize: string;
-  readonly meta: string;
-  readonly slackWebhook: string;
-  readonly discordWebhook: string;
-  readonly googleChatWebhook: string;
-  readonly teamsWebhook: string;
-  readonly telegram: string;
-  readonly line: string;
-  readonly whatsapp: string;
-}
-
-export interface Credentials {
-  readonly xClientId: string;
-  /** Undefined: a public client. */
-  readonly xClientSecret: string | undefined;
-  readonly metaPixelId: string;
-  readonly metaAccessToken: string;
-  readonly telegramBotToken: string;
-  readonly telegramChatId: string;
-  readonly lineAccessToken: string;
-  readonly lineTo: string;
-  readonly whatsappAccessToken: string;
-  readonly whatsappPhoneNumberId: string;
-  readonly whatsappTo: string;
-}
-
-export function urlsOf(url: string, { slack, discord, googleChat, teams }: World): Urls {
+export function urlsOf(url: string, { slack, discord, googleChat, teams }: World) {
   const { space, key, token } = googleChat;
   const invoke = `workflows/${teams.workflow}/triggers/manual/paths/invoke`;
   const run = { "api-version": "2016-06-01", sp: "/triggers/manual/run", sv: "1.0", sig: teams.signature };
@@ -47,9 +19,12 @@ export function urlsOf(url: string, { slack, discord, googleChat, teams }: World
   };
 }
 
-export function credentialsOf({ x, meta, telegram, line, whatsapp }: World): Credentials {
+export type Urls = ReturnType<typeof urlsOf>;
+
+export function credentialsOf({ x, meta, telegram, line, whatsapp }: World) {
   return {
     xClientId: x.clientId,
+    /** Undefined: a public client. */
     xClientSecret: x.app.publicClient === true ? undefined : x.clientSecret,
     metaPixelId: meta.pixelId,
     metaAccessToken: meta.accessToken,
@@ -62,6 +37,8 @@ export function credentialsOf({ x, meta, telegram, line, whatsapp }: World): Cre
     whatsappTo: whatsapp.to,
   };
 }
+
+export type Credentials = ReturnType<typeof credentialsOf>;
 
 /** The networks of which a service uses one at a time; Slack and Telegram where nothing is said. */
 const CHATS = ["slack", "discord", "google_chat", "teams"] as const;
@@ -106,30 +83,27 @@ export function settingsOf({ urls, credentials }: Place, choice: Choice = {}): S
     CHAT_PROVIDER: chat,
     CHAT_WEBHOOK_URL: webhooks[chat],
     MESSAGING_PROVIDER: messaging,
-    ...messagingSettings({ urls, credentials }, messaging),
+    ...messengersOf({ urls, credentials })[messaging],
   };
 }
 
-function messagingSettings({ urls, credentials }: Place, messaging: (typeof MESSENGERS)[number]): Settings {
-  switch (messaging) {
-    case "line":
-      return {
-        LINE_CHANNEL_ACCESS_TOKEN: credentials.lineAccessToken,
-        LINE_TO: credentials.lineTo,
-        LINE_API_URL: urls.line,
-      };
-    case "whatsapp":
-      return {
-        WHATSAPP_ACCESS_TOKEN: credentials.whatsappAccessToken,
-        WHATSAPP_PHONE_NUMBER_ID: credentials.whatsappPhoneNumberId,
-        WHATSAPP_TO: credentials.whatsappTo,
-        WHATSAPP_API_URL: urls.whatsapp,
-      };
-    default:
-      return {
-        TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
-        TELEGRAM_CHAT_ID: credentials.telegramChatId,
-        TELEGRAM_API_URL: urls.telegram,
-      };
-  }
+function messengersOf({ urls, credentials }: Place): Record<(typeof MESSENGERS)[number], Settings> {
+  return {
+    telegram: {
+      TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
+      TELEGRAM_CHAT_ID: credentials.telegramChatId,
+      TELEGRAM_API_URL: urls.telegram,
+    },
+    line: {
+      LINE_CHANNEL_ACCESS_TOKEN: credentials.lineAccessToken,
+      LINE_TO: credentials.lineTo,
+      LINE_API_URL: urls.line,
+    },
+    whatsapp: {
+      WHATSAPP_ACCESS_TOKEN: credentials.whatsappAccessToken,
+      WHATSAPP_PHONE_NUMBER_ID: credentials.whatsappPhoneNumberId,
+      WHATSAPP_TO: credentials.whatsappTo,
+      WHATSAPP_API_URL: urls.whatsapp,
+    },
+  };
 }

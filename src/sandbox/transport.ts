@@ -36,3 +36,65 @@ export async function writeAnswer(response: ServerResponse, answer: Response, no
   writeHead(response, answer, now);
   response.end(Buffer.from(await answer.arrayBuffer()));
 }
+
+/** How long a slow body takes for all of its bytes: longer than any sensible deadline. */
+const SLOW_BODY_MS = 60_000;
+const SLOW_CHUNKS = 60;
+
+const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
+
+/** 256 MiB: ends by itself, should a client read on and on. */
+const HUGE_CHUNKS = 4_096;
+
+/** Each writes a body that is not what the network meant; the head is written before. */
+export const SPOILED = {
+  /** A few bytes at a time. */
+  slow_body(response: ServerResponse, body: Buffer): void {
+    const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
+    let sent = 0;
+    const drip = (): void => {
+      response.write(body.subarray(sent, sent + size));
+      sent += size;
+      if (sent >= body.length) response.end();
+    };
+    const timer = setInterval(drip, SLOW_BODY_MS / SLOW_CHUNKS);
+    response.once("close", () => clearInterval(timer)).once("finish", () => clearInterval(timer));
+    drip();
+  },
+
+  /** More than anybody wants to hold in memory. */
+  huge_body(response: ServerResponse): void {
+    let chunks = 0;
+    const pour = (): void => {
+      while (chunks++ < HUGE_CHUNKS) if (!response.write(HUGE_CHUNK)) return;
+      response.end();
+    };
+    response.on("drain", pour);
+    pour();
+  },
+
+  /** Ends in the middle of a value, as far as HTTP is concerned in order. */
+  invalid_json(response: ServerResponse, body: Buffer): void {
+    response.end(`${half(body).toString()}{`);
+  },
+
+  /** The connection ends in the middle of the body. */
+  cut_body(response: ServerResponse, body: Buffer): void {
+    response.write(half(body), () => response.socket?.destroy());
+  },
+} as const;
+
+export type Spoiled = keyof typeof SPOILED;
+
+export function isSpoiled(kind: string): kind is Spoiled {
+  return Object.hasOwn(SPOILED, kind);
+}
+
+function half(body: Buffer): Buffer {
+  return body.subarray(0, Math.ceil(body.length / 2));
+}
+
+/** Ends the connection without an answer: the client sees ECONNRESET. */
+export function cutOff(incoming: IncomingMessage): void {
+  incoming.socket.destroy();
+}

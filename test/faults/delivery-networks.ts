@@ -1,6 +1,6 @@
 import type { ChannelName } from "../../src/networks/network.ts";
-import type { Arrivals } from "../../src/sandbox/journal.ts";
 import type { Network } from "../../src/sandbox/network.ts";
+import type { Recorded } from "../../src/sandbox/recorded.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../src/sandbox/settings.ts";
 
@@ -22,8 +22,8 @@ export interface NetworkRow {
 }
 
 interface State {
-  readonly messages?: Arrivals<unknown>;
-  readonly events?: Arrivals<unknown>;
+  readonly messages?: Recorded<unknown>;
+  readonly events?: Recorded<unknown>;
 }
 
 export const NETWORK_ROWS: readonly NetworkRow[] = [
@@ -139,7 +139,7 @@ export function unlimit(sandbox: Sandbox): void {
 }
 
 /** What counts at the network. */
-export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Arrivals<unknown> {
+export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<unknown> {
   const { messages, events } = state(sandbox);
   const arrivals = messages ?? events;
   if (arrivals === undefined) throw new Error("the network keeps nothing");

@@ -1,4 +1,4 @@
-import type { Rendered } from "../../src/sandbox/rendered.ts";
+import type { Rendered } from "../../src/sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
 /** What the networks without an escape are sent instead of a mark. */

@@ -5,7 +5,7 @@ import { plainText } from "../../src/networks/plain-text.ts";
 import { openChannels, outbound } from "../../src/service/open.ts";
 import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
 import type { Network } from "../../src/sandbox/network.ts";
-import type { Rendered } from "../../src/sandbox/rendered.ts";
+import type { Rendered } from "../../src/sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../src/sandbox/settings.ts";
 

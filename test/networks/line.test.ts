@@ -3,9 +3,8 @@ import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createLineChannel, LINE_ANSWERS } from "../../src/networks/line.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { createClock } from "../../src/sandbox/clock.ts";
-import { lineRefusal } from "../../src/sandbox/line/answers.ts";
-import { lineHandlers } from "../../src/sandbox/line/handlers.ts";
-import { createLineState } from "../../src/sandbox/line/state.ts";
+import { createLineState, lineHandlers } from "../../src/sandbox/line.ts";
+import { refusalsOf, type RefusalKind } from "../../src/sandbox/refusals.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
@@ -199,14 +198,16 @@ describe("LINE of the sandbox", () => {
     });
   });
 
-  test.each<[string, object]>([
+  test.each<[RefusalKind, object]>([
     ["429", { outcome: "retryable", status: 429, retryAfterMs: 3000 }],
     ["500", { outcome: "retryable", status: 500 }],
     ["502_html", { outcome: "retryable", status: 502 }],
     ["token_revoked", { outcome: "refused", status: 401, channel: true }],
     ["monthly_limit", { outcome: "refused", status: 429, channel: true }],
   ])("with the fault %s answers as LINE would", async (kind, result) => {
-    await using server = serve(() => lineRefusal({ kind, retryAfter: 3 }));
+    await using server = serve(
+      () => refusalsOf("line")[kind]?.({ retryAfter: 3, path: "", now: NOW }) ?? Response.error(),
+    );
     expect(await lineAt(server.url).send(MESSAGE, OPTIONS)).toMatchObject(result);
   });
 });

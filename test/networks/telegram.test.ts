@@ -4,7 +4,7 @@ import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { telegramText } from "../../src/networks/telegram-text.ts";
 import { createTelegramChannel, TELEGRAM_ANSWERS } from "../../src/networks/telegram.ts";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
-import { renderTelegram } from "../../src/sandbox/telegram/entities.ts";
+import { renderTelegram } from "../../src/sandbox/markup.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";

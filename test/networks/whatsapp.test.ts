@@ -4,9 +4,8 @@ import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createWhatsappChannel, WHATSAPP_ANSWERS, whatsappText } from "../../src/networks/whatsapp.ts";
 import { createClock } from "../../src/sandbox/clock.ts";
-import { whatsappRefusal } from "../../src/sandbox/whatsapp/answers.ts";
-import { whatsappHandlers } from "../../src/sandbox/whatsapp/handlers.ts";
-import { createWhatsappState } from "../../src/sandbox/whatsapp/state.ts";
+import { createWhatsappState, whatsappHandlers } from "../../src/sandbox/whatsapp.ts";
+import { refusalsOf, type RefusalKind } from "../../src/sandbox/refusals.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "./dispatches.ts";
 import { serveHandlers } from "./served-handlers.ts";
@@ -237,7 +236,7 @@ describe("WhatsApp of the sandbox", () => {
     expect(await whatsapp.send()).toMatchObject({ outcome: "retryable", retryAfterMs: 6_000 });
   });
 
-  test.each<[string, object]>([
+  test.each<[RefusalKind, object]>([
     ["429", { outcome: "retryable", status: 429, retryAfterMs: 3000 }],
     ["500", { outcome: "in_doubt", status: 500 }],
     ["502_html", { outcome: "in_doubt", status: 502 }],
@@ -245,7 +244,9 @@ describe("WhatsApp of the sandbox", () => {
     ["window_closed", { outcome: "refused", status: 400, channel: true }],
     ["account_locked", { outcome: "refused", status: 403, channel: true }],
   ])("with the fault %s answers as WhatsApp would", async (kind, result) => {
-    await using server = serve(() => whatsappRefusal({ kind, retryAfter: 3 }));
+    await using server = serve(
+      () => refusalsOf("whatsapp")[kind]?.({ retryAfter: 3, path: "", now: NOW }) ?? Response.error(),
+    );
     expect(await whatsappAt(server.url).send(MESSAGE, OPTIONS)).toMatchObject(result);
   });
 });

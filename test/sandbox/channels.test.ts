@@ -79,12 +79,12 @@ describe("the sandbox's Meta", () => {
 
 describe("the sandbox's Slack", () => {
   const say = (body: unknown): Promise<Response> => postJson(sandbox.urls.slackWebhook, body);
-  const told = async (answer: Response): Promise<unknown> => [answer.status, await answer.text()];
+  const answered = async (answer: Response): Promise<unknown> => [answer.status, await answer.text()];
 
   test("says ok in plain text, and refuses what is no message", async () => {
     const ok = await say({ text: "hello", blocks: [{ type: "section", text: { type: "mrkdwn", text: "there" } }] });
     expect(ok.headers.get("content-type")).toStartWith("text/plain");
-    expect(await told(ok)).toEqual([200, "ok"]);
+    expect(await answered(ok)).toEqual([200, "ok"]);
     expect(sandbox.slack.messages.kept.map(({ text }) => text)).toEqual(["hello\nthere"]);
     sandbox.slack.limit = 100;
     const section = (length: number) => ({ type: "section", text: { type: "mrkdwn", text: "x".repeat(length) } });
@@ -97,19 +97,19 @@ describe("the sandbox's Slack", () => {
       [{ blocks: [section(3_001)] }, "invalid_blocks"],
       [{ blocks: Array.from({ length: 51 }, () => section(1)) }, "invalid_blocks"],
     ] as const) {
-      expect(await told(await say(body))).toEqual([400, error]);
+      expect(await answered(await say(body))).toEqual([400, error]);
     }
     const notJson = await fetch(sandbox.urls.slackWebhook, { method: "POST", body: '{"text":"x"}' });
-    expect(await told(notJson)).toEqual([400, "invalid_payload"]);
+    expect(await answered(notJson)).toEqual([400, "invalid_payload"]);
     expect(sandbox.slack.messages.total).toBe(1);
   });
 
   test("knows its own webhook only", async () => {
     const { url } = sandbox;
-    expect(await told(await postJson(`${url}/slack/services/T/B/other`, { text: "x" }))).toEqual([404, "no_team"]);
+    expect(await answered(await postJson(`${url}/slack/services/T/B/other`, { text: "x" }))).toEqual([404, "no_team"]);
     const otherSecret = `${url}/slack/services/T0SANDBOX/B0SANDBOX/other`;
-    expect(await told(await postJson(otherSecret, { text: "x" }))).toEqual([404, "no_service"]);
-    expect(await told(await fetch(`${url}/slack/elsewhere`))).toEqual([404, "no_service"]);
+    expect(await answered(await postJson(otherSecret, { text: "x" }))).toEqual([404, "no_service"]);
+    expect(await answered(await fetch(`${url}/slack/elsewhere`))).toEqual([404, "no_service"]);
   });
 
   test("takes a short burst, then one message a second", async () => {
@@ -152,7 +152,7 @@ describe("the sandbox's Telegram", () => {
     expect((await say("<b>x</b>", { parse_mode: "HTML" })).status).toBe(200);
   });
 
-  test("tells about the bot and the chat, and takes a query as well", async () => {
+  test("shows the bot and the chat, and takes a query as well", async () => {
     const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}`;
     expect(await (await fetch(`${url}/getMe`)).json()).toMatchObject({ ok: true, result: { is_bot: true } });
     const chat = await fetch(`${url}/getChat?chat_id=${sandbox.telegram.chatId}`);

@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { renderDiscord } from "../../src/sandbox/discord/markdown.ts";
-import { renderGoogleChat } from "../../src/sandbox/google-chat/markup.ts";
+import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../src/sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { renderSlack } from "../../src/sandbox/slack/mrkdwn.ts";
-import { renderTeams } from "../../src/sandbox/teams/card.ts";
-import { renderWhatsapp } from "../../src/sandbox/whatsapp/markup.ts";
+import { renderTeams } from "../../src/sandbox/teams.ts";
 import { postJson } from "./client.ts";
 
 let sandbox: Sandbox;
@@ -13,13 +10,13 @@ beforeEach(async () => {
 });
 afterEach(() => sandbox[Symbol.asyncDispose]());
 
-const told = async (answer: Response): Promise<unknown> => [answer.status, await answer.json()];
+const answered = async (answer: Response): Promise<unknown> => [answer.status, await answer.json()];
 
 describe("the sandbox's Discord", () => {
   const say = (body: unknown, query = "?wait=true") => postJson(sandbox.urls.discordWebhook + query, body);
 
   test("answers with the message when asked to wait, else with nothing", async () => {
-    const [status, saved] = (await told(await say({ content: " hi " }))) as [number, { id: string }];
+    const [status, saved] = (await answered(await say({ content: " hi " }))) as [number, { id: string }];
     expect([status, saved.id]).toEqual([200, expect.stringMatching(/^\d{19}$/)]);
     expect((await say({ content: "there" }, "")).status).toBe(204);
     expect(sandbox.discord.messages.kept.map(({ text }) => text)).toEqual(["hi", "there"]);
@@ -34,24 +31,24 @@ describe("the sandbox's Discord", () => {
       [{ content: "x".repeat(2_001) }, 50_035],
     ] as const) {
       sandbox.clock.advance(2_000);
-      expect(await told(await say(body))).toMatchObject([400, { code }]);
+      expect(await answered(await say(body))).toMatchObject([400, { code }]);
     }
     const noJson = await fetch(sandbox.urls.discordWebhook, { method: "POST", body: "{" });
-    expect(await told(noJson)).toMatchObject([400, { code: 50_109 }]);
+    expect(await answered(noJson)).toMatchObject([400, { code: 50_109 }]);
     expect(sandbox.discord.messages.total).toBe(0);
   });
 
   test("knows its own webhook only", async () => {
     const { discordWebhook } = sandbox.urls;
-    expect(await told(await postJson(`${discordWebhook}x`, {}))).toMatchObject([401, { code: 50_027 }]);
-    expect(await told(await postJson(discordWebhook.replace("/1234", "/9234"), {}))).toMatchObject([
+    expect(await answered(await postJson(`${discordWebhook}x`, {}))).toMatchObject([401, { code: 50_027 }]);
+    expect(await answered(await postJson(discordWebhook.replace("/1234", "/9234"), {}))).toMatchObject([
       404,
       { code: 10_015 },
     ]);
-    expect(await told(await fetch(`${sandbox.url}/discord/elsewhere`))).toMatchObject([404, { code: 0 }]);
+    expect(await answered(await fetch(`${sandbox.url}/discord/elsewhere`))).toMatchObject([404, { code: 0 }]);
   });
 
-  test("without a version in the address it is the sixth, which tells pauses in milliseconds", async () => {
+  test("without a version in the address it is the sixth, whose pauses are in milliseconds", async () => {
     const { discordWebhook } = sandbox.urls;
     const versions: [string, number][] = [
       ["/api/", 1_500],
@@ -64,20 +61,20 @@ describe("the sandbox's Discord", () => {
       sandbox.faults.add({ network: "discord", kind: "429", retryAfter: 1.5, count: 1 });
       const limited = await postJson(discordWebhook.replace("/api/", path), { content: "x" });
       expect(limited.headers.get("retry-after")).toBe(String(Math.ceil(retry_after)));
-      expect(await told(limited)).toMatchObject([429, { retry_after }]);
+      expect(await answered(limited)).toMatchObject([429, { retry_after }]);
     }
     const unknown = await postJson(discordWebhook.replace("/api/", "/api/v11/"), { content: "x" });
-    expect(await told(unknown)).toMatchObject([400, { code: 50_041 }]);
+    expect(await answered(unknown)).toMatchObject([400, { code: 50_041 }]);
   });
 
-  test("takes five messages in two seconds, and tells the rest fractions of a second", async () => {
+  test("takes five messages in two seconds, and asks the rest to wait fractions of a second", async () => {
     const remaining: (string | null)[] = [];
     for (let nth = 0; nth < 5; nth++)
       remaining.push((await say({ content: "x" })).headers.get("x-ratelimit-remaining"));
     expect(remaining).toEqual(["4", "3", "2", "1", "0"]);
     const limited = await postJson(sandbox.urls.discordWebhook.replace("/api/", "/api/v10/"), { content: "sixth" });
     expect(["1", "2"]).toContain(limited.headers.get("retry-after") ?? "");
-    expect(await told(limited)).toEqual([
+    expect(await answered(limited)).toEqual([
       429,
       { message: expect.any(String), retry_after: expect.any(Number), global: false },
     ]);
@@ -103,7 +100,7 @@ describe("the sandbox's Google Chat", () => {
   const say = (body: unknown, url = sandbox.urls.googleChatWebhook) => postJson(url, body);
 
   test("names the message that it took, and refuses what is none", async () => {
-    expect(await told(await say({ text: "hi" }))).toMatchObject([200, { name: "spaces/AAAASandbox/messages/t.1" }]);
+    expect(await answered(await say({ text: "hi" }))).toMatchObject([200, { name: "spaces/AAAASandbox/messages/t.1" }]);
     for (const [body, words] of [
       [{}, "Message cannot be empty"],
       [{ text: " " }, "Message cannot be empty"],
@@ -112,14 +109,14 @@ describe("the sandbox's Google Chat", () => {
       [{ text: "€".repeat(10_700) }, "too long"],
     ] as const) {
       const error = { status: "INVALID_ARGUMENT", message: expect.stringContaining(words) };
-      expect(await told(await say(body))).toMatchObject([400, { error }]);
+      expect(await answered(await say(body))).toMatchObject([400, { error }]);
     }
     expect(sandbox.googleChat.messages.kept.map(({ text }) => text)).toEqual(["hi"]);
   });
 
   test("wants key, token and space", async () => {
     const { googleChatWebhook: url } = sandbox.urls;
-    expect(await told(await say({ text: "x" }, url.replace("key=", "key=x")))).toMatchObject([
+    expect(await answered(await say({ text: "x" }, url.replace("key=", "key=x")))).toMatchObject([
       400,
       { error: { details: [{ reason: "API_KEY_INVALID" }] } },
     ]);
@@ -132,7 +129,7 @@ describe("the sandbox's Google Chat", () => {
     for (let nth = 0; nth < 60; nth++) expect((await say({ text: "x" })).status).toBe(200);
     const limited = await say({ text: "x" });
     expect(limited.headers.has("retry-after")).toBe(false);
-    expect(await told(limited)).toMatchObject([429, { error: { status: "RESOURCE_EXHAUSTED" } }]);
+    expect(await answered(limited)).toMatchObject([429, { error: { status: "RESOURCE_EXHAUSTED" } }]);
     sandbox.clock.advance(1_000);
     expect([(await say({ text: "x" })).status, (await say({ text: "x" })).status]).toEqual([200, 429]);
   });
@@ -150,7 +147,7 @@ describe("the sandbox's Teams", () => {
   });
   const say = (body: unknown, url = sandbox.urls.teamsWebhook) => postJson(url, body);
 
-  test("accepts what fits the trigger, and tells nobody when it cannot be posted", async () => {
+  test("accepts what fits the trigger, and reports to nobody when it cannot be posted", async () => {
     sandbox.teams.limit = 100;
     const good = card({ type: "TextBlock", text: "hi" });
     const accepted = await say(good);
@@ -173,7 +170,7 @@ describe("the sandbox's Teams", () => {
   test("wants the trigger's form, the signature and a workflow", async () => {
     const { teamsWebhook: url } = sandbox.urls;
     for (const body of [{}, { type: "message" }, { type: "message", attachments: [1] }]) {
-      expect(await told(await say(body))).toMatchObject([400, { error: { code: "TriggerInputSchemaMismatch" } }]);
+      expect(await answered(await say(body))).toMatchObject([400, { error: { code: "TriggerInputSchemaMismatch" } }]);
     }
     expect((await say(card(), `${url}x`)).status).toBe(401);
     expect((await say(card(), url.replace("/workflows/0", "/workflows/9"))).status).toBe(404);

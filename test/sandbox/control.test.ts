@@ -13,7 +13,7 @@ describe("the sandbox is read and changed over HTTP", () => {
     postJson(`${sandbox.url}/_sandbox/${path}`, body);
   const arrived = async (): Promise<unknown> => (await fetch(`${sandbox.url}/_sandbox/arrived`)).json();
 
-  test("tells what arrived at each network", async () => {
+  test("shows what arrived at each network", async () => {
     const { access_token } = await authorized(sandbox);
     const ada = personId(sandbox, "ada_builds");
     const path = `/dm_conversations/with/${ada}/messages`;
@@ -116,7 +116,7 @@ describe("the sandbox is read and changed over HTTP", () => {
     expect(sandbox.slack.messages.kept.at(-1)?.text).toBe(String(said - 1));
   });
 
-  test("unknown paths are 404, and what is no JSON is told so", async () => {
+  test("unknown paths are 404, and what is no JSON is refused as such", async () => {
     expect((await fetch(`${sandbox.url}/nowhere`)).status).toBe(404);
     const text = await fetch(`${sandbox.url}/_sandbox/faults`, { method: "POST", body: "{" });
     expect([text.status, await text.json()]).toEqual([400, { error: "the body is no JSON" }]);

@@ -115,18 +115,18 @@ describe("faults look to a client as they do in the field", () => {
     }
     const meta = `${sandbox.urls.meta}/v26.0/1`;
     const telegram = `${sandbox.urls.telegram}/bot1:x/getMe`;
-    const told = async (url: string): Promise<unknown> => {
+    const answered = async (url: string): Promise<unknown> => {
       const answer = await fetch(url);
       return answer.headers.get("content-type") === "application/json" ? answer.json() : answer.status;
     };
-    expect(await told(meta)).toMatchObject({ error: { code: 80_004 } });
-    expect(await told(meta)).toMatchObject({ error: { code: 2, is_transient: true } });
-    expect(await told(meta)).toBe(502);
-    expect(await told(meta)).toMatchObject({ error: { code: 190, error_subcode: 460 } });
-    expect(await told(telegram)).toMatchObject({ error_code: 429, parameters: { retry_after: 7 } });
-    expect(await told(telegram)).toMatchObject({ error_code: 500 });
-    expect(await told(telegram)).toBe(502);
-    expect(await told(telegram)).toMatchObject({ error_code: 401, description: "Unauthorized" });
+    expect(await answered(meta)).toMatchObject({ error: { code: 80_004 } });
+    expect(await answered(meta)).toMatchObject({ error: { code: 2, is_transient: true } });
+    expect(await answered(meta)).toBe(502);
+    expect(await answered(meta)).toMatchObject({ error: { code: 190, error_subcode: 460 } });
+    expect(await answered(telegram)).toMatchObject({ error_code: 429, parameters: { retry_after: 7 } });
+    expect(await answered(telegram)).toMatchObject({ error_code: 500 });
+    expect(await answered(telegram)).toBe(502);
+    expect(await answered(telegram)).toMatchObject({ error_code: 401, description: "Unauthorized" });
   });
 
   test("over HTTP: switched on and off, counted down, only for the paths they name", async () => {

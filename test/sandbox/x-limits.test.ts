@@ -92,7 +92,7 @@ describe("the sandbox's X limits as X does", () => {
     expect(me.status).toBe(kind === "sender_restricted" ? 200 : status);
   });
 
-  test("a 429 by fault tells the moment by the sandbox's clock", async () => {
+  test("a 429 by fault names the moment by the sandbox's clock", async () => {
     sandbox.clock.advance(3_600_000);
     sandbox.faults.add({ network: "x", kind: "429", retryAfter: 90, path: "/messages" });
     const reset = header(await send("ada_builds", "x"), "x-rate-limit-reset") * 1000;

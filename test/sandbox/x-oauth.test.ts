@@ -67,7 +67,11 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
 
   const basicOf = (id: string, password: string): string =>
     `Basic ${Buffer.from(`${id}:${password}`).toString("base64")}`;
-  const told = async (answer: Response) => [answer.status, answer.headers.get("www-authenticate"), await answer.json()];
+  const answered = async (answer: Response) => [
+    answer.status,
+    answer.headers.get("www-authenticate"),
+    await answer.json(),
+  ];
   const MISSING = { error: "unauthorized_client", error_description: "Missing valid authorization header" };
   const FAILED = { error: "invalid_client", error_description: "Client authentication failed." };
 
@@ -75,10 +79,10 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     const { clientId, clientSecret } = sandbox.x;
     const encoded = clientSecret.replaceAll("-", "%2D").replaceAll("_", "%5F");
     const form = { grant_type: "refresh_token", refresh_token: "x", client_id: clientId };
-    expect(await told(await token(form, null))).toEqual([401, null, MISSING]);
+    expect(await answered(await token(form, null))).toEqual([401, null, MISSING]);
     // Failed Basic is answered with a challenge: https://www.rfc-editor.org/rfc/rfc6749#section-5.2
     for (const header of [basicOf(clientId, encoded), basicOf("other", clientSecret), "Basic !", "Bearer x"])
-      expect(await told(await token(form, header))).toEqual([401, 'Basic realm="oauth"', FAILED]);
+      expect(await answered(await token(form, header))).toEqual([401, 'Basic realm="oauth"', FAILED]);
     expect((await token(form)).status).toBe(400);
   });
 
@@ -91,7 +95,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     expect((await ask("a%252Bb%2Bc")).status).toBe(400);
     expect((await ask("%61%252Bb%2Bc")).status).toBe(400);
     for (const password of [clientSecret, "%", "%zz"])
-      expect(await told(await ask(password))).toEqual([401, 'Basic realm="oauth"', FAILED]);
+      expect(await answered(await ask(password))).toEqual([401, 'Basic realm="oauth"', FAILED]);
   });
 
   test("a public client has its id in the body, and no secret", async () => {

@@ -1,16 +1,22 @@
 import { parseFault } from "../faults.ts";
 import { NETWORKS } from "../network.ts";
+import { isRecord, membersOf } from "../request.ts";
 import type { ControlledWorld } from "../world.ts";
-import { deliver } from "../x/mailbox.ts";
+import { deliver } from "../x/messages.ts";
 import type { Person } from "../x/people.ts";
 import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
-import { isRecord, Misuse } from "./misuse.ts";
+
+/** Somebody asked the control API for what it cannot do; the message says what. */
+export class Misuse extends Error {
+  override readonly name = "Misuse";
+}
 
 export function addFault({ faults }: ControlledWorld, body: unknown): void {
-  const fault = isRecord(body) ? parseFault(body) : undefined;
-  if (fault === undefined)
+  const fault = parseFault(body);
+  if (fault === undefined) {
     throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter, asDate");
+  }
   faults.add(fault);
 }
 
@@ -23,7 +29,7 @@ export function clearFaults({ faults }: ControlledWorld, _body: unknown, query: 
 export function setLimits(sandbox: ControlledWorld, body: unknown): void {
   const { x, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
   if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
-  const limits = isRecord(body["x"]) ? body["x"] : {};
+  const limits = membersOf(body["x"]);
   const unknown = Object.keys(limits).find((name) => !Object.hasOwn(x.limits, name));
   if (unknown !== undefined) throw new Misuse(`X has no limit ${unknown}`);
   Object.assign(x.limits, limits);
@@ -53,14 +59,14 @@ function isPerson(value: unknown): value is Person {
 
 /** Somebody writes to somebody on X: `{from, to, text}`, by id or handle. */
 export function receive({ x }: ControlledWorld, body: unknown): { id: string } {
-  const { from, to, text } = isRecord(body) ? body : {};
+  const { from, to, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
   return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
 /** Somebody posts: `{from, text}`, by id or handle. */
 export function post({ x }: ControlledWorld, body: unknown): { id: string } {
-  const { from, text } = isRecord(body) ? body : {};
+  const { from, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");
   return { id: publish(x, personOf(x, from), text).id };
 }
@@ -74,7 +80,7 @@ function personOf(x: XState, handleOrId: unknown): Person {
 
 /** `{advanceMs, speed}`, one or both. */
 export function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
-  const { advanceMs, speed } = isRecord(body) ? body : {};
+  const { advanceMs, speed } = membersOf(body);
   if (typeof speed === "number") clock.setSpeed(speed);
   if (typeof advanceMs === "number") clock.advance(advanceMs);
   return { now: clock.now() };
@@ -82,7 +88,7 @@ export function moveClock({ clock }: ControlledWorld, body: unknown): { now: num
 
 /** The Telegram group becomes a supergroup: `{to}` is its new id, null takes it back. */
 export function migrate({ telegram }: ControlledWorld, body: unknown): void {
-  const { to } = isRecord(body) ? body : {};
+  const { to } = membersOf(body);
   const isChat = typeof to === "string" && /^-?\d+$/.test(to);
   if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");
   telegram.migratedTo = to ?? undefined;

@@ -1,6 +1,5 @@
-import type { Arrivals } from "../journal.ts";
+import type { NetworkTally, Recorded } from "../recorded.ts";
 import type { ControlledWorld } from "../world.ts";
-import type { NetworkTally } from "../tally.ts";
 
 /** Everything that arrived: counts are complete, lists hold the newest. */
 export function arrived(sandbox: ControlledWorld) {
@@ -30,7 +29,7 @@ export function arrived(sandbox: ControlledWorld) {
   };
 }
 
-function texts<T>(tally: NetworkTally, { messages }: { readonly messages: Arrivals<T> }) {
+function texts<T>(tally: NetworkTally, { messages }: { readonly messages: Recorded<T> }) {
   return { ...tally, total: messages.total, messages: messages.kept };
 }
 

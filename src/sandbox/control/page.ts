@@ -1,9 +1,9 @@
-import { htmlPage } from "../html.ts";
-import type { Arrivals } from "../journal.ts";
-import type { Network } from "../network.ts";
+import { faultKindsOf, type FaultBoard, type FaultKind } from "../faults.ts";
+import { escapeHtml, htmlPage } from "../html.ts";
+import { NETWORKS, type Network } from "../network.ts";
+import type { Recorded } from "../recorded.ts";
 import type { ControlledWorld } from "../world.ts";
-import { faultSwitches } from "./fault-switches.ts";
-import { newest, table, type Row } from "./table.ts";
+import type { Person } from "../x/people.ts";
 
 const REFRESH_S = 5;
 
@@ -44,7 +44,7 @@ function arrivals(sandbox: ControlledWorld): string[] {
 interface ChannelSection {
   readonly title: string;
   readonly network: Network;
-  readonly messages: Arrivals<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>;
+  readonly messages: Recorded<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>;
 }
 
 function channelsOf(sandbox: ControlledWorld): ChannelSection[] {
@@ -71,15 +71,9 @@ function people({ x }: ControlledWorld): string {
   return table("People on X", ["handle", "name", "id", "our messages", "got"], rows);
 }
 
-function takes({
-  receives_your_dm,
-  closed_when_sent,
-}: {
-  receives_your_dm?: boolean;
-  closed_when_sent?: boolean;
-}): string {
+function takes({ receives_your_dm, closed_when_sent }: Person): string {
   if (receives_your_dm === false) return "closed";
-  return closed_when_sent === true ? "closed, but told only when sent" : "open";
+  return closed_when_sent === true ? "closed, but found out only when sent" : "open";
 }
 
 function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp }: ControlledWorld): string {
@@ -97,4 +91,47 @@ function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp
       ["WhatsApp, messages in a second", String(whatsapp.limit)],
     ],
   );
+}
+
+/** For each network a button for each of its faults, which switches it on or off, and one for all off. */
+function faultSwitches({ faults }: { faults: FaultBoard }): string {
+  const rows = NETWORKS.map((network) => {
+    const buttons = faultKindsOf(network).map((kind) => faultButton(faults, network, kind));
+    return `<tr><th>${network}</th><td><form class="row" method="post" action="/_sandbox/faults">
+<input type="hidden" name="network" value="${network}">${buttons.join("")}</form>${clearButton(network)}</td></tr>`;
+  });
+  return `<h2>Faults</h2><table>${rows.join("")}</table>`;
+}
+
+function faultButton(faults: FaultBoard, network: Network, kind: FaultKind): string {
+  const active = faults.list().find((fault) => fault.network === network && fault.kind === kind);
+  if (active === undefined) return `<button name="kind" value="${kind}">${kind}</button>`;
+  const count = active.count === undefined ? "" : `, ${active.count} more`;
+  const where = active.path === undefined ? "" : `, ${escapeHtml(active.path)}`;
+  const off = `/_sandbox/faults/clear?network=${network}&amp;kind=${kind}`;
+  return `<button class="on" formaction="${off}">${kind} (on${count}${where})</button>`;
+}
+
+function clearButton(network: Network): string {
+  return `<form method="post" action="/_sandbox/faults/clear?network=${network}"><button>all off</button></form>`;
+}
+
+type Row = readonly string[];
+
+/** Rows shown of each list. */
+const SHOWN = 20;
+
+function newest<T>(items: readonly T[]): readonly T[] {
+  return items.slice(-SHOWN).toReversed();
+}
+
+/** A heading and its table; all of it is text, none of it HTML. */
+function table(title: string, head: Row, rows: readonly Row[]): string {
+  const cells = (tag: "th" | "td", row: Row): string =>
+    `<tr>${row.map((cell) => `<${tag}>${escapeHtml(cell)}</${tag}>`).join("")}</tr>`;
+  const body =
+    rows.length === 0
+      ? "<p>nothing yet</p>"
+      : `<table>${cells("th", head)}${rows.map((row) => cells("td", row)).join("")}</table>`;
+  return `<h2>${escapeHtml(title)}</h2>${body}`;
 }

@@ -1,11 +1,10 @@
 import type { ControlledWorld } from "../world.ts";
 import { revokeAll } from "../x/tokens.ts";
-import { addFault, clearFaults, migrate, moveClock, post, putPeople, receive, setLimits } from "./actions.ts";
+import { addFault, clearFaults, migrate, Misuse, moveClock, post, putPeople, receive, setLimits } from "./actions.ts";
 import { arrived } from "./arrived.ts";
-import { Misuse } from "./misuse.ts";
 import { overviewPage } from "./page.ts";
 
-/** Does one thing and tells what came of it. Throws {@link Misuse}. */
+/** Does one thing and answers what came of it. Throws {@link Misuse}. */
 type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 const ACTIONS: Readonly<Record<string, Action>> = {

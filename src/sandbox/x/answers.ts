@@ -1,4 +1,5 @@
 import { HttpResponse } from "msw";
+import type { Refusals } from "../network.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -15,7 +16,7 @@ export const unauthorized = () => xProblem(401, "Unauthorized", "Unauthorized");
 /** What X answers when the token lacks a scope. */
 export const forbiddenScope = () => xProblem(403, "Forbidden", "Forbidden");
 
-/** For one person or for the whole account: the words do not tell. */
+/** For one person or for the whole account: the words do not say. */
 export const notPermitted = () => xProblem(403, "Forbidden", "This operation is not permitted.");
 
 export const notFound = () => xProblem(404, "Not Found", "Not Found");
@@ -32,6 +33,12 @@ export function invalidRequest(message: string, parameters: Json = {}) {
     },
     { status: 400, headers: { "content-type": "application/problem+json" } },
   );
+}
+
+/** The refusal of an id in the path that X could not have made. */
+export function refuseId(name: "id" | "participant_id", id: string): Response | undefined {
+  if (/^\d{1,19}$/.test(id)) return undefined;
+  return invalidRequest(`The \`${name}\` path parameter value does not match ^[0-9]{1,19}$`);
 }
 
 /** The refusal of one query parameter, worded as X does. */
@@ -57,3 +64,43 @@ export function resourceNotFound(parameter: string, value: string, resource_type
 export function oauthError(status: number, error: string, description: string) {
   return HttpResponse.json({ error, error_description: description }, { status });
 }
+
+/** X names the moment, not the wait. */
+function limitedUntil(time: number): Response {
+  const answer = tooManyRequests();
+  answer.headers.set("x-rate-limit-limit", "15");
+  answer.headers.set("x-rate-limit-remaining", "0");
+  answer.headers.set("x-rate-limit-reset", String(Math.ceil(time / 1000)));
+  return answer;
+}
+
+const TYPES = "https://api.twitter.com/2/problems";
+
+export const xRefusals = {
+  "429": ({ retryAfter, now }) =>
+    retryAfter === undefined ? tooManyRequests() : limitedUntil(now + retryAfter * 1000),
+  "500": () => xProblem(500, "Internal Server Error", "Something is broken. This is usually a temporary error."),
+  token_revoked: unauthorized,
+  credits_depleted: () =>
+    xProblem(
+      402,
+      "CreditsDepleted",
+      "Your enrolled account [1] does not have any credits to fulfill this request.",
+      `${TYPES}/credits`,
+    ),
+  usage_capped: () =>
+    xProblem(429, "UsageCapExceeded", "Usage cap exceeded: Monthly product cap", `${TYPES}/usage-capped`, {
+      period: "Monthly",
+      scope: "Product",
+    }),
+  sender_restricted: notPermitted,
+  client_forbidden: () =>
+    xProblem(
+      403,
+      "Client Forbidden",
+      "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a Twitter developer App that is attached to a Project. You can create a project via the developer portal.",
+      `${TYPES}/client-forbidden`,
+      { reason: "client-not-enrolled", required_enrollment: "Appropriate Level of API Access" },
+    ),
+  over_capacity: () => xProblem(503, "Service Unavailable", "Service Unavailable"),
+} satisfies Refusals;

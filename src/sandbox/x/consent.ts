@@ -1,13 +1,25 @@
 import { http, HttpResponse } from "msw";
+import { escapeHtml, htmlPage } from "../html.ts";
 import { ORIGINS } from "../network.ts";
-import { consentPage, sorryPage } from "./consent-page.ts";
-import { SCOPES } from "./scopes.ts";
+import type { Person } from "./people.ts";
 import { findById, type XState } from "./state.ts";
 import { secret } from "./tokens.ts";
 
 /** https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
 const CODE_LIFETIME_MS = 30_000;
 const STATE_CHARS_MAX = 500;
+
+/** What each scope lets the app do, as the consent page shows it. */
+const SCOPES: Readonly<Record<string, string>> = {
+  "tweet.read": "See posts, also of protected accounts you can view",
+  "tweet.write": "Post for you",
+  "users.read": "See any account you can view",
+  "follows.read": "See whom you follow and who follows you",
+  "list.read": "See lists, also your private ones",
+  "dm.read": "Read your direct messages",
+  "dm.write": "Send direct messages for you",
+  "offline.access": "Stay connected until you revoke it",
+};
 
 const PATH = `${ORIGINS["x-web"]}/i/oauth2/authorize`;
 
@@ -65,4 +77,42 @@ function back(parameters: URLSearchParams, answer: Readonly<Record<string, strin
   url.searchParams.set("state", parameters.get("state") ?? "");
   for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);
   return new HttpResponse(null, { status: 302, headers: { location: url.href } });
+}
+
+/** The app's name as it is registered. */
+const APP_NAME = "reachlog (sandbox)";
+
+/** What a person sees and clicks. Everything that was asked for comes back with the form. */
+function consentPage(state: XState, parameters: URLSearchParams): string {
+  const hidden = [...parameters].map(
+    ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
+  );
+  const accounts = [...state.people.values()].filter(({ can_authorize }) => can_authorize === true);
+  const scopes = (parameters.get("scope") ?? "")
+    .split(" ")
+    .map((scope) => `<li>${escapeHtml(SCOPES[scope] ?? "")}</li>`);
+  return htmlPage(
+    "Authorize app",
+    `<div class="card"><h1>${escapeHtml(APP_NAME)} wants to access your X account</h1>
+<form method="post" action="?">${hidden.join("")}
+<p>As</p>${accounts.map(accountChoice).join("")}
+<p>The app will be able to</p><ul>${scopes.join("")}</ul>
+<button name="decision" value="authorize">Authorize app</button>
+<button name="decision" value="cancel">Cancel</button></form></div>`,
+  );
+}
+
+function accountChoice({ id, username, name }: Person, position: number): string {
+  const checked = position === 0 ? " checked" : "";
+  const shown = `${escapeHtml(name)} (@${escapeHtml(username)})`;
+  return `<label><input type="radio" name="account" value="${escapeHtml(id)}"${checked}> ${shown}</label>`;
+}
+
+/** X's words for a client or a redirect that it does not know. */
+function sorryPage(): string {
+  return htmlPage(
+    "Something went wrong",
+    `<div class="card"><h1>Something went wrong</h1>
+<p>You weren't able to give access to the App. Go back and try logging in again.</p></div>`,
+  );
 }

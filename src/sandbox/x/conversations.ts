@@ -1,14 +1,11 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidParameter, invalidRequest } from "./answers.ts";
-import { bill } from "./billing.ts";
+import { invalidParameter, refuseId } from "./answers.ts";
+import { choicesOf, readUserFields, shownUser } from "./fields.ts";
 import { guarded } from "./guard.ts";
-import { asShown } from "./links.ts";
-import { conversationOf, visibleTo } from "./mailbox.ts";
+import { conversationOf, visibleTo } from "./messages.ts";
 import { paged } from "./page.ts";
-import { choicesOf } from "./query.ts";
-import { findById, type DirectMessage, type Grant, type XState } from "./state.ts";
-import { readUserFields, shownUser } from "./user-fields.ts";
+import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
 const SCOPES = ["dm.read", "tweet.read", "users.read"];
 
@@ -47,9 +44,8 @@ export function conversationHandlers(state: XState) {
 }
 
 function read(state: XState, { userId }: Grant, request: Request, participant: string | undefined): Response {
-  if (participant !== undefined && !/^\d{1,19}$/.test(participant)) {
-    return invalidRequest("The `participant_id` path parameter value does not match ^[0-9]{1,19}$");
-  }
+  const malformed = participant === undefined ? undefined : refuseId("participant_id", participant);
+  if (malformed !== undefined) return malformed;
   const url = new URL(request.url);
   const query = url.searchParams;
   const choices = {
@@ -75,7 +71,7 @@ function read(state: XState, { userId }: Grant, request: Request, participant: s
   } as const;
   return paged(listing, (page) => {
     const senders = expandsSender ? sendersOf(state, page, userFields.values) : undefined;
-    bill(state.billed, { messages: page.length, users: senders?.length ?? 0 });
+    bill(state, { messages: page.length, users: senders?.length ?? 0 });
     return {
       data: page.map((message) => shownEvent(message, [...DEFAULT_FIELDS, ...fields.values], expandsSender)),
       ...(senders === undefined ? {} : { includes: { users: senders } }),
@@ -100,4 +96,54 @@ function shownEvent(message: DirectMessage, fields: readonly string[], expandsSe
 function sendersOf(state: XState, page: readonly DirectMessage[], fields: readonly string[]) {
   const ids = new Set(page.map(({ sender_id }) => sender_id));
   return [...ids].flatMap((id) => findById(state, id) ?? []).map((person) => shownUser(person, fields));
+}
+
+interface WrappedUrl {
+  readonly start: number;
+  readonly end: number;
+  readonly url: string;
+  readonly expanded_url: string;
+  readonly display_url: string;
+}
+
+/** A link with its scheme, or a bare name that X takes for one (a few of the top-level domains that it knows). */
+const LINK = /https?:\/\/[^\s<>]+|(?<![@\w./-])(?:[\w-]+\.)+(?:com|net|org|io|dev|app|co|shop)\b(?:\/[^\s<>]*)?/gi;
+
+/** X does not take the end of a sentence for a part of the link. */
+const SENTENCE_END = /[.,;:!?'")\]]+$/;
+
+const SHORT_CHARS = 10;
+const DISPLAYED_CHARS = 26;
+
+/** A text as X shows it: each link replaced by one of its own, and three characters escaped as in HTML. */
+function asShown(messageId: string, text: string): { text: string; urls: WrappedUrl[] } {
+  const urls: WrappedUrl[] = [];
+  let shown = "";
+  let from = 0;
+  for (const { 0: match, index } of text.matchAll(LINK)) {
+    const link = match.replace(SENTENCE_END, "");
+    shown += escaped(text.slice(from, index));
+    const url = shortened(messageId, urls.length);
+    urls.push({ start: shown.length, end: shown.length + url.length, url, ...originalOf(link) });
+    shown += url;
+    from = index + link.length;
+  }
+  return { text: shown + escaped(text.slice(from)), urls };
+}
+
+function originalOf(link: string) {
+  const expanded_url = /^https?:/i.test(link) ? link : `http://${link}`;
+  const display_url = link.replace(/^https?:\/\/(?:www\.)?/i, "");
+  const isLong = display_url.length > DISPLAYED_CHARS;
+  return { expanded_url, display_url: isLong ? `${display_url.slice(0, DISPLAYED_CHARS)}…` : display_url };
+}
+
+/** Different for every link of every message, and the same at each look. */
+function shortened(messageId: string, position: number): string {
+  const number = BigInt(messageId) * 1_000n + BigInt(position);
+  return `https://t.co/${number.toString(36).slice(-SHORT_CHARS)}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

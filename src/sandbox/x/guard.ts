@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { WindowState } from "../window.ts";
+import type { WindowState } from "../rate-limits.ts";
+import { bearerOf } from "../request.ts";
 import { forbiddenScope, tooManyRequests, unauthorized } from "./answers.ts";
 import type { Grant, XState } from "./state.ts";
 
@@ -37,8 +38,7 @@ export async function guarded(
 }
 
 function grantOf(state: XState, request: Request): Grant | undefined {
-  const token = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
-  const grant = state.access.get(token);
+  const grant = state.access.get(bearerOf(request));
   if (grant === undefined || state.clock.now() >= grant.expiresAt) return undefined;
   return state.revokedFamilies.has(grant.family) ? undefined : grant;
 }

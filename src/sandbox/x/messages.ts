@@ -1,10 +1,9 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidRequest, notPermitted, xProblem } from "./answers.ts";
-import { bill } from "./billing.ts";
+import { isJson, isRecord, jsonOf } from "../request.ts";
+import { invalidRequest, notPermitted, refuseId, xProblem } from "./answers.ts";
 import { guarded } from "./guard.ts";
-import { conversationOf, deliver } from "./mailbox.ts";
-import { findById, type Grant, type XState } from "./state.ts";
+import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
 /** The specification wants the first; the guide says that `dm.read` is required with it. */
 const SCOPES = ["dm.write", "dm.read", "tweet.read", "users.read"];
@@ -25,13 +24,10 @@ export function messageHandlers(state: XState) {
 }
 
 async function send(state: XState, grant: Grant, participant: string, request: Request): Promise<Response> {
-  if (!/^\d{1,19}$/.test(participant)) {
-    return invalidRequest("The `participant_id` path parameter value does not match ^[0-9]{1,19}$");
-  }
-  if (!/^application\/json\b/i.test(request.headers.get("content-type") ?? "")) {
-    return xProblem(415, "Unsupported Media Type", "Content-Type wants application/json");
-  }
-  const text = textOf(await request.json().catch(() => undefined));
+  const malformed = refuseId("participant_id", participant);
+  if (malformed !== undefined) return malformed;
+  if (!isJson(request)) return xProblem(415, "Unsupported Media Type", "Content-Type wants application/json");
+  const text = textOf(await jsonOf(request));
   if (text === undefined)
     return invalidRequest(`The body wants \`text\` of 1 to ${TEXT_CHARS_MAX} characters, no more`);
   const recipient = findById(state, participant);
@@ -41,7 +37,7 @@ async function send(state: XState, grant: Grant, participant: string, request: R
   }
   if (recipient.not_permitted === true) return notPermitted();
   const message = deliver(state, grant.userId, participant, text);
-  bill(state.billed, { sends: 1 });
+  bill(state, { sends: 1 });
   state.accepted.set(participant, (state.accepted.get(participant) ?? 0) + 1);
   const data = { dm_conversation_id: conversationOf(message), dm_event_id: message.id };
   return HttpResponse.json({ data }, { status: 201 });
@@ -49,7 +45,46 @@ async function send(state: XState, grant: Grant, participant: string, request: R
 
 /** Anything beside `text` is refused by X, bar attachments, which nobody has uploaded here. */
 function textOf(body: unknown): string | undefined {
-  if (typeof body !== "object" || body === null || Object.keys(body).some((key) => key !== "text")) return undefined;
-  const { text } = body as { text?: unknown };
+  if (!isRecord(body) || Object.keys(body).some((key) => key !== "text")) return undefined;
+  const { text } = body;
   return typeof text === "string" && text.trim() !== "" && text.length <= TEXT_CHARS_MAX ? text : undefined;
+}
+
+/** X shows messages of the last 30 days. */
+const SHOWN_MS = 30 * 24 * 3_600_000;
+
+const FIRST_ID = 1_800_000_000_000_000_000n;
+
+/** Puts a message into the conversation; X does not de-duplicate. */
+export function deliver(state: XState, sender_id: string, recipient_id: string, text: string): DirectMessage {
+  const now = state.clock.now();
+  const message: DirectMessage = {
+    id: String(FIRST_ID + BigInt(state.messages.total)),
+    sender_id,
+    recipient_id,
+    text,
+    created_at: now,
+    visible_at: now + state.limits.lateCommitMs,
+  };
+  state.messages.add(message);
+  return message;
+}
+
+/** What `own` can see, newest first: of one conversation, or of all. */
+export function visibleTo({ messages, clock }: XState, own: string, participant?: string): DirectMessage[] {
+  const now = clock.now();
+  const isShown = ({ created_at, visible_at }: DirectMessage): boolean =>
+    visible_at <= now && now - created_at < SHOWN_MS;
+  return messages.kept.filter((message) => isShown(message) && isBetween(message, own, participant)).toReversed();
+}
+
+function isBetween({ sender_id, recipient_id }: DirectMessage, own: string, participant?: string): boolean {
+  if (sender_id !== own && recipient_id !== own) return false;
+  return participant === undefined || sender_id === participant || recipient_id === participant;
+}
+
+/** The smaller id first. */
+export function conversationOf({ sender_id, recipient_id }: DirectMessage): string {
+  const [low, high] = BigInt(sender_id) < BigInt(recipient_id) ? [sender_id, recipient_id] : [recipient_id, sender_id];
+  return `${low}-${high}`;
 }

@@ -12,7 +12,7 @@ export interface PageSize {
 interface Body {
   readonly data: readonly unknown[];
   readonly includes?: Readonly<Record<string, unknown>>;
-  /** Beside what every page tells. */
+  /** Beside what every page has. */
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 

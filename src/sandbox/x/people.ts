@@ -3,7 +3,7 @@ export interface Person {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Takes our messages; false: closed, and X says so when asked; absent: open, and X does not tell. */
+  /** Takes our messages; false: closed, and X says so when asked; absent: open, and X does not say. */
   readonly receives_your_dm?: boolean;
   /** Refuses when the message is sent although the look-up said otherwise. */
   readonly closed_when_sent?: boolean;

@@ -1,16 +1,12 @@
 import type { SandboxClock } from "../clock.ts";
-import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
+import { createRecorded, type Recorded } from "../recorded.ts";
 import { exists, type Person } from "./people.ts";
-import { snowflakeAt } from "./snowflake.ts";
 
 /** How far back a search of recent posts goes: https://docs.x.com/x-api/posts/search/introduction */
 const SEARCHED_MS = 7 * 24 * 3_600_000;
 
 /** The cast posted one after the other before the sandbox began. */
 const APART_MS = 60_000;
-
-/** What the bits below the time can hold. */
-const SEQUENCE = 2 ** 22;
 
 export interface Post {
   readonly id: string;
@@ -21,14 +17,14 @@ export interface Post {
 
 /** Where posts are kept, of whom, and what time it is there. */
 interface Timeline {
-  readonly posts: Arrivals<Post>;
+  readonly posts: Recorded<Post>;
   readonly people: Map<string, Person>;
   readonly clock: SandboxClock;
 }
 
 /** What the cast has posted already, the first of them last. */
-export function firstPosts(cast: readonly Person[], now: number): Arrivals<Post> {
-  const posts = createArrivals<Post>(TEXTS_KEPT);
+export function firstPosts(cast: readonly Person[], now: number): Recorded<Post> {
+  const posts = createRecorded<Post>();
   const authors = cast.filter((person) => person.post !== undefined);
   for (const [index, { id, post = "" }] of authors.toReversed().entries()) {
     add(posts, id, post, now - (authors.length - index) * APART_MS);
@@ -66,8 +62,21 @@ function publishNew(state: Timeline): void {
   }
 }
 
-function add(posts: Arrivals<Post>, author_id: string, text: string, created_at: number): Post {
-  const post = { id: snowflakeAt(created_at, posts.total % SEQUENCE), author_id, text, created_at };
+function add(posts: Recorded<Post>, author_id: string, text: string, created_at: number): Post {
+  const post = { id: snowflakeAt(created_at, posts.total % SEQUENCES), author_id, text, created_at };
   posts.add(post);
   return post;
+}
+
+/** When X began to number posts so: ms since the epoch. */
+const EPOCH_MS = 1_288_834_974_657n;
+
+/** Bits below the time: machine and sequence. */
+const SEQUENCE_BITS = 22n;
+const SEQUENCES = 2 ** 22;
+
+/** An id as X makes them: it grows with time, and shows it. `sequence`: keeps apart what was made in the same ms. */
+export function snowflakeAt(time: number, sequence: number): string {
+  const since = BigInt(Math.floor(time)) - EPOCH_MS;
+  return String((since << SEQUENCE_BITS) + BigInt(sequence));
 }

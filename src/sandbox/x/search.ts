@@ -1,15 +1,11 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest } from "./answers.ts";
-import { bill } from "./billing.ts";
+import { choicesOf, shownUser, withFields } from "./fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";
-import { oldestSearched, recentPosts, type Post } from "./posts.ts";
-import { choicesOf } from "./query.ts";
-import { snowflakeAt } from "./snowflake.ts";
-import { findById, type XState } from "./state.ts";
-import { shownUser } from "./user-fields.ts";
-import { withFields } from "./users.ts";
+import { oldestSearched, recentPosts, snowflakeAt, type Post } from "./posts.ts";
+import { bill, findById, type XState } from "./state.ts";
 
 /** https://docs.x.com/x-api/fundamentals/rate-limits: of a user, in 15 minutes */
 const SEARCH: Terms = { endpoint: "search", scopes: ["tweet.read", "users.read"], limit: 300 };
@@ -51,7 +47,7 @@ function search(state: XState, request: Request): Response {
   return withFields(request, (fields) =>
     paged({ url, now: state.clock.now(), all, size: SIZE, tokens: "next" }, (page) => {
       const users = expands ? authorsOf(state, page) : [];
-      bill(state.billed, { posts: page.length, users: users.length });
+      bill(state, { posts: page.length, users: users.length });
       return {
         data: page.map(({ id, text, author_id }) => ({ id, text, ...(expands ? { author_id } : {}) })),
         ...(expands ? { includes: { users: users.map((person) => shownUser(person, fields)) } } : {}),

@@ -1,9 +1,8 @@
 import type { SandboxClock } from "../clock.ts";
-import { createArrivals, TEXTS_KEPT, type Arrivals } from "../journal.ts";
-import { createWindows, type Windows } from "../window.ts";
-import { createBilled, type Billed } from "./billing.ts";
+import { createWindows } from "../rate-limits.ts";
+import { createRecorded } from "../recorded.ts";
 import { CAST, exists, type Person } from "./people.ts";
-import { firstPosts, type Post } from "./posts.ts";
+import { firstPosts } from "./posts.ts";
 
 export interface DirectMessage {
   readonly id: string;
@@ -62,31 +61,6 @@ export interface XApp {
   readonly redirectUris?: readonly string[];
 }
 
-/** X as the sandbox keeps it. */
-export interface XState {
-  readonly clock: SandboxClock;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly app: XApp;
-  readonly limits: XLimits;
-  readonly people: Map<string, Person>;
-  /** All messages, both ways. */
-  readonly messages: Arrivals<DirectMessage>;
-  /** Oldest first, like the messages. */
-  readonly posts: Arrivals<Post>;
-  readonly billed: Billed;
-  /** Accepted messages by recipient, complete. */
-  readonly accepted: Map<string, number>;
-  readonly codes: Map<string, Code>;
-  readonly access: Map<string, Grant>;
-  readonly refresh: Map<string, Grant & { used: boolean }>;
-  /** Refreshes asked with each token: a second one is a defect of the caller. */
-  readonly refreshUses: Map<string, number>;
-  readonly revokedFamilies: Set<string>;
-  readonly grants: Arrivals<TokenGrant>;
-  readonly windows: Windows;
-}
-
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
 const DOCUMENTED_LIMITS: XLimits = {
   dmLimit: 15,
@@ -96,7 +70,8 @@ const DOCUMENTED_LIMITS: XLimits = {
   lateCommitMs: 0,
 };
 
-export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp): XState {
+/** X as the sandbox keeps it. */
+export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp) {
   return {
     clock,
     clientId: "sandbox-client",
@@ -105,18 +80,30 @@ export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app:
     app,
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),
-    messages: createArrivals(TEXTS_KEPT),
+    /** All messages, both ways. */
+    messages: createRecorded<DirectMessage>(),
+    /** Oldest first, like the messages. */
     posts: firstPosts(CAST, clock.now()),
-    billed: createBilled(),
-    accepted: new Map(),
-    codes: new Map(),
-    access: new Map(),
-    refresh: new Map(),
-    refreshUses: new Map(),
-    revokedFamilies: new Set(),
-    grants: createArrivals(TEXTS_KEPT),
+    /** What X would charge for: messages taken, and everything that answers returned, also of what was asked before. */
+    billed: { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 },
+    /** Accepted messages by recipient, complete. */
+    accepted: new Map<string, number>(),
+    codes: new Map<string, Code>(),
+    access: new Map<string, Grant>(),
+    refresh: new Map<string, Grant & { used: boolean }>(),
+    /** Refreshes asked with each token: a second one is a defect of the caller. */
+    refreshUses: new Map<string, number>(),
+    revokedFamilies: new Set<string>(),
+    grants: createRecorded<TokenGrant>(),
     windows: createWindows(),
   };
+}
+
+export type XState = ReturnType<typeof createXState>;
+
+/** `followers`: of the account that asks. */
+export function bill({ billed }: XState, more: Partial<XState["billed"]>): void {
+  for (const name of Object.keys(billed) as (keyof typeof billed)[]) billed[name] += more[name] ?? 0;
 }
 
 export function findById(state: XState, id: string): Person | undefined {

@@ -1,17 +1,22 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidParameter, invalidRequest, resourceNotFound, unauthorized } from "./answers.ts";
-import { bill } from "./billing.ts";
-import { guarded } from "./guard.ts";
-import type { Person } from "./people.ts";
-import { findById, findByUsername, type XState } from "./state.ts";
-import { readUserFields, shownUser } from "./user-fields.ts";
+import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./answers.ts";
+import { shownUser, withFields } from "./fields.ts";
+import { guarded, type Terms } from "./guard.ts";
+import { paged, type PageSize } from "./page.ts";
+import { LIST_ID, type Person } from "./people.ts";
+import { bill, findById, findByUsername, others, type XState } from "./state.ts";
 
 const SCOPES = ["tweet.read", "users.read"];
 
 /** Requests in 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
-const ME_LIMIT = 75;
+const ME: Terms = { endpoint: "me", scopes: SCOPES, limit: 75 };
 const LOOKUP_LIMIT = 900;
+const FOLLOWERS: Terms = { endpoint: "followers", scopes: [...SCOPES, "follows.read"], limit: 300 };
+const MEMBERS: Terms = { endpoint: "members", scopes: [...SCOPES, "list.read"], limit: 900 };
+
+const FOLLOWERS_SIZE: PageSize = { least: 1, most: 1_000, usual: 100 };
+const MEMBERS_SIZE: PageSize = { least: 1, most: 100, usual: 100 };
 
 const VALUES_MAX = 100;
 
@@ -20,12 +25,12 @@ export function userHandlers(state: XState) {
   const api = `${ORIGINS.x}/2/users`;
   return [
     http.get(`${api}/me`, ({ request }) =>
-      guarded(state, request, { endpoint: "me", scopes: SCOPES, limit: ME_LIMIT }, ({ userId }) => {
+      guarded(state, request, ME, ({ userId }) => {
         const person = findById(state, userId);
         // A suspended account's tokens are worth nothing.
         if (person === undefined) return unauthorized();
         return withFields(request, (fields) => {
-          bill(state.billed, { users: 1 });
+          bill(state, { users: 1 });
           return HttpResponse.json({ data: shownUser(person, fields) });
         });
       }),
@@ -34,14 +39,8 @@ export function userHandlers(state: XState) {
       lookUp(state, request, "usernames", /^[A-Za-z0-9_]{1,15}$/, (username) => findByUsername(state, username)),
     ),
     http.get(api, ({ request }) => lookUp(state, request, "ids", /^[0-9]{1,19}$/, (id) => findById(state, id))),
+    ...audienceHandlers(state),
   ];
-}
-
-/** Answers with the fields that were asked for; a field that X does not know refuses it all. */
-export function withFields(request: Request, answer: (fields: readonly string[]) => Response): Response {
-  const { values, unknown } = readUserFields(new URL(request.url).searchParams);
-  if (unknown === undefined) return answer(values);
-  return invalidParameter(unknown.name, unknown.value, "is not one of the known values");
 }
 
 function lookUp(
@@ -61,10 +60,64 @@ function lookUp(
     if (malformed !== undefined) return invalidParameter(parameter, malformed, `does not match ${form.source}`);
     return withFields(request, (fields) => {
       const data = values.flatMap((value) => find(value) ?? []).map((person) => shownUser(person, fields));
-      bill(state.billed, { users: data.length });
+      bill(state, { users: data.length });
       const unknown = values.filter((value) => find(value) === undefined);
       const errors = unknown.map((value) => resourceNotFound(parameter, value, "user"));
       return HttpResponse.json({ ...(data.length > 0 ? { data } : {}), ...(errors.length > 0 ? { errors } : {}) });
     });
   });
+}
+
+/** People found by what they do: who follows, who is on a list; the newest first. */
+function audienceHandlers(state: XState) {
+  const api = `${ORIGINS.x}/2`;
+  return [
+    http.get(`${api}/users/:id/followers`, ({ request, params }) =>
+      guarded(state, request, FOLLOWERS, ({ userId }) => {
+        const id = String(params["id"]);
+        const malformed = refuseId("id", id);
+        if (malformed !== undefined) return malformed;
+        if (findById(state, id) === undefined) return noResource(id, "user");
+        // `follows_you` is about the account that asks; of others nothing is known here.
+        const followers = id === userId ? others(state).filter((person) => person.follows_you === true) : [];
+        return peoplePage(state, request, followers, FOLLOWERS_SIZE, "followers");
+      }),
+    ),
+    http.get(`${api}/lists/:id/members`, ({ request, params }) =>
+      guarded(state, request, MEMBERS, () => {
+        const id = String(params["id"]);
+        const malformed = refuseId("id", id);
+        if (malformed !== undefined) return malformed;
+        if (id !== LIST_ID) return noResource(id, "list");
+        return peoplePage(state, request, others(state), MEMBERS_SIZE, "users");
+      }),
+    ),
+  ];
+}
+
+/** X answers 200 as well when that whose people are wanted does not exist. */
+function noResource(id: string, type: "user" | "list"): Response {
+  return HttpResponse.json({ errors: [resourceNotFound("id", id, type)] });
+}
+
+function peoplePage(
+  state: XState,
+  request: Request,
+  people: readonly Person[],
+  size: PageSize,
+  kind: "followers" | "users",
+): Response {
+  const listing = {
+    url: new URL(request.url),
+    now: state.clock.now(),
+    all: people.toReversed(),
+    size,
+    tokens: "both",
+  } as const;
+  return withFields(request, (fields) =>
+    paged(listing, (page) => {
+      bill(state, { [kind]: page.length });
+      return { data: page.map((person) => shownUser(person, fields)) };
+    }),
+  );
 }

@@ -1,5 +1,17 @@
+import { invalidParameter } from "./answers.ts";
 import type { Person } from "./people.ts";
-import { choicesOf, type Choices } from "./query.ts";
+
+/** A comma-separated parameter whose values X knows; `unknown` is the first that it does not. */
+export interface Choices {
+  readonly values: readonly string[];
+  readonly unknown: { readonly name: string; readonly value: string } | undefined;
+}
+
+export function choicesOf(query: URLSearchParams, name: string, known: readonly string[]): Choices {
+  const values = query.get(name)?.split(",") ?? [];
+  const value = values.find((one) => !known.includes(one));
+  return { values, unknown: value === undefined ? undefined : { name, value } };
+}
 
 /** What `user.fields` may name: https://docs.x.com/x-api/fundamentals/data-dictionary */
 const USER_FIELDS = [
@@ -45,4 +57,11 @@ export function shownUser({ id, name, username, ...person }: Person, fields: rea
   };
   const asked = Object.entries(others).filter(([field]) => fields.includes(field));
   return { id, name, username, ...Object.fromEntries(asked) };
+}
+
+/** Answers with the fields that were asked for; a field that X does not know refuses it all. */
+export function withFields(request: Request, answer: (fields: readonly string[]) => Response): Response {
+  const { values, unknown } = readUserFields(new URL(request.url).searchParams);
+  if (unknown === undefined) return answer(values);
+  return invalidParameter(unknown.name, unknown.value, "is not one of the known values");
 }

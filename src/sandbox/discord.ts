@@ -1,0 +1,153 @@
+import { http, HttpResponse } from "msw";
+import type { SandboxClock } from "./clock.ts";
+import { renderDiscord, type Rendered } from "./markup.ts";
+import type { Refusals } from "./network.ts";
+import { createWindows, type WindowState } from "./rate-limits.ts";
+import { createRecorded } from "./recorded.ts";
+import { isJson, jsonOf, membersOf } from "./request.ts";
+
+export interface DiscordMessage extends Rendered {
+  /** As it was sent, with its escapes. */
+  readonly content: string;
+  /** Whether anybody was woken by it. */
+  readonly pings: boolean;
+  readonly embeds: boolean;
+  readonly at: number;
+}
+
+/** "Do not hard-code limits"; a webhook's headers have shown this one for years. */
+const DEFAULT_LIMIT = 5;
+const WINDOW_MS = 2_000;
+
+/** https://docs.discord.com/developers/resources/webhook#execute-webhook */
+const CONTENT_CHARS_MAX = 2_000;
+
+const SUPPRESS_EMBEDS = 4;
+
+/** Where ids of messages begin. */
+const FIRST_ID = 1_440_000_000_000_000_000n;
+
+/** One webhook. */
+export function createDiscordState(clock: SandboxClock) {
+  return {
+    clock,
+    webhookId: "1234567890123456789",
+    webhookToken: "sandboxWebhookToken_0123456789-abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
+    messages: createRecorded<DiscordMessage>(),
+    windows: createWindows(),
+    /** Messages in 2 seconds. */
+    limit: DEFAULT_LIMIT,
+  };
+}
+
+export type DiscordState = ReturnType<typeof createDiscordState>;
+
+/** The address has the API's version in its path or none, which is another version. */
+export function discordHandlers(state: DiscordState) {
+  const webhook = /^https:\/\/discord\.com\/api(?:\/v\d+)?\/webhooks\/([^/]+)\/([^/?]+)(?:\?|$)/;
+  const guarded = async (request: Request, handle: () => Response | Promise<Response>): Promise<Response> => {
+    const [, id, token] = webhook.exec(request.url) ?? [];
+    if (versionOf(request.url) === undefined) return discordError(400, 50_041, "Invalid API version");
+    if (id !== state.webhookId) return unknownWebhook();
+    return token === state.webhookToken ? handle() : wrongToken();
+  };
+  return [
+    http.get(webhook, ({ request }) =>
+      guarded(request, () => HttpResponse.json({ id: state.webhookId, type: 1, name: "Sandbox", channel_id: "77" })),
+    ),
+    http.post(webhook, ({ request }) => guarded(request, () => execute(state, request))),
+  ];
+}
+
+async function execute(state: DiscordState, request: Request): Promise<Response> {
+  const now = state.clock.now();
+  const window = state.windows.take("webhook", state.limit, WINDOW_MS, now);
+  if (!window.allowed) return rateLimited((window.resetAt - now) / 1000, versionOf(request.url));
+  const body = isJson(request) ? await jsonOf(request) : undefined;
+  if (typeof body !== "object" || body === null) {
+    return discordError(400, 50_109, "The request body contains invalid JSON.");
+  }
+  const { content, allowed_mentions, flags } = membersOf(body);
+  // Discord trims what it is sent.
+  const text = typeof content === "string" ? content.trim() : "";
+  if (text === "") return discordError(400, 50_006, "Cannot send an empty message");
+  if (text.length > CONTENT_CHARS_MAX) {
+    return invalidForm("content", "BASE_TYPE_MAX_LENGTH", `Must be ${CONTENT_CHARS_MAX} or fewer in length.`);
+  }
+  const shown = renderDiscord(text);
+  state.messages.add({
+    content: text,
+    ...shown,
+    pings: shown.marks.includes("mention") && !isSilent(allowed_mentions),
+    embeds: /https?:/.test(text) && (Number(flags ?? 0) & SUPPRESS_EMBEDS) === 0,
+    at: now,
+  });
+  return answer(state, request, window);
+}
+
+/** With `wait` the message, else nothing. */
+function answer({ messages, webhookId }: DiscordState, request: Request, window: WindowState): Response {
+  const headers = {
+    "x-ratelimit-limit": String(window.limit),
+    "x-ratelimit-remaining": String(window.remaining),
+    "x-ratelimit-reset-after": (WINDOW_MS / 1000).toFixed(3),
+  };
+  const wait = new URL(request.url).searchParams.get("wait");
+  if (wait !== "true" && wait !== "1") return new Response(null, { status: 204, headers });
+  const id = String(FIRST_ID + BigInt(messages.total));
+  return HttpResponse.json({ id, type: 0, webhook_id: webhookId, channel_id: "77" }, { headers });
+}
+
+/** Whether `allowed_mentions` allows none at all. */
+function isSilent(allowed: unknown): boolean {
+  const { parse, users, roles } = membersOf(allowed);
+  const isNone = (list: unknown): boolean => list === undefined || (Array.isArray(list) && list.length === 0);
+  return Array.isArray(parse) && parse.length === 0 && isNone(users) && isNone(roles);
+}
+
+/** Versions that Discord answers to; an address without one is of the first. https://docs.discord.com/developers/reference#api-versioning */
+const VERSIONS = { first: 6, last: 10 } as const;
+
+/** The first version with pauses in seconds: https://docs.discord.com/developers/change-log#api-and-gateway-v8 */
+const PAUSES_IN_SECONDS = 8;
+
+/** The API's version that an address asks for; undefined: there is no such version. */
+function versionOf(path: string): number | undefined {
+  const version = Number(/\/api\/v(\d+)\//.exec(path)?.[1] ?? VERSIONS.first);
+  return version >= VERSIONS.first && version <= VERSIONS.last ? version : undefined;
+}
+
+/** https://docs.discord.com/developers/reference#error-messages */
+export function discordError(status: number, code: number, message: string): Response {
+  return HttpResponse.json({ message, code }, { status });
+}
+
+const unknownWebhook = () => discordError(404, 10_015, "Unknown Webhook");
+
+const wrongToken = () => discordError(401, 50_027, "Invalid Webhook Token");
+
+/** One field that Discord does not take: https://docs.discord.com/developers/reference#error-messages */
+function invalidForm(field: string, code: string, message: string): Response {
+  const errors = { [field]: { _errors: [{ code, message }] } };
+  return HttpResponse.json({ message: "Invalid Form Body", code: 50_035, errors }, { status: 400 });
+}
+
+/** The body has fractions of a second, the header whole ones; both have milliseconds in the first versions. */
+function rateLimited(seconds: number, version = VERSIONS.last as number): Response {
+  const retry_after = version < PAUSES_IN_SECONDS ? Math.ceil(seconds * 1000) : seconds;
+  const headers = { "retry-after": String(Math.ceil(retry_after)), "x-ratelimit-scope": "user" };
+  const body = { message: "You are being rate limited.", retry_after, global: false };
+  return HttpResponse.json(body, { status: 429, headers });
+}
+
+/** What the proxy in front of Discord answers to an address that asked too much. */
+function banned(): Response {
+  return new Response("error code: 1015", { status: 429, headers: { "content-type": "text/plain" } });
+}
+
+export const discordRefusals = {
+  "429": ({ retryAfter, path }) => (retryAfter === undefined ? banned() : rateLimited(retryAfter, versionOf(path))),
+  "500": () => discordError(500, 0, "500: Internal Server Error"),
+  token_revoked: wrongToken,
+  webhook_deleted: unknownWebhook,
+} satisfies Refusals;

@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getResponse } from "msw";
+import type { Fault } from "./faults.ts";
+import { networkOf, ORIGINS, type Origin } from "./network.ts";
+import { countAnswer } from "./recorded.ts";
+import { refusalsOf, UNKNOWN_PATH, type RefusalKind } from "./refusals.ts";
+import { cutOff, isSpoiled, SPOILED, tooLarge, toRequest, writeAnswer, writeHead } from "./transport.ts";
+import type { Handlers, World } from "./world.ts";
+import { ledBack } from "./x/page.ts";
+
+/** Takes one request to the handlers of its network, or does to it what a fault says, and counts it. */
+export async function exchange(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  origin: Origin,
+  { faults, tally, clock }: World,
+  handlers: Handlers,
+): Promise<void> {
+  const path = incoming.url ?? "/";
+  const network = networkOf(origin);
+  const request = await toRequest(incoming, ORIGINS[origin] + path.slice(`/${origin}`.length));
+  const counts = tally[network];
+  counts.requests++;
+  response.once("finish", () => countAnswer(counts, response.statusCode));
+  const handle = async (): Promise<Response> =>
+    request === undefined
+      ? tooLarge()
+      : ((await getResponse(handlers[origin], request)) ?? UNKNOWN_PATH[network](path));
+  // The consent page is for people; faults are for the API.
+  const fault = origin === "x-web" ? undefined : faults.take(network, path);
+  const now = clock.now();
+  if (fault === undefined) return writeAnswer(response, await handle(), now);
+  return suffer(fault, { incoming, response, path, now, handle });
+}
+
+/** One request to a network. */
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  /** The sandbox's time, ms since the epoch. */
+  readonly now: number;
+  /** Does what was asked, as the network would. */
+  handle(): Promise<Response>;
+}
+
+async function suffer(fault: Fault, { incoming, response, path, now, handle }: Exchange): Promise<void> {
+  const { network, kind } = fault;
+  if (isSpoiled(kind)) {
+    const answer = await handle();
+    writeHead(response, answer, now);
+    return SPOILED[kind](response, Buffer.from(await answer.arrayBuffer()));
+  }
+  switch (kind) {
+    // No answer ever: the request ends when the client has had enough.
+    case "timeout_before":
+      return;
+    case "timeout_after_delivery":
+      return void (await handle());
+    case "reset_before":
+      return cutOff(incoming);
+    case "reset_after_delivery":
+      await handle();
+      return cutOff(incoming);
+    case "repeated_cursor":
+      return writeAnswer(response, await ledBack(await handle(), path, now), now);
+    case "redirect": {
+      const headers = { location: `/${network}/elsewhere` };
+      return writeAnswer(response, new Response(null, { status: 307, headers }), now);
+    }
+    default:
+      return writeAnswer(response, refusal(fault, kind, path, now), now);
+  }
+}
+
+/** The network's own words for the fault, with its `Retry-After` as the fault wants it written. */
+function refusal({ network, retryAfter, asDate }: Fault, kind: RefusalKind, path: string, now: number): Response {
+  const answer = refusalsOf(network)[kind]?.({ retryAfter, path, now });
+  if (answer === undefined) throw new Error(`${network} does not refuse so: ${kind}`);
+  const seconds = answer.headers.get("retry-after");
+  if (asDate === true && seconds !== null) {
+    answer.headers.set("retry-after", new Date(now + Number(seconds) * 1000).toUTCString());
+  }
+  return answer;
+}

@@ -1,0 +1,191 @@
+/** A message as a reader sees it. */
+export interface Rendered {
+  readonly text: string;
+  /** Everything in it that is no plain text: mentions, masked links, formatting. A bare address is none of these. */
+  readonly marks: readonly string[];
+}
+
+/** One piece of a network's syntax. `pattern` is sticky; `shows` gives what is seen of it. */
+export interface Rule {
+  /** Undefined: it leaves no mark. */
+  readonly mark?: string;
+  readonly pattern: RegExp;
+  /** Stands only at the beginning of a line. */
+  readonly lineStart?: true;
+  /** Text that is read by the rules again; absent: nothing of the piece is. */
+  readonly inner?: (match: RegExpExecArray) => string;
+  readonly shows?: (match: RegExpExecArray) => string;
+}
+
+/** Reads `text` by the first rule that fits at each place; where none does, a character stands for itself. */
+export function render(text: string, rules: readonly Rule[]): Rendered {
+  const marks: string[] = [];
+  let shown = "";
+  let at = 0;
+  while (at < text.length) {
+    const lineStart = at === 0 || text[at - 1] === "\n";
+    const found = ruleAt(text, at, lineStart, rules);
+    if (found === undefined) {
+      shown += text[at++];
+      continue;
+    }
+    const { rule, match } = found;
+    if (rule.mark !== undefined) marks.push(rule.mark);
+    const inner = rule.inner === undefined ? undefined : render(rule.inner(match), rules);
+    marks.push(...(inner?.marks ?? []));
+    shown += inner?.text ?? rule.shows?.(match) ?? "";
+    at += match[0].length;
+  }
+  return { text: shown, marks };
+}
+
+function ruleAt(text: string, at: number, lineStart: boolean, rules: readonly Rule[]) {
+  for (const rule of rules) {
+    if (rule.lineStart === true && !lineStart) continue;
+    rule.pattern.lastIndex = at;
+    const match = rule.pattern.exec(text);
+    if (match !== null && match[0] !== "") return { rule, match };
+  }
+  return undefined;
+}
+
+/** Several pieces, one below the other or side by side. */
+export function joined(parts: readonly Rendered[], separator: string): Rendered {
+  return { text: parts.map(({ text }) => text).join(separator), marks: parts.flatMap(({ marks }) => marks) };
+}
+
+const whole = (match: RegExpExecArray): string => match[0];
+const first = (match: RegExpExecArray): string => match[1] ?? "";
+
+const CODE_BLOCK: Rule = { mark: "code block", pattern: /```([^]+?)```/y, shows: first };
+const CODE: Rule = { mark: "code", pattern: /`([^`\n]+)`/y, shows: first };
+
+/** Discord's markdown, as its clients read it: https://docs.discord.com/developers/reference#message-formatting */
+const DISCORD: readonly Rule[] = [
+  { pattern: /\\([^\dA-Za-z\s])/y, shows: first },
+  CODE_BLOCK,
+  { mark: "code", pattern: /(`+)([^]*?[^`])\1(?!`)/y, shows: (match) => match[2] ?? "" },
+  { mark: "mention", pattern: /@(?:everyone|here)|<@[!&]?\d+>|<#\d+>|<\/[^:>]+:\d+>|<id:\w+>/y, shows: whole },
+  { mark: "timestamp", pattern: /<t:-?\d+(?::\w)?>/y, shows: whole },
+  { mark: "emoji", pattern: /<a?:\w+:\d+>|:[^\s:]+:/y, shows: whole },
+  { mark: "bracketed link", pattern: /<([^: >]+:\/[^ >]+)>/y, shows: first },
+  { pattern: /https?:\/\/[^\s<]+[^<.,:;"'\]\s]/iy, shows: whole },
+  { mark: "masked link", pattern: /\[([^\]]+)\]\(([^)\s]+)[^)]*\)/y, inner: first },
+  { mark: "heading", pattern: /\s*#{1,3} +([^\n]+)/y, lineStart: true, inner: first },
+  { mark: "small print", pattern: /-# +([^\n]+)/y, lineStart: true, inner: first },
+  { mark: "quote", pattern: /\s*>(?:>>)? ([^\n]*)/y, lineStart: true, inner: first },
+  { mark: "list", pattern: /[^\S\n]*(?:[-*+]|\d+\.) +([^\n]+)/y, lineStart: true, inner: first },
+  { mark: "bold", pattern: /\*\*([^]+?)\*\*(?!\*)/y, inner: first },
+  { mark: "underlined", pattern: /__([^]+?)__(?!_)/y, inner: first },
+  { mark: "struck", pattern: /~~(?=\S)([^]*?\S)~~/y, inner: first },
+  { mark: "spoiler", pattern: /\|\|([^]+?)\|\|/y, inner: first },
+  { mark: "italic", pattern: /\*(?=\S)([^*]+?)\*(?!\*)/y, inner: first },
+  { mark: "italic", pattern: /\b_([^_]+?)_\b/y, inner: first },
+];
+
+export function renderDiscord(content: string): Rendered {
+  return render(content, DISCORD);
+}
+
+/** Markers that Slack, Google Chat and WhatsApp share. Stricter than their clients, which want a boundary of words around them. */
+const PAIRED: readonly Rule[] = [
+  { mark: "bold", pattern: /\*([^*\n]+)\*/y, inner: first },
+  { mark: "italic", pattern: /_([^_\n]+)_/y, inner: first },
+  { mark: "struck", pattern: /~([^~\n]+)~/y, inner: first },
+];
+
+/** https://developers.google.com/workspace/chat/format-messages */
+const GOOGLE_CHAT: readonly Rule[] = [
+  { pattern: /https?:\/\/[^\s<>|]+/iy, shows: whole },
+  { mark: "mention", pattern: /<users\/[^>|\s]+>/y, shows: whole },
+  { mark: "emoji", pattern: /<customEmojis\/[^>|\s]+>/y, shows: whole },
+  { mark: "masked link", pattern: /<(?:https?|mailto):[^>|]*\|([^>]*)>/iy, shows: first },
+  { mark: "bracketed link", pattern: /<((?:https?|mailto):[^>|]*)>/iy, shows: first },
+  CODE_BLOCK,
+  CODE,
+  { mark: "list", pattern: /\s*[*-] +/y, lineStart: true, shows: () => "• " },
+  { mark: "quote", pattern: />[^\S\n]+/y, lineStart: true, shows: () => "" },
+  ...PAIRED,
+];
+
+export function renderGoogleChat(text: string): Rendered {
+  return render(text, GOOGLE_CHAT);
+}
+
+/** https://faq.whatsapp.com/539178204879377 */
+const WHATSAPP: readonly Rule[] = [
+  { pattern: /https?:\/\/\S+/iy, shows: whole },
+  { ...CODE_BLOCK, mark: "monospace" },
+  CODE,
+  { mark: "list", pattern: /[*-] +/y, lineStart: true, shows: () => "• " },
+  { mark: "quote", pattern: /> /y, lineStart: true, shows: () => "" },
+  ...PAIRED,
+];
+
+export function renderWhatsapp(body: string): Rendered {
+  return render(body, WHATSAPP);
+}
+
+const SLACK_ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&" };
+
+const SLACK_ESCAPES: readonly Rule[] = [
+  { pattern: /&(lt|gt|amp);/y, shows: (match) => SLACK_ENTITIES[first(match)] ?? whole(match) },
+];
+
+/** Read in every text but that of a block of plain text: https://docs.slack.dev/messaging/formatting-message-text */
+const SLACK_CONTROLS: readonly Rule[] = [
+  { mark: "mention", pattern: /<[!@#][^>]*>/y, shows: whole },
+  { mark: "masked link", pattern: /<[^|>\s]+\|([^>]+)>/y, shows: first },
+  { mark: "bracketed link", pattern: /<(\w+:[^>]+)>/y, shows: first },
+  ...SLACK_ESCAPES,
+];
+
+const SLACK_FORMATTING: readonly Rule[] = [
+  ...SLACK_CONTROLS,
+  CODE_BLOCK,
+  CODE,
+  { mark: "quote", pattern: />\s*/y, lineStart: true, shows: () => "" },
+  ...PAIRED,
+];
+
+interface SlackText {
+  readonly type?: unknown;
+  readonly text?: string;
+}
+
+interface SlackPayload {
+  readonly text?: string;
+  readonly mrkdwn?: boolean;
+  readonly blocks?: readonly { readonly text?: SlackText }[];
+}
+
+/** What readers see: the blocks, or the text where there are none. What is marked in either counts. */
+export function renderSlack({ text = "", mrkdwn = true, blocks = [] }: SlackPayload): Rendered {
+  const fallback = render(text, mrkdwn ? SLACK_FORMATTING : SLACK_CONTROLS);
+  if (blocks.length === 0) return fallback;
+  const shown = blocks.map(({ text: { type, text = "" } = {} }) =>
+    render(text, type === "plain_text" ? SLACK_ESCAPES : SLACK_FORMATTING),
+  );
+  return { text: joined(shown, "\n").text, marks: joined([fallback, ...shown], "").marks };
+}
+
+/** Characters that show nothing. */
+const INVISIBLE = /[\u200b-\u200d\u2060]/g;
+
+const ADDRESS = /https?:\/\/[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?/gi;
+
+/** https://core.telegram.org/bots/api#messageentity; nobody has to ask for them, and within an address there are none. */
+const TELEGRAM_ENTITIES = [
+  { mark: "mention", pattern: /(?<![\p{L}\p{N}_])@[A-Za-z0-9_]{2,32}(?![\p{L}\p{N}_])/gu },
+  {
+    mark: "bot_command",
+    pattern: /(?<![\p{L}\p{N}_/<>])\/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?(?![\p{L}\p{N}_/<>])/gu,
+  },
+];
+
+/** A text without parse mode as the members of a chat see it. */
+export function renderTelegram(text: string): Rendered {
+  const outside = text.replace(ADDRESS, (address) => " ".repeat(address.length));
+  const marks = TELEGRAM_ENTITIES.flatMap(({ mark, pattern }) => (outside.match(pattern) ?? []).map(() => mark));
+  return { text: text.replace(INVISIBLE, ""), marks };
+}

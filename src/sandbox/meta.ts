@@ -1,0 +1,153 @@
+import { http, HttpResponse } from "msw";
+import type { SandboxClock } from "./clock.ts";
+import { graphError, graphRefusal } from "./graph.ts";
+import { ORIGINS, type Refusals } from "./network.ts";
+import { BODIES_KEPT, createRecorded } from "./recorded.ts";
+import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+
+export interface MetaEvent {
+  readonly event_name: string;
+  readonly event_id?: string;
+  /** Unix seconds. */
+  readonly event_time: number;
+  readonly event_source_url?: string;
+  readonly action_source: string;
+  readonly user_data: Record<string, unknown>;
+  readonly test_event_code?: string;
+}
+
+const BATCH_MAX = 1_000;
+
+/** https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/server-event */
+const DEDUPLICATED_MS = 48 * 3_600_000;
+
+/** One pixel of the Conversions API. */
+export function createMetaState(clock: SandboxClock) {
+  return {
+    clock,
+    pixelId: "1234567890123456",
+    accessToken: "EAASandboxMetaToken0123456789",
+    /** Every body that was sent, taken or not. */
+    requests: createRecorded<unknown>(BODIES_KEPT),
+    /** Events that were taken, repeats among them. */
+    accepted: 0,
+    /** What Meta counts: one for each event_name and event_id within 48 hours. */
+    events: createRecorded<MetaEvent>(),
+    /** `event_name event_id` -> when it came first. Complete, so that nothing counts twice. */
+    seen: new Map<string, number>(),
+  };
+}
+
+export type MetaState = ReturnType<typeof createMetaState>;
+
+/** Events in, and the pixel looked up (which is how a token can be tried without an event). */
+export function metaHandlers(state: MetaState) {
+  const pixel = `${ORIGINS.meta}/:version/:pixel`;
+  return [
+    http.post(`${pixel}/events`, async ({ request }) => {
+      const body = await jsonOf(request);
+      state.requests.add(body);
+      return refuse(state, request, membersOf(body)["access_token"]) ?? accept(state, membersOf(body));
+    }),
+    http.get(pixel, ({ request }) => refuse(state, request, undefined) ?? HttpResponse.json({ id: state.pixelId })),
+  ];
+}
+
+function refuse(state: MetaState, request: Request, tokenInBody: unknown): Response | undefined {
+  const token = new URL(request.url).searchParams.get("access_token") ?? tokenInBody ?? bearerOf(request);
+  return graphRefusal(request, {
+    isKnownToken: token === state.accessToken,
+    object: state.pixelId,
+    refuseToken: () => graphError(400, 190, "Invalid OAuth access token - Cannot parse access token"),
+  });
+}
+
+function accept(state: MetaState, { data, test_event_code }: Readonly<Record<string, unknown>>): Response {
+  if (!Array.isArray(data) || data.length < 1 || data.length > BATCH_MAX) {
+    return invalid(`data wants 1 to ${BATCH_MAX} events`);
+  }
+  const nowS = state.clock.now() / 1000;
+  // One bad event refuses the whole batch, and none is processed.
+  for (const event of data as unknown[]) {
+    const fault = faultOf(event, nowS);
+    if (fault !== undefined) return invalid(fault);
+  }
+  for (const event of data as MetaEvent[]) {
+    countEvent(state, typeof test_event_code === "string" ? { ...event, test_event_code } : event);
+  }
+  return HttpResponse.json({ events_received: data.length, messages: [], fbtrace_id: "ASandboxTrace" });
+}
+
+/** Counts an event, unless it is a repeat; without an id Meta cannot know. */
+function countEvent(state: MetaState, event: MetaEvent): void {
+  state.accepted++;
+  const now = state.clock.now();
+  if (event.event_id !== undefined) {
+    const key = `${event.event_name} ${event.event_id}`;
+    const first = state.seen.get(key);
+    if (first !== undefined && now - first < DEDUPLICATED_MS) return;
+    state.seen.set(key, now);
+  }
+  state.events.add(event);
+}
+
+const AGE_S_MAX = 7 * 24 * 3600;
+
+/** Clocks differ a little; more than that is "in the future". */
+const FUTURE_S_MAX = 60;
+
+const ACTION_SOURCES = new Set([
+  "app",
+  "business_messaging",
+  "chat",
+  "email",
+  "other",
+  "phone_call",
+  "physical_store",
+  "system_generated",
+  "website",
+]);
+
+/**
+ * Why Meta refuses an event, in words; undefined: it does not.
+ * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters
+ */
+function faultOf(event: unknown, nowS: number): string | undefined {
+  if (!isRecord(event)) return "an event wants to be an object";
+  const { event_name, event_id, event_time, action_source, user_data } = event;
+  if (typeof event_name !== "string" || event_name === "") return "event_name is missing";
+  if (event_id !== undefined && (typeof event_id !== "string" || event_id === "")) return "event_id wants a string";
+  if (typeof event_time !== "number" || !Number.isInteger(event_time)) return "event_time wants unix seconds";
+  if (nowS - event_time > AGE_S_MAX) return "event_time is more than 7 days old";
+  if (event_time - nowS > FUTURE_S_MAX) return "event_time is in the future";
+  if (typeof action_source !== "string" || !ACTION_SOURCES.has(action_source)) return "action_source is missing";
+  if (!isRecord(user_data)) return "user_data is missing";
+  return action_source === "website"
+    ? websiteFault(event["event_source_url"], user_data["client_user_agent"])
+    : undefined;
+}
+
+/** A website's event needs more than the others. */
+function websiteFault(url: unknown, userAgent: unknown): string | undefined {
+  if (typeof url !== "string" || !/^https?:\/\/./.test(url)) return "event_source_url is missing for a website event";
+  const hasAgent = typeof userAgent === "string" && userAgent !== "";
+  return hasAgent ? undefined : "client_user_agent is missing for a website event";
+}
+
+function invalid(reason: string): Response {
+  return graphError(400, 100, "Invalid parameter", {
+    error_subcode: 2_804_019,
+    error_user_title: "Invalid parameter",
+    error_user_msg: reason,
+  });
+}
+
+export const metaRefusals = {
+  // Meta limits by a 400 with its own code.
+  "429": ({ retryAfter }) =>
+    withRetryAfter(graphError(400, 80_004, "There have been too many calls to this ad-account."), retryAfter),
+  "500": () =>
+    graphError(500, 2, "An unexpected error has occurred. Please retry your request later.", { is_transient: true }),
+  token_revoked: () =>
+    graphError(400, 190, "Error validating access token: The session has been invalidated.", { error_subcode: 460 }),
+} satisfies Refusals;

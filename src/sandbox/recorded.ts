@@ -1,0 +1,50 @@
+import { NETWORKS, type Network } from "./network.ts";
+
+/** What arrived somewhere: all counted, the newest kept. */
+export interface Recorded<T> {
+  add(item: T): void;
+  readonly total: number;
+  /** Oldest first; `keptMax` to twice as many. */
+  readonly kept: readonly T[];
+}
+
+/** Texts and events are short, and tests look for each of them. */
+const TEXTS_KEPT = 10_000;
+
+/** A whole request of Meta's may hold 1,000 events. */
+export const BODIES_KEPT = 50;
+
+export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
+  const kept: T[] = [];
+  let total = 0;
+  return {
+    add(item) {
+      total++;
+      kept.push(item);
+      // Dropped by halves: shifting each time would copy the whole list.
+      if (kept.length > 2 * keptMax) kept.splice(0, keptMax);
+    },
+    get total() {
+      return total;
+    },
+    kept,
+  };
+}
+
+/** Requests to one network, and what became of them. */
+export interface NetworkTally {
+  requests: number;
+  /** Requests that were answered with each status. One that a fault cut off or left hanging has none. */
+  readonly answers: Record<number, number>;
+}
+
+export type Tally = Readonly<Record<Network, NetworkTally>>;
+
+export function createTally(): Tally {
+  const entries = NETWORKS.map((network) => [network, { requests: 0, answers: {} }] as const);
+  return Object.fromEntries(entries) as Record<Network, NetworkTally>;
+}
+
+export function countAnswer({ answers }: NetworkTally, status: number): void {
+  answers[status] = (answers[status] ?? 0) + 1;
+}

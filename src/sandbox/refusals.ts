@@ -1,0 +1,52 @@
+import { discordError, discordRefusals } from "./discord.ts";
+import { googleChatRefusals, googleError } from "./google-chat.ts";
+import { unknownPath } from "./graph.ts";
+import { lineError, lineRefusals } from "./line.ts";
+import { metaRefusals } from "./meta.ts";
+import type { Network, Refusals, Refused } from "./network.ts";
+import { plain, slackRefusals } from "./slack.ts";
+import { teamsError, teamsRefusals } from "./teams.ts";
+import { telegramError, telegramRefusals } from "./telegram.ts";
+import { whatsappRefusals } from "./whatsapp.ts";
+import { notFound, xRefusals } from "./x/answers.ts";
+
+const REFUSALS = {
+  x: xRefusals,
+  meta: metaRefusals,
+  slack: slackRefusals,
+  discord: discordRefusals,
+  google_chat: googleChatRefusals,
+  teams: teamsRefusals,
+  telegram: telegramRefusals,
+  line: lineRefusals,
+  whatsapp: whatsappRefusals,
+} satisfies Record<Network, Refusals>;
+
+type KindsOf<R> = R extends unknown ? keyof R : never;
+
+/** What a network may answer instead of doing what was asked. */
+export type RefusalKind = "502_html" | KindsOf<(typeof REFUSALS)[Network]>;
+
+/** By kind, for those that the network can have. */
+export function refusalsOf(network: Network): Partial<Record<RefusalKind, (refused: Refused) => Response>> {
+  return { "502_html": badGateway, ...REFUSALS[network] };
+}
+
+/** What a proxy in front of a network answers when the network is down; no JSON, although JSON was asked for. */
+function badGateway(): Response {
+  const page = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
+  return new Response(page, { status: 502, headers: { "content-type": "text/html" } });
+}
+
+/** How each network words a path that it does not have. */
+export const UNKNOWN_PATH: Readonly<Record<Network, (path: string) => Response>> = {
+  x: notFound,
+  meta: unknownPath,
+  slack: () => plain(404, "no_service"),
+  discord: () => discordError(404, 0, "404: Not Found"),
+  google_chat: () => googleError(404, "NOT_FOUND", "Requested entity was not found."),
+  teams: () => teamsError(404, "ResourceNotFound", "The requested resource does not exist."),
+  telegram: () => telegramError(404, "Not Found"),
+  line: () => lineError(404, "Not found"),
+  whatsapp: unknownPath,
+};

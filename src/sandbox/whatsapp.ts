@@ -1,0 +1,132 @@
+import { http, HttpResponse } from "msw";
+import type { SandboxClock } from "./clock.ts";
+import { graphError, graphRefusal } from "./graph.ts";
+import { renderWhatsapp } from "./markup.ts";
+import { ORIGINS, type Refusals } from "./network.ts";
+import { createBucket, takeTurn } from "./rate-limits.ts";
+import { createRecorded } from "./recorded.ts";
+import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+
+export interface WhatsappMessage {
+  readonly to: string;
+  readonly text: string;
+  /** What the person sees of it. */
+  readonly shown: string;
+  readonly marks: readonly string[];
+  readonly at: number;
+}
+
+/** https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput */
+const DEFAULT_LIMIT = 80;
+const PERIOD_MS = 1_000;
+
+/** One in 6 seconds, in bursts of 45 that are paid back by waiting. */
+const PAIR_BURST = 45;
+const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
+
+/** https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages: characters, of which UTF-16 units are never fewer */
+const BODY_UNITS_MAX = 4_096;
+
+/** Text is taken for so long after the person wrote. */
+const WINDOW_MS = 24 * 3_600_000;
+
+/** One business number, and the one person whom it can reach. */
+export function createWhatsappState(clock: SandboxClock) {
+  return {
+    clock,
+    phoneNumberId: "106540352242922",
+    accessToken: "EAASandboxWhatsappToken0123456789",
+    /** The only person who is on WhatsApp, digits alone. */
+    to: "15550783881",
+    messages: createRecorded<WhatsappMessage>(),
+    numberBucket: createBucket(),
+    pairBucket: createBucket(),
+    /** Messages of the number in a second. */
+    limit: DEFAULT_LIMIT,
+    /** Messages to the person in 4.5 minutes, at once or spread. */
+    pairLimit: PAIR_BURST,
+    /** When the person last wrote to the number, ms since the epoch: text is taken for 24 hours from then on. */
+    wroteAt: clock.now(),
+  };
+}
+
+export type WhatsappState = ReturnType<typeof createWhatsappState>;
+
+export function whatsappHandlers(state: WhatsappState) {
+  const number = `${ORIGINS.whatsapp}/:version/:number`;
+  const refuse = (request: Request): Response | undefined =>
+    graphRefusal(request, {
+      isKnownToken: bearerOf(request) === state.accessToken,
+      object: state.phoneNumberId,
+      refuseToken,
+    });
+  return [
+    http.post(`${number}/messages`, async ({ request }) => refuse(request) ?? send(state, await jsonOf(request))),
+    http.get(number, ({ request }) => refuse(request) ?? HttpResponse.json({ id: state.phoneNumberId })),
+  ];
+}
+
+function send(state: WhatsappState, request: unknown): Response {
+  const { messaging_product, to, type = "text", text } = membersOf(request);
+  const { body } = membersOf(text);
+  if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
+  if (typeof to !== "string" || to === "") return cloudError(400, 100, "to is missing");
+  if (type !== "text") return cloudError(400, 100, "only texts are known here");
+  if (typeof body !== "string" || body === "") return cloudError(400, 100, "text.body is missing");
+  if (body.length > BODY_UNITS_MAX) return cloudError(400, 100, `text.body has more than ${BODY_UNITS_MAX}`);
+  const at = state.clock.now();
+  const limit = limitReached(state, at);
+  if (limit !== undefined) return rateLimited(limit);
+  const number = to.replace(/\D/g, "");
+  if (number !== state.to) return cloudError(400, 131_026, "Message undeliverable.");
+  if (at - state.wroteAt >= WINDOW_MS) return windowClosed();
+  const { text: shown, marks } = renderWhatsapp(body);
+  state.messages.add({ to: number, text: body, shown, marks, at });
+  const id = `wamid.${btoa(`${number} ${state.messages.total}`)}`;
+  return HttpResponse.json({
+    messaging_product: "whatsapp",
+    contacts: [{ input: to, wa_id: number }],
+    messages: [{ id }],
+  });
+}
+
+/** Counts one message. Gives the code of the limit when it is one too many. */
+function limitReached(state: WhatsappState, now: number): 130_429 | 131_056 | undefined {
+  const ofNumber = { bucket: state.numberBucket, limit: state.limit, periodMs: PERIOD_MS };
+  const ofPair = { bucket: state.pairBucket, limit: state.pairLimit, periodMs: PAIR_PERIOD_MS };
+  if (ofNumber.bucket.waitMs(now, ofNumber) > 0) return 130_429;
+  return takeTurn(now, ofNumber, ofPair) > 0 ? 131_056 : undefined;
+}
+
+/** https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes */
+const TITLES = {
+  100: "Invalid parameter",
+  130_429: "Rate limit hit",
+  131_026: "Message undeliverable",
+  131_031: "Business Account locked",
+  131_047: "Re-engagement message",
+  131_056: "(Business Account, Consumer Account) pair rate limit hit",
+} as const;
+
+/** An error of the Cloud API: one of the Graph API, with words of its own beside. */
+function cloudError(status: number, code: keyof typeof TITLES, details: string): Response {
+  const error_data = { messaging_product: "whatsapp", details };
+  return graphError(status, code, `(#${code}) ${TITLES[code]}`, { error_data });
+}
+
+function rateLimited(code: 130_429 | 131_056): Response {
+  return cloudError(429, code, "Too many messages were sent in a short time.");
+}
+
+const windowClosed = () => cloudError(400, 131_047, "More than 24 hours have passed since the recipient last replied.");
+
+const refuseToken = () => graphError(401, 190, "Invalid OAuth access token - Cannot parse access token");
+
+/** WhatsApp gives no `Retry-After` by itself. */
+export const whatsappRefusals = {
+  "429": ({ retryAfter }) => withRetryAfter(rateLimited(130_429), retryAfter),
+  "500": () => graphError(500, 131_000, "(#131000) Something went wrong"),
+  token_revoked: refuseToken,
+  window_closed: windowClosed,
+  account_locked: () => cloudError(403, 131_031, "The account has been locked."),
+} satisfies Refusals;
