@@ -5,29 +5,28 @@ import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import { logFiles } from "../log/log-files.ts";
 import { createLogger } from "../platform/logger.ts";
 import { openKey, openSocial, outbound } from "../service/open.ts";
-import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
-export const account: Command = {
-  summary: "show or unlink the authorized X account",
-  help: `reachlog account show [--json]
-reachlog account unlink
+const show: MakeCommand = (terminal, exit) =>
+  new Command("show")
+    .summary("show which X account the service acts for")
+    .option(...JSON_OPTION)
+    .action(exit(({ json }) => showAccount(terminal, json === true)));
 
-show     which X account the service acts for
-unlink   revokes the grant at X and deletes the tokens; another account may then
-         authorize. Exit code 1 when X did not confirm (revoke it in X's settings)
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);
-    const [action] = positionals;
-    if (action === "show") return show(terminal, values.json);
-    if (action === "unlink") return unlink(terminal);
-    throw new UsageError("account wants show or unlink");
-  },
-};
+const unlink: MakeCommand = (terminal, exit) =>
+  new Command("unlink")
+    .summary("revoke the grant at X and delete the tokens")
+    .description(
+      `Revokes the grant at X and deletes the tokens; another account may then authorize.
+Exit code 1 when X did not confirm: revoke it in X's settings then.`,
+    )
+    .action(exit(() => unlinkX(terminal)));
 
-async function show(terminal: Terminal, json: boolean): Promise<number> {
+export const account = group("account", "show or unlink the authorized X account", [show, unlink]);
+
+async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
   await using stack = new AsyncDisposableStack();
   const { projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
   const { user, scopes, authorized } = projector.state("account");
@@ -40,13 +39,13 @@ async function show(terminal: Terminal, json: boolean): Promise<number> {
   return EXIT.ok;
 }
 
-async function unlink(terminal: Terminal): Promise<number> {
+async function unlinkX(terminal: Terminal): Promise<number> {
   const config = configOf(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using stack = new AsyncDisposableStack();
   const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
   const social = openSocial(config, config.http.publicUrl, outbound(config), systemClock);
-  if (social === undefined) throw new UsageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
+  if (social === undefined) throw usageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
   const vault = stack.use(openVault(logFiles(config.log.file).vault, openKey(config)));
   const { oauth } = social;
   const announce = async (): Promise<void> => {};

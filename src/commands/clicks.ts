@@ -5,58 +5,61 @@ import type { LinkClicks } from "../../projections/clicks.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected, type SuspectedCounts } from "../../projections/suspected.ts";
-import { configOf, EXIT, parse, type Command } from "./command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { linkOf, streamOfLink } from "./link.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_HELP, asOf, asOfJson, foldAsOf, parseMoment, placeOf, type Place } from "./moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, placeOf, type Place } from "./moment.ts";
 import { printable, table } from "./table.ts";
 
-export const clicks: Command = {
-  summary: "show the clicks of all links or of one, also of an earlier moment",
-  help: `reachlog clicks [DOMAIN/SHORT_CODE] [--as-of TIME|POSITION] [--json]
-
-Clicks of people and of bots, the links with most clicks of people first. Of many
+export const clicks: MakeCommand = (terminal, exit) =>
+  new Command("clicks")
+    .summary("show the clicks of all links or of one")
+    .description(
+      `Clicks of people and of bots, the links with most clicks of people first. Of many
 links only those clicked last are told apart; a link that is asked for by name is
 counted from all of its clicks.
 
-suspected: so many of the clicks of people are likely X's own. It fetches each link
-that a direct message holds, also under the names of ordinary browsers: clicks within
-seconds of such a message that come close to each other are taken for these.
-
-${AS_OF_HELP}  --json      one JSON object
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        "as-of": { type: "string" },
-        json: { type: "boolean", default: false },
-      },
-      1,
+suspected: so many of the clicks of people are likely X's own. It fetches each
+link that a direct message holds, also under the names of ordinary browsers:
+clicks within seconds of such a message that come close to each other are taken
+for these.`,
+    )
+    .argument("[link]", "one link, as domain/short_code")
+    .option(...AS_OF_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog clicks go.example/welcome --as-of 2026-11-21")
+    .action(
+      exit(async (wanted, { asOf: at, json }) => {
+        const config = configOf(terminal);
+        const moment = parseMoment(at, config.outreach.timezone);
+        await using store = await openExistingLog(config);
+        if (wanted !== undefined)
+          return await showLink(terminal, linkOf(wanted), await placeOf(store, moment), store, json === true);
+        const folded = await foldAsOf(terminal, store, NAMES, moment);
+        terminal.out(json === true ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
+        return EXIT.ok;
+      }),
     );
-    const config = configOf(terminal);
-    const moment = parseMoment(values["as-of"], config.outreach.timezone);
-    await using store = await openExistingLog(config);
-    const [wanted] = positionals;
-    if (wanted === undefined) {
-      const folded = await foldAsOf(terminal, store, NAMES, moment);
-      terminal.out(values.json ? allAsJson(folded.states, folded) : allAsText(folded.states, folded));
-      return EXIT.ok;
-    }
-    const place = await placeOf(store, moment);
-    const link = linkOf(wanted);
-    const counted = listed(await countLink(store, link, place)).find((one) => one.link === link);
-    if (values.json && counted !== undefined) {
-      terminal.out(`${JSON.stringify({ ...counted, as_of: asOfJson(place) })}\n`);
-    } else if (counted !== undefined) {
-      terminal.out(`${table(HEAD, [row(counted)])}(${asOf(place)})\n`);
-    } else {
-      terminal.err(`no click of ${printable(link)} is in the log (${asOf(place)})\n`);
-      return EXIT.fault;
-    }
-    return EXIT.ok;
-  },
-};
+
+async function showLink(
+  terminal: Terminal,
+  link: string,
+  place: Place,
+  store: EventStore<Event>,
+  json: boolean,
+): Promise<number> {
+  const counted = listed(await countLink(store, link, place)).find((one) => one.link === link);
+  if (counted === undefined) {
+    terminal.err(`no click of ${printable(link)} is in the log (${asOf(place)})\n`);
+    return EXIT.fault;
+  }
+  terminal.out(
+    json
+      ? `${JSON.stringify({ ...counted, as_of: asOfJson(place) })}\n`
+      : `${table(HEAD, [row(counted)])}(${asOf(place)})\n`,
+  );
+  return EXIT.ok;
+}
 
 const NAMES = ["clicks", "suspected"] as const;
 

@@ -1,8 +1,15 @@
-import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { loadConfig, type Config } from "../config/config.ts";
 import { readFileSync } from "node:fs";
-import { printable } from "./table.ts";
+import * as commander from "commander";
+import type * as typed from "@commander-js/extra-typings";
+import { loadConfig, type Config } from "../config/config.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import { printable } from "./table.ts";
+
+/**
+ * The parser, with types that know what each option gives. These come from a package of types alone: it is no part of
+ * what runs.
+ */
+export const { Argument, Command, Option } = commander as unknown as typeof typed;
 
 /** Exit codes, after sysexits(3) where it has one. */
 export const EXIT = {
@@ -30,49 +37,86 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-export interface Command {
-  readonly summary: string;
-  /** What `--help` prints. */
-  readonly help: string;
-  /** Answers the exit code. */
-  run(args: readonly string[], terminal: Terminal): Promise<number>;
+/** Makes an action of work that answers the exit code. */
+export type Exit = <Args extends unknown[]>(
+  work: (...args: Args) => number | Promise<number>,
+) => (...args: Args) => Promise<void>;
+
+/** Makes a command with its options, help and action, for one terminal. */
+export type MakeCommand = (terminal: Terminal, exit: Exit) => typed.CommandUnknownOpts;
+
+/** A command that only has others below it. */
+export function group(name: string, summary: string, commands: readonly MakeCommand[], note = ""): MakeCommand {
+  return (terminal, exit) => {
+    const command: typed.CommandUnknownOpts = new Command(name).summary(summary).description(note);
+    for (const make of commands) command.addCommand(make(terminal, exit));
+    return command.helpCommand(false);
+  };
 }
 
-/** The arguments do not fit; told with a pointer to `--help`. */
-export class UsageError extends ServiceError<"usage"> {
-  override readonly name = "UsageError";
-  constructor(message: string) {
-    super("usage", message);
-  }
-}
+/** For `--json`, where the answer is one object. */
+export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
 
-/** Parses arguments strictly: an unknown option is a UsageError, and so is an argument behind the `most` first ones. */
-export function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options, most = 0) {
-  const parsed = parseStrictly(args, options);
-  refuseMore(parsed.positionals, most);
-  return parsed;
-}
+/** Columns that every terminal has. */
+const HELP_COLUMNS = 80;
 
-/** Throws UsageError on an argument behind the `most` first ones: ignored, it would look as if it had been heeded. */
-export function refuseMore(positionals: readonly string[], most: number): void {
-  const excess = positionals[most];
-  if (excess !== undefined) throw new UsageError(`${printable(excess)} is one argument too many`);
-}
-
-function parseStrictly<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
+/** Runs one command line. Answers the exit code; throws a ServiceError (usage) for arguments that do not fit. */
+export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
+  let code: number = EXIT.ok;
+  const command = make(terminal, (work) => async (...given) => {
+    code = await work(...given);
+  });
+  prepare(command, terminal);
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    await command.parseAsync(args, { from: "user" });
   } catch (fault) {
-    throw new UsageError(printable(misuse(fault instanceof Error ? fault : new Error(String(fault)))));
+    if (!(fault instanceof commander.CommanderError)) throw fault;
+    if (fault.exitCode === 0) return EXIT.ok;
+    // A command without the one below it: its help was shown.
+    if (fault.code === "commander.help") return EXIT.usage;
+    throw usageError(printable(fault.message.replace(/^error: /, "").replaceAll("\n", " ")));
   }
+  return code;
 }
 
-/** The parser's own words, without its advice to programmers. */
-function misuse({ message }: Error): string {
-  const option = /'(-{1,2}[^' =]+)/.exec(message)?.[1];
-  if (option === undefined) return message;
-  if (message.startsWith("Unknown option")) return `there is no option ${option}`;
-  return message.includes("does not take") ? `${option} takes no value` : `${option} wants a value`;
+/** What the parser passes on from a command to those below it only where it made them itself. */
+function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
+  command
+    .exitOverride()
+    .enablePositionalOptions()
+    .helpOption("-h, --help", "show this")
+    .configureHelp({ subcommandTerm: (one) => [one.name(), ...one.registeredArguments.map(termOf)].join(" ") })
+    .configureOutput({
+      writeOut: (text) => terminal.out(text),
+      writeErr: (text) => terminal.err(text),
+      // Whoever catches it says it.
+      outputError() {},
+      getOutHelpWidth: () => HELP_COLUMNS,
+      getErrHelpWidth: () => HELP_COLUMNS,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  for (const option of command.options) {
+    const { parseArg } = option;
+    if (!option.required) continue;
+    option.argParser((value: string, previous) => {
+      // Taken as the value, an option would name a file, and what it asks for would not be done.
+      if (/^-./.test(value)) throw new commander.InvalidArgumentError("It is an option: a value is wanted.");
+      return parseArg === undefined ? value : parseArg(value, previous);
+    });
+  }
+  for (const one of command.commands) prepare(one, terminal);
+}
+
+/** As usage lines write it. */
+export function termOf(argument: Pick<typed.Argument, "name" | "required" | "variadic">): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+/** The arguments do not fit; shown with a pointer to `--help`. */
+export function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
 }
 
 /** The configuration of the environment. Throws a ServiceError (configuration). */

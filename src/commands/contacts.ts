@@ -1,33 +1,24 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Contact } from "../../projections/contacts.ts";
-import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_HELP, asOf, foldAsOf, parseMoment, stateNow, type Moment } from "./moment.ts";
+import { AS_OF_OPTION, asOf, foldAsOf, parseMoment, stateNow, type Moment } from "./moment.ts";
 import { findPerson } from "./person.ts";
 import { printable, table } from "./table.ts";
 
-export const contacts: Command = {
-  summary: "show everybody known or one person, also of an earlier moment",
-  help: `reachlog contacts [RECIPIENT] [--as-of TIME|POSITION] [--json]
-
-Everybody known and how far we got with them; or one person, given by id, handle or
-@handle. Exit code 1 when that person is not known.
-
-${AS_OF_HELP}  --json      one JSON object for each person
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        "as-of": { type: "string" },
-        json: { type: "boolean", default: false },
-      },
-      1,
-    );
-    return showContacts(terminal, { wanted: positionals[0], asOf: values["as-of"], json: values.json });
-  },
-};
+export const contacts: MakeCommand = (terminal, exit) =>
+  new Command("contacts")
+    .summary("show everybody known or one person, and how far we got")
+    .description(
+      `Everybody known and how far we got with them, or one person. Exit code 1 when that
+person is not known.`,
+    )
+    .argument("[recipient]", "one person: id, handle or @handle")
+    .option(...AS_OF_OPTION)
+    .option("--json", "answer with one JSON object for each person")
+    .addHelpText("after", "\nExample:\n  reachlog contacts sara_sells --as-of 2026-11-21")
+    .action(exit((wanted, { asOf: at, json }) => showContacts(terminal, { wanted, asOf: at, json: json === true })));
 
 export interface ShowContacts {
   /** Undefined: everybody. */

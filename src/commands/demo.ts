@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createLogger } from "../platform/logger.ts";
-import { configOf, parse, UsageError, type Command, type Terminal } from "./command.ts";
-import { writeSettingsFile } from "./demo/settings-file.ts";
-import { CHOICE_HELP, CHOICE_OPTIONS, choiceOf, loadSandbox } from "./load-sandbox.ts";
-import { recipients } from "./recipients.ts";
+import { Command, configOf, type MakeCommand, type Terminal } from "./command.ts";
+import { chatOption, loadSandbox, messagingOption, portOf, type Choice } from "./load-sandbox.ts";
+import { importFile } from "./recipients/import.ts";
 import { untilStopped } from "./serve.ts";
 import { temporaryFolder } from "../platform/temporary-folder.ts";
 
@@ -17,62 +16,60 @@ Hello {{name|there}}! Here is what you wanted to know about {{product|our produc
 const DEMO_SPACING_S = "1";
 const DEMO_DM_LIMIT = 1_440;
 
-export const demo: Command = {
-  summary: "the service on a fresh log, wired to a local sandbox of the networks",
-  help: `reachlog demo [--port 3000] [--sandbox-port 4010] [--keep DIR] [--chat NAME] [--messaging NAME]
+export const demo: MakeCommand = (terminal, exit) =>
+  new Command("demo")
+    .summary("the service on a fresh log, wired to a local sandbox of the networks")
+    .description(
+      `Starts the sandbox and the service on loopback, with sample recipients and a fresh
+log, and prints what to do next. Needs no account. Everything is deleted at the
+end, unless kept.`,
+    )
+    .option("--port <port>", "port of the service (0: any free one)", portOf, 3000)
+    .option("--sandbox-port <port>", "port of the sandbox (0: any free one)", portOf, 4010)
+    .option("--keep <folder>", "keep the log there, or go on with the one that is there")
+    .addOption(chatOption())
+    .addOption(messagingOption())
+    .addHelpText("after", "\nExample:\n  reachlog demo --keep ./demo --chat discord")
+    .action(exit((options) => runDemo(terminal, options)));
 
-Starts the sandbox and the service on loopback, with sample recipients and a
-fresh log, and prints what to do next. Needs no account. Everything is deleted
-at the end, unless kept:
+interface DemoOptions extends Choice {
+  readonly port: number;
+  readonly sandboxPort: number;
+  readonly keep?: string | undefined;
+}
 
-  --port N           port of the service (0: any free one)
-  --sandbox-port N   port of the sandbox (0: any free one)
-  --keep DIR         keep the log there, or go on with the one that is there
-${CHOICE_HELP}
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      port: { type: "string", default: "3000" },
-      "sandbox-port": { type: "string", default: "4010" },
-      keep: { type: "string" },
-      ...CHOICE_OPTIONS,
-    });
-    const sandboxPort = Number(values["sandbox-port"]);
-    if (!Number.isInteger(sandboxPort)) throw new UsageError("--sandbox-port wants a number");
-    const loaded = await loadSandbox();
-    const choice = choiceOf(values, loaded);
-    const { startSandbox, settingsOf } = loaded;
-    await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
+async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, messaging }: DemoOptions): Promise<number> {
+  const { startSandbox, settingsOf } = await loadSandbox();
+  await using sandbox = await startSandbox({ port: sandboxPort, x: { dmLimit: DEMO_DM_LIMIT } });
 
-    // Its keys are in it too.
-    using folder = values.keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
-    const directory = folder?.path ?? resolve(values.keep ?? "");
-    mkdirSync(directory, { recursive: true });
-    const template = join(directory, "message.txt");
-    writeFileSync(template, TEMPLATE);
-    const token = randomBytes(24).toString("base64url");
-    const env = {
-      ...settingsOf(sandbox, choice),
-      PORT: values.port,
-      DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
-      API_TOKENS: `demo:${token}`,
-      MESSAGE_TEMPLATE_FILE: template,
-      SEND_SPACING_SECONDS: DEMO_SPACING_S,
-      IN_DOUBT_SETTLE_SECONDS: "5",
-      LOG_LEVEL: "warn",
-    };
-    const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
-    const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
-    await recipients.run(["import", sample], inDemo);
-    const config = configOf(inDemo);
-    const { startService } = await import("../service/service.ts");
-    const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
-    const settings = join(directory, "demo.env");
-    writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
-    terminal.out(nextSteps(service.url, sandbox.url, token, settings));
-    return await untilStopped(service, config, inDemo);
-  },
-};
+  // Its keys are in it too.
+  using folder = keep === undefined ? temporaryFolder("reachlog-demo-") : undefined;
+  const directory = folder?.path ?? resolve(keep ?? "");
+  mkdirSync(directory, { recursive: true });
+  const template = join(directory, "message.txt");
+  writeFileSync(template, TEMPLATE);
+  const token = randomBytes(24).toString("base64url");
+  const env = {
+    ...settingsOf(sandbox, { chat, messaging }),
+    PORT: String(port),
+    DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
+    API_TOKENS: `demo:${token}`,
+    MESSAGE_TEMPLATE_FILE: template,
+    SEND_SPACING_SECONDS: DEMO_SPACING_S,
+    IN_DOUBT_SETTLE_SECONDS: "5",
+    LOG_LEVEL: "warn",
+  };
+  const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
+  const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
+  await importFile(inDemo, sample, "csv");
+  const config = configOf(inDemo);
+  const { startService } = await import("../service/service.ts");
+  const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
+  const settings = join(directory, "demo.env");
+  writeSettingsFile(settings, { ...env, PORT: new URL(service.url).port });
+  terminal.out(nextSteps(service.url, sandbox.url, token, settings));
+  return await untilStopped(service, config, inDemo);
+}
 
 function nextSteps(url: string, sandboxUrl: string, token: string, settings: string): string {
   return `
@@ -95,4 +92,23 @@ token     ${token}
 
 Stop with Ctrl-C.
 `;
+}
+
+/** The demo's token is in it. */
+const OWNER_ONLY = 0o600;
+
+/**
+ * Writes settings so that a shell and `bun --env-file` read them alike: one a line, each in single quotes. What a demo
+ * before it left there is replaced.
+ */
+function writeSettingsFile(file: string, settings: Readonly<Record<string, string>>): void {
+  const lines = Object.entries(settings).map(([name, value]) => `${name}='${fit(name, value)}'\n`);
+  rmSync(file, { force: true });
+  writeFileSync(file, lines.join(""), { mode: OWNER_ONLY, flag: "wx" });
+}
+
+/** Neither of the two readers could be given a quote or a line break in a way that the other understands. */
+function fit(name: string, value: string): string {
+  if (/['\n\r]/.test(value)) throw new Error(`${name} holds a quote or a line break: it is to be a file of its own`);
+  return value;
 }

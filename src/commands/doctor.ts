@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { openVault } from "../vault/vault.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
@@ -9,12 +9,11 @@ import { missingPlaceholders } from "../template/template.ts";
 import { openOutreach } from "../service/open-outreach.ts";
 import { openChannels, openKey, openLog, outbound } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
-import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
-import { coreDumpWarning } from "./doctor/core-dumps.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
-/** One thing looked at. `mend` says what to do about it. */
+/** One thing looked at; where it is wrong, `detail` says what to do about it. */
 interface Finding {
   readonly what: string;
   readonly ok: boolean;
@@ -24,36 +23,34 @@ interface Finding {
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
 
-export const doctor: Command = {
-  summary: "check configuration, log, keys and, with --online, the networks",
-  help: `reachlog doctor [--online] [--json]
-
-Checks the configuration, the log's hash chain, the key and the vault, and
-whether a crash would write a core dump. With
---online it also asks each configured network whether its credential works
-(nothing is posted). Exit code 1 when something is wrong, with how to mend it.
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      online: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-    });
-    const config = configOf(terminal);
-    const findings: Finding[] = [
-      { what: "configuration", ok: true, detail: completeness(config) },
-      ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),
-      ...(await checkFiles(config)),
-      ...(values.online ? await checkNetworks(config, terminal) : []),
-    ];
-    for (const finding of findings) {
-      const { what, ok, detail } = finding;
-      terminal.out(
-        values.json ? `${JSON.stringify(finding)}\n` : `${ok ? "ok   " : "WRONG"} ${what}: ${printable(detail)}\n`,
-      );
-    }
-    return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
-  },
-};
+export const doctor: MakeCommand = (terminal, exit) =>
+  new Command("doctor")
+    .summary("check configuration, log, keys and, with --online, the networks")
+    .description(
+      `Checks the configuration, the log's hash chain, the key and the vault, and
+whether a crash would write a core dump. Exit code 1 when something is wrong,
+with how to correct it.`,
+    )
+    .option("--online", "also ask each configured network whether its credential works; nothing is posted")
+    .option("--json", "answer with one JSON object for each check")
+    .addHelpText("after", "\nExample:\n  reachlog doctor --online")
+    .action(
+      exit(async ({ online, json }) => {
+        const config = configOf(terminal);
+        const findings: Finding[] = [
+          { what: "configuration", ok: true, detail: completeness(config) },
+          ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),
+          ...(await checkFiles(config)),
+          ...(online === true ? await checkNetworks(config, terminal) : []),
+        ];
+        for (const finding of findings) {
+          const { what, ok, detail } = finding;
+          const line = `${ok ? "ok   " : "WRONG"} ${what}: ${printable(detail)}`;
+          terminal.out(`${json === true ? JSON.stringify(finding) : line}\n`);
+        }
+        return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
+      }),
+    );
 
 /** Nothing has to be configured, but whoever forgot it wants to know. */
 function completeness({ x, outreach, meta, chat, messaging }: Config): string {
@@ -133,4 +130,18 @@ async function finding(what: string, check: () => string | Promise<string>): Pro
   } catch (fault) {
     return { what, ok: false, detail: fault instanceof Error ? fault.message : String(fault) };
   }
+}
+
+/** Where Linux has the limits of a process; other systems have no such file. */
+const LIMITS = "/proc/self/limits";
+
+const WARNING =
+  "core dumps are on: a crash of the runtime itself would write the service's memory, and all secrets in it, to a file; " +
+  "start it with ulimit -c 0 (systemd: LimitCORE=0; containers: --ulimit core=0)";
+
+/** What to know of crash dumps, which a program of this runtime cannot switch off itself; undefined: they are off. */
+function coreDumpWarning(): string | undefined {
+  if (!existsSync(LIMITS)) return undefined;
+  const soft = /^Max core file size\s+(\S+)/m.exec(readFileSync(LIMITS, "utf8"))?.[1];
+  return soft === undefined || soft === "0" ? undefined : WARNING;
 }

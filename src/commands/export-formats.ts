@@ -1,13 +1,22 @@
+import { Option } from "./command.ts";
 import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
-import type { ExportFormat } from "./export-formats/format.ts";
-import { jsonl } from "./export-formats/jsonl.ts";
+import { readJsonLines, storedOf, type ExportFormat, type ShownEvent } from "./export-formats/format.ts";
+
+/** JSON objects, their members in the documented order. */
+const jsonl: ExportFormat = {
+  head: "",
+  line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) =>
+    `${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash, stored })}\n`,
+  createReader: () => readJsonLines((line) => storedOf(line as unknown as ShownEvent)),
+};
 
 /** What the log is exported to, and imported from. */
 export const FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<string, ExportFormat>;
 
 export type Format = keyof typeof FORMATS;
 
-export function isFormat(name: string): name is Format {
-  return Object.hasOwn(FORMATS, name);
-}
+const NAMES = Object.keys(FORMATS) as readonly Format[];
+
+export const formatOption = () =>
+  new Option("--format <name>", "the form of the file").choices(NAMES).default("jsonl" as const);

@@ -10,59 +10,61 @@ import { destroyKeys } from "../privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import { historyOfPerson } from "./audit/show/person.ts";
-import { configOf, EXIT, parse, UsageError, type Command, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { findPerson, recipientOf } from "./person.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
 
-export const forget: Command = {
-  summary: "erase a person, or the clicks of an IP address",
-  help: `reachlog forget RECIPIENT|IP [--json]
-
-Deletes the keys that the personal data of one person (id, handle, @handle), or
-of the clicks of one IP address, is sealed with. The log and its hash chain stay
-whole; what was sealed shows as erased from then on, in every copy of the log
-that is read without an older copy of the keys. Nobody ever writes to that person
-again, and nothing more of them is recorded.
+export const forget: MakeCommand = (terminal, exit) =>
+  new Command("forget")
+    .summary("erase a person, or the clicks of an IP address")
+    .description(
+      `Deletes the keys that the personal data of one person, or of the clicks of one IP
+address, is encrypted with. The log and its hash chain stay whole; what was
+encrypted shows as erased from then on, in every copy of the log that is read
+without an older copy of the keys. Nobody ever writes to that person again, and
+nothing more of them is recorded.
 
 Somebody else who has one of their handles now is not reached. As long as nobody
 is known to have taken it, a handle alone counts as theirs.
 
-With a person go all kept answers to requests of the days on which one told of
+With a person go all kept answers to requests of the days on which one named
 them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.
 
-Works beside a running service, which gives up what it knows of them. Interrupted,
-it is finished by the next command or start. What the log has from before personal
-data was sealed cannot be erased: it is counted, and the exit code is 1.
+Works beside a running service, which gives up what it knows of them.
+Interrupted, it is finished by the next command or start. What the log has from
+before personal data was encrypted cannot be erased: it is counted, and the exit
+code is 1.
 
 Not reached: what networks, chats and backups of the key file hold. See
-docs/personal-data.md.
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(args, { json: { type: "boolean", default: false } }, 1);
-    const [subject] = positionals;
-    if (subject === undefined) throw new UsageError("forget wants one recipient or IP address");
-    const config = configOf(terminal);
-    const isAddress = isIP(subject) !== 0;
-    if (!isAddress) recipientOf(subject);
-    await using stack = new AsyncDisposableStack();
-    const log = await openExistingLog(config);
-    const { eventLog, projector } = await openSession(stack, log);
-    const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
-    const found = isAddress ? await ofAddress(terminal, log, subject) : person;
-    if (found === undefined) {
-      terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
-      return EXIT.fault;
-    }
-    const hashesOf = createSuppressionHashes(openStableKey(config, "suppression"));
-    const hashes = (person?.own ?? []).flatMap((name) => hashesOf(name));
-    const position = await erase(eventLog, log, { hashes, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
-    await projector.until(position);
-    return report(terminal, subject, found, values.json);
-  },
-};
+docs/personal-data.md.`,
+    )
+    .argument("<subject>", "id, handle or @handle of a person, or an IP address")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExamples:\n  reachlog forget @sara_sells\n  reachlog forget 203.0.113.7")
+    .action(exit((subject, { json }) => forgetSubject(terminal, subject, json === true)));
+
+async function forgetSubject(terminal: Terminal, subject: string, json: boolean): Promise<number> {
+  const config = configOf(terminal);
+  const isAddress = isIP(subject) !== 0;
+  if (!isAddress) recipientOf(subject);
+  await using stack = new AsyncDisposableStack();
+  const log = await openExistingLog(config);
+  const { eventLog, projector } = await openSession(stack, log);
+  const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
+  const found = isAddress ? await ofAddress(terminal, log, subject) : person;
+  if (found === undefined) {
+    terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
+    return EXIT.fault;
+  }
+  const hashesOf = createSuppressionHashes(openStableKey(config, "suppression"));
+  const hashes = (person?.own ?? []).flatMap((name) => hashesOf(name));
+  const position = await erase(eventLog, log, { hashes, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
+  await projector.until(position);
+  return report(terminal, subject, found, json);
+}
 
 async function ofAddress(terminal: Terminal, log: EncryptedLog, address: string): Promise<Found | undefined> {
   const progress = startProgress(terminal, "opening clicks", (await log.head()).position);

@@ -1,17 +1,33 @@
-import { parse, UsageError, type Command } from "./command.ts";
-import { rotate } from "./key/rotate.ts";
-import { show } from "./key/show.ts";
+import { randomBytes } from "node:crypto";
+import type { Config } from "../config/config.ts";
+import { createEventLog, STREAMS } from "../log/event-log.ts";
+import { logFiles } from "../log/log-files.ts";
+import { makeId } from "../platform/clock.ts";
+import { masterKeyOf, openKey, openLog } from "../service/open.ts";
+import { writeKeyFile } from "../vault/key-file.ts";
+import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
+import { isFormerKeyGiven, rotatedOf } from "../vault/master-key.ts";
+import { rotateKey } from "../vault/rotation.ts";
+import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
+import { COMMAND_METADATA, refuseNoLog } from "./log-session.ts";
 
-export const key: Command = {
-  summary: "show or exchange the master key",
-  help: `reachlog key show [--json]
-reachlog key rotate [--keep FILE]
+const show: MakeCommand = (terminal, exit) =>
+  new Command("show")
+    .summary("show the master key's id and where the key comes from")
+    .description(
+      `The master key's id and where it comes from; the id tells keys apart and discloses
+nothing else of them.`,
+    )
+    .option(...JSON_OPTION)
+    .action(exit(({ json }) => showKey(terminal, json === true)));
 
-show     the master key's id and where it comes from; the id tells keys apart and
-         nothing else of them
-rotate   puts another master key in force, with the service stopped: the tokens in
-         the vault and the keys of personal data are sealed with the new one, and
-         open with the former one no more
+const rotate: MakeCommand = (terminal, exit) =>
+  new Command("rotate")
+    .summary("put another master key in force, with the service stopped")
+    .description(
+      `Puts another master key in force, with the service stopped: the tokens in the
+vault and the keys of personal data are encrypted with the new one, and the former
+one opens them no more.
 
 Where the key is in its file beside the log, a new one is made and takes its
 place. Where REACHLOG_KEY holds it, give the new one in REACHLOG_KEY_NEXT (openssl
@@ -20,23 +36,65 @@ started with it, the former one stays good.
 
 Killed at any moment, both keys are known to what is there, and whatever is run
 next finishes. Sessions of the console end. Backups that were made before open
-with the former key only: --keep writes it to FILE (which must not exist), to be
-kept with them.
+with the former key only.`,
+    )
+    .option("--keep <file>", "write the former key to a new file, to be kept with the backups made before")
+    .addHelpText(
+      "after",
+      `
+Example:
+  reachlog key rotate --keep former.key
 
-Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        json: { type: "boolean", default: false },
-        keep: { type: "string" },
-      },
-      1,
+Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`,
+    )
+    .action(exit(({ keep }) => rotateMasterKey(terminal, keep)));
+
+export const key = group("key", "show or exchange the master key", [show, rotate]);
+
+function showKey(terminal: Terminal, json: boolean): number {
+  const config = configOf(terminal);
+  refuseNoLog(config);
+  const source = config.key === undefined ? logFiles(config.log.file).key : "REACHLOG_KEY";
+  const key = openKey(config);
+  const [id, is_former_given] = [keyId(key), isFormerKeyGiven(masterKeyOf(config), key)];
+  const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
+  terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
+  return EXIT.ok;
+}
+
+/** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
+async function rotateMasterKey(terminal: Terminal, keep: string | undefined): Promise<number> {
+  const config = configOf(terminal);
+  refuseNoLog(config);
+  await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
+  const from = openKey(config);
+  const to = nextKey(config);
+  const ids = { from: keyId(from), to: keyId(to) };
+  if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
+  if (keep !== undefined) writeKeyFile(keep, from);
+  rotateKey(rotatedOf(masterKeyOf(config)), { from, to });
+  const options = { key: `rotation/${ids.from}/${ids.to}` };
+  const eventLog = createEventLog(store, makeId);
+  await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
+  terminal.out(`the key ${ids.to} is in force; it was ${ids.from}\n`);
+  if (config.key !== undefined) {
+    terminal.out(
+      "put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays good until something is started with it\n",
     );
-    const [action] = positionals;
-    if (action === "show") return show(terminal, values.json);
-    if (action === "rotate") return rotate(terminal, values.keep);
-    throw new UsageError("key wants show or rotate");
-  },
-};
+  }
+  terminal.err(
+    keep === undefined
+      ? "backups that were made before open with the former key only\n"
+      : `the former key is in ${keep}: backups that were made before open with it only\n`,
+  );
+  return EXIT.ok;
+}
+
+function nextKey({ key, nextKey: given }: Config): Uint8Array {
+  if (key === undefined && given !== undefined) {
+    throw usageError("REACHLOG_KEY_NEXT has no effect where the key is in its file: a new one is made");
+  }
+  if (key === undefined) return new Uint8Array(randomBytes(KEY_BYTES));
+  if (given === undefined) throw usageError("REACHLOG_KEY_NEXT is not set: give the new key in it");
+  return parseKey(given.reveal(), "REACHLOG_KEY_NEXT");
+}

@@ -1,10 +1,10 @@
 import { STREAMS } from "../log/event-log.ts";
-import { UsageError } from "./command.ts";
+import { usageError } from "./command.ts";
 
 /** A link as an operator names it: `domain/short_code`, with or without a scheme. */
 export function linkOf(text: string): string {
   const link = text.replace(/^https?:\/\//i, "");
-  if (!/^[^/]+\/./.test(link)) throw new UsageError("a link is written domain/short_code");
+  if (!/^[^/]+\/./.test(link)) throw usageError("a link is written domain/short_code");
   return link;
 }
 

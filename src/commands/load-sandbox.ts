@@ -1,35 +1,39 @@
-import { UsageError } from "./command.ts";
+import { Option, usageError } from "./command.ts";
 
-/** The one door to the sandbox: loaded when it is wanted, so that a production install needs none of its libraries. */
+/** The only import of the sandbox, made when it is wanted, so that a production install needs none of its libraries. */
 export async function loadSandbox() {
   try {
     const [{ startSandbox }, settings] = await Promise.all([
       import("../sandbox/sandbox.ts"),
       import("../sandbox/settings.ts"),
     ]);
-    const { settingsOf, parseChoice } = settings;
-    return { startSandbox, settingsOf, parseChoice };
+    return { startSandbox, settingsOf: settings.settingsOf };
   } catch (fault) {
     if ((fault as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw fault;
-    throw new UsageError("the sandbox needs the development dependencies: run bun install without --production");
+    throw usageError("the sandbox needs the development dependencies: run bun install without --production");
   }
 }
 
 /** Which of the chat and messaging networks the settings are for. */
-export const CHOICE_OPTIONS = {
-  chat: { type: "string", default: "slack" },
-  messaging: { type: "string", default: "telegram" },
-} as const;
+export const chatOption = () =>
+  new Option("--chat <name>", "the chat network that the settings are for")
+    .choices(["slack", "discord", "google_chat", "teams"] as const)
+    .default("slack" as const);
 
-export const CHOICE_HELP = `  --chat NAME        slack (the default), discord, google_chat or teams
-  --messaging NAME   telegram (the default), line or whatsapp`;
+export const messagingOption = () =>
+  new Option("--messaging <name>", "the messaging network that the settings are for")
+    .choices(["telegram", "line", "whatsapp"] as const)
+    .default("telegram" as const);
 
-/** What {@link CHOICE_OPTIONS} were given as. Throws a UsageError for networks that there are not. */
-export function choiceOf(
-  { chat, messaging }: { readonly chat: string; readonly messaging: string },
-  { parseChoice }: Awaited<ReturnType<typeof loadSandbox>>,
-) {
-  const choice = parseChoice(chat, messaging);
-  if (choice === undefined) throw new UsageError(`no such network:\n${CHOICE_HELP}`);
-  return choice;
+/** The networks chosen by {@link chatOption} and {@link messagingOption}. */
+export interface Choice {
+  readonly chat: "slack" | "discord" | "google_chat" | "teams";
+  readonly messaging: "telegram" | "line" | "whatsapp";
+}
+
+/** A port to listen on. Throws a ServiceError (usage). */
+export function portOf(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw usageError("a port is a number to 65535");
+  return port;
 }

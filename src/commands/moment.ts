@@ -3,7 +3,7 @@ import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import { foldLog, type Folded } from "../projector/fold.ts";
 import { restore } from "../projector/restore.ts";
-import { UsageError, type Terminal } from "./command.ts";
+import { usageError, type Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
 
@@ -20,18 +20,19 @@ export interface Place {
   readonly time: string | undefined;
 }
 
-export const AS_OF_HELP = `  --as-of M   as it was at an earlier moment: a time in ISO 8601, such as
-              2026-11-21T09:00:00Z; a day, such as 2026-11-21, which means its end;
-              or a position, which means after that event (0: before the first).
-              A day, and a time without Z or offset, is one of QUOTA_TIMEZONE.
-              A time to come means now.
-`;
+/** The same wherever an answer can be of an earlier moment. */
+export const AS_OF_OPTION = [
+  "--as-of <moment>",
+  "as it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
+    "which means its end; or a position, which means after that event (0: before the first). A day, and a time " +
+    "without Z or offset, is one of QUOTA_TIMEZONE. A time to come means now",
+] as const;
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
-/** What `--as-of` says. Throws UsageError on what is no moment, or could be two. */
+/** What `--as-of` says. Throws a ServiceError (usage) on what is no moment, or could be two. */
 export function parseMoment(text: string | undefined, timezone: string): Moment {
   if (text === undefined) return {};
   if (/^\d+$/.test(text)) return { to: Number(text) };
@@ -39,12 +40,12 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
     if (DAY.test(text)) return { until: endOfDay(text, timezone) };
     if (INSTANT.test(text)) return { until: new Date(Temporal.Instant.from(text).epochMilliseconds) };
   } catch (fault) {
-    if (fault instanceof RangeError) throw new UsageError(`there is no such time as ${text}`);
+    if (fault instanceof RangeError) throw usageError(`there is no such time as ${text}`);
     throw fault;
   }
   if (LOCAL_TIME.test(text)) return { until: localTime(text, timezone) };
   const shown = printable(text.slice(0, 40));
-  throw new UsageError(`--as-of wants a position, a day or an ISO 8601 time, not "${shown}"`);
+  throw usageError(`--as-of wants a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 
 /** The day's last millisecond: what users mean by "as of that day". */
@@ -58,12 +59,12 @@ function localTime(text: string, timezone: string): Date {
   try {
     local = Temporal.PlainDateTime.from(text);
   } catch {
-    throw new UsageError(`there is no such time as ${text}`);
+    throw usageError(`there is no such time as ${text}`);
   }
   try {
     return new Date(local.toZonedDateTime(timezone, { disambiguation: "reject" }).epochMilliseconds);
   } catch {
-    throw new UsageError(
+    throw usageError(
       `clocks in ${timezone} change at ${text}, so that it comes twice or never: add an offset, such as +02:00`,
     );
   }
@@ -74,7 +75,7 @@ export async function checkMoment(store: EventStore<Event>, { to }: Moment): Pro
   if (to === undefined) return;
   const { position } = await store.head();
   if (to <= position) return;
-  throw new UsageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
+  throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
 }
 
 /** The states at a moment, folded from the start of the log; long work shows on the terminal. */

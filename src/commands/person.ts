@@ -1,7 +1,7 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { parseRecipients } from "../outreach/recipients-file.ts";
-import { UsageError } from "./command.ts";
+import { usageError } from "./command.ts";
 
 /** Digits of the ids that the network gives today; fewer may be a handle. */
 const ID = /^\d{16,19}$/;
@@ -11,7 +11,7 @@ export function recipientOf(subject: string): Recipient {
   if (ID.test(subject)) return { id: subject };
   const parsed = parseRecipients(JSON.stringify([{ username: subject }]), "json");
   const username = parsed.rows[0]?.recipient.username;
-  if (username === undefined) throw new UsageError(parsed.refused[0]?.reason ?? "that is no handle");
+  if (username === undefined) throw usageError(parsed.refused[0]?.reason ?? "that is no handle");
   return { username };
 }
 

@@ -3,45 +3,63 @@ import { findContact, type Contact } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { openStableKey } from "../service/open.ts";
-import { configOf, EXIT, parse, refuseMore, UsageError, type Command, type Terminal } from "./command.ts";
+import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { recipientOf } from "./person.ts";
 import { importFile } from "./recipients/import.ts";
+import { FORMATS } from "./recipients/input.ts";
 import { printable } from "./table.ts";
 
-export const recipients: Command = {
-  summary: "import, list, suppress or retry recipients",
-  help: `reachlog recipients import FILE.csv|.json|.jsonl|-   add or update recipients
-reachlog recipients list [--json]                      everybody known: as reachlog contacts
-reachlog recipients suppress HANDLE                    never write to this person
-reachlog recipients retry HANDLE                       allow one more try after a failure
+const importRecipients: MakeCommand = (terminal, exit) =>
+  new Command("import")
+    .summary("add or update recipients")
+    .description(
+      `Columns of a file: username (or handle) and/or id, name, basis (dm_first, opt_in,
+none), and any others as template fields. Handles may be @handle or the address
+of a profile. A known recipient is updated. Refused rows are listed with line and
+reason; the good ones go in, and the exit code is 1. basis says why you may write
+to them: without one nobody does while REQUIRE_CONSENT is true. Interrupted, an
+import says how far it came, and the same one again takes the rest.`,
+    )
+    .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
+    .addOption(
+      new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(FORMATS),
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
+    )
+    .action(exit((path, { format }) => importFile(terminal, path, format)));
 
-Columns of an import: username (or handle) and/or id, name, basis (dm_first,
-opt_in, none), and any others as template fields. Handles may be @handle or the
-address of a profile. A known recipient is updated. Refused rows are listed with
-line and reason; the good ones go in, and the exit code is 1. basis says why you
-may write to them: without one nobody does while REQUIRE_CONSENT is true. - reads
-stdin, as a CSV or as --format csv|json|jsonl says. Interrupted, an import tells
-how far it came, and the same one again takes the rest.
+const list: MakeCommand = (terminal, exit) =>
+  new Command("list")
+    .summary("show everybody known, as reachlog contacts does")
+    .option("--json", "answer with one JSON object for each person")
+    .action(exit(({ json }) => showContacts(terminal, { json: json === true })));
 
-All of them work beside a running service.
-`,
-  async run(args, terminal) {
-    const options = { json: { type: "boolean", default: false }, format: { type: "string" } } as const;
-    const { values, positionals } = parse(args, options, 2);
-    const [action, subject] = positionals;
-    if (action === "list") refuseMore(positionals, 1);
-    if (action === "list") return showContacts(terminal, { json: values.json });
-    if (subject === undefined)
-      throw new UsageError("recipients wants import FILE, list, suppress HANDLE or retry HANDLE");
-    if (action === "import") return importFile(terminal, subject, values.format);
-    if (action === "suppress" || action === "retry") return mark(terminal, action, subject);
-    throw new UsageError(`recipients knows no "${printable(action ?? "")}"`);
-  },
-};
+const suppress: MakeCommand = (terminal, exit) =>
+  new Command("suppress")
+    .summary("never write to this person")
+    .argument("<handle>", "id, handle or @handle")
+    .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
+    .action(exit((subject) => decide(terminal, "suppress", subject)));
 
-async function mark(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
+const retry: MakeCommand = (terminal, exit) =>
+  new Command("retry")
+    .summary("allow one more try after a failure")
+    .argument("<handle>", "id, handle or @handle")
+    .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
+    .action(exit((subject) => decide(terminal, "retry", subject)));
+
+export const recipients = group(
+  "recipients",
+  "import, list, suppress or retry recipients",
+  [importRecipients, list, suppress, retry],
+  "All of them work beside a running service.",
+);
+
+async function decide(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
   const who = recipientOf(subject);
   const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();

@@ -1,49 +1,47 @@
 import { createLogger } from "../platform/logger.ts";
 import type { Service } from "../service/service.ts";
-import { configOf, EXIT, parse, type Command, type Terminal } from "./command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import type { Config } from "../config/config.ts";
 
-export const serve: Command = {
-  summary: "run the service",
-  help: `reachlog serve [--accept-loss] [--accept-lost-keys]
-
-Runs the service with the configuration of the environment (and .env). Every
-setting is listed in .env.example; all faults are told at once.
+export const serve: MakeCommand = (terminal, exit) =>
+  new Command("serve")
+    .summary("run the service")
+    .description(
+      `Runs the service with the configuration of the environment (and .env). Every
+setting is listed in .env.example; all faults are reported at once.
 
 Ends on SIGTERM or SIGINT: no new requests, those in flight are answered, a run
-ends between two messages, dispatches in flight are settled; at the latest after
+ends between two messages, dispatches in flight complete; at the latest after
 SHUTDOWN_SECONDS. A second signal, a second later or more, ends it at once.
 
 The service keeps a signed checkpoint of the log's head beside the log. It does
 not start (78) when the log does not hold what the checkpoint knew: its end was
-lost, or its history altered. With --accept-loss it goes on with what is left,
-and appends an event that says so.
-
-Nor does it start (78) without the key file of the log's personal data, or without
-the vault after the master key was exchanged. With --accept-lost-keys it goes on
-with new ones: what the lost ones sealed reads as erased.
-
+lost, or its history altered. Nor does it start (78) without the key file of the
+log's personal data, or without the vault after the master key was exchanged.`,
+    )
+    .option("--accept-loss", "go on with what is left of such a log, and record that")
+    .option("--accept-lost-keys", "go on with new keys: what the lost ones encrypted reads as erased")
+    .addHelpText(
+      "after",
+      `
 Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
 (start again), 75 another service owns the log or there is no room (try later),
-78 the configuration is wrong, or the log is not what its checkpoint knew.
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      "accept-loss": { type: "boolean", default: false },
-      "accept-lost-keys": { type: "boolean", default: false },
-    });
-    const config = configOf(terminal);
-    const logger = createLogger(config.logLevel, terminal.err, Date.now);
-    for (const warning of config.warnings) logger.warn(warning);
-    // Only here: with the HTTP framework, every other command would take twice as long to start.
-    const { startService } = await import("../service/service.ts");
-    const service = await startService(config, logger, {
-      acceptLoss: values["accept-loss"],
-      acceptLostKeys: values["accept-lost-keys"],
-    });
-    return untilStopped(service, config, terminal);
-  },
-};
+78 the configuration is wrong, or the log is not what its checkpoint knew.`,
+    )
+    .action(
+      exit(async ({ acceptLoss, acceptLostKeys }) => {
+        const config = configOf(terminal);
+        const logger = createLogger(config.logLevel, terminal.err, Date.now);
+        for (const warning of config.warnings) logger.warn(warning);
+        // Only here: with the HTTP framework, every other command would take twice as long to start.
+        const { startService } = await import("../service/service.ts");
+        const service = await startService(config, logger, {
+          acceptLoss: acceptLoss === true,
+          acceptLostKeys: acceptLostKeys === true,
+        });
+        return untilStopped(service, config, terminal);
+      }),
+    );
 
 /** Serves until a signal comes or the log fails, then stops within the configured time. Answers the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {

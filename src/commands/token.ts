@@ -1,42 +1,142 @@
-import { parse, refuseMore, UsageError, type Command } from "./command.ts";
-import { list } from "./token/list.ts";
-import { make } from "./token/make.ts";
-import { remove } from "./token/remove.ts";
+import { createHash, randomBytes } from "node:crypto";
+import { createReport } from "../config/error.ts";
+import { readTokenLines, unfitName } from "../config/tokens.ts";
+import { Command, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
+import { table } from "./table.ts";
+import { appendEntry, rewriteEntries, tokensFileOf, tokensOf } from "./token/tokens-file.ts";
 
-export const token: Command = {
-  summary: "make, list and remove the tokens of callers",
-  help: `reachlog token new NAME [--add] [--json]
-reachlog token list [--json]
-reachlog token remove ID
+/** Fewer digits of an id are a slip of the hand. */
+const ID_DIGITS_MIN = 4;
 
-new      makes a token for the caller NAME and prints it, once, with the entry to
-         configure, which holds the token's SHA-256 only. With --add the entry is
-         appended to API_TOKENS_FILE, which is made where it is missing
-list     the callers' tokens by name and id, those of API_TOKENS and of the file
-remove   takes the token with this id, or the beginning of it, out of the file
+const make: MakeCommand = (terminal, exit) =>
+  new Command("new")
+    .summary("make a token for a caller")
+    .description(
+      `Makes a token for a caller and prints it, once, with the entry to configure, which
+holds the token's SHA-256 only.
 
-To exchange a token without a gap: make a second one of the same NAME, give it to
+To exchange a token without a gap: make a second one of the same name, give it to
 the caller, and remove the first one when the caller has gone over to the second.
-Both are valid meanwhile, and the log shows NAME either way.
+Both are valid meanwhile, and the log shows the name either way.`,
+    )
+    .argument("<name>", "the caller")
+    .option("--add", "append the entry to API_TOKENS_FILE, which is made where it is missing")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog token new shortener --add")
+    .action(exit((name, { add, json }) => makeToken(terminal, name, { add: add === true, json: json === true })));
 
-A running service takes a changed API_TOKENS_FILE over within three seconds; a
-faulty, empty or missing one changes nothing and is told in its log. What stands
-in API_TOKENS changes with a restart.
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        json: { type: "boolean", default: false },
-        add: { type: "boolean", default: false },
-      },
-      2,
+const list: MakeCommand = (terminal, exit) =>
+  new Command("list")
+    .summary("show the callers' tokens by name and id")
+    .description("The callers' tokens by name and id, those of API_TOKENS and of API_TOKENS_FILE.")
+    .option("--json", "answer with one JSON object for each token")
+    .action(exit(({ json }) => listTokens(terminal, json === true)));
+
+const remove: MakeCommand = (terminal, exit) =>
+  new Command("remove")
+    .summary("take a token out of API_TOKENS_FILE")
+    .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
+    .addHelpText("after", "\nExample:\n  reachlog token remove 3f2a9c")
+    .action(exit((id) => removeToken(terminal, id)));
+
+export const token = group(
+  "token",
+  "make, list and remove the tokens of callers",
+  [make, list, remove],
+  `A running service takes a changed API_TOKENS_FILE over within three seconds; a
+faulty, empty or missing one changes nothing and is reported in the service's own
+log. What is in API_TOKENS changes with a restart.`,
+);
+
+/** Digits of a token's SHA-256 that name it: enough to tell a service's tokens apart, and to find one by a few of them. */
+const ID_DIGITS = 12;
+
+/** Names a token without disclosing it. */
+function tokenId(sha256: string): string {
+  return sha256.slice(0, ID_DIGITS);
+}
+
+/** 256 bits: nobody guesses it, and a plain hash of it is as good as a slow one. */
+const TOKEN_BYTES = 32;
+
+/** Lets scanners for leaked secrets find one, and people tell what it is. */
+const PREFIX = "reachlog_";
+
+function makeToken(terminal: Terminal, name: string, { add, json }: { add: boolean; json: boolean }): number {
+  const unfit = unfitName(name);
+  if (unfit !== undefined) throw usageError(unfit);
+  const file = tokensFileOf(terminal);
+  if (add && file === undefined) throw usageError("--add wants API_TOKENS_FILE to be set");
+  const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
+  const sha256 = createHash("sha256").update(token).digest("hex");
+  const entry = `${name}:sha256:${sha256}`;
+  if (add && file !== undefined) appendEntry(file, entry);
+  if (json) {
+    terminal.out(`${JSON.stringify({ name, id: tokenId(sha256), token, entry, added: add })}\n`);
+    return EXIT.ok;
+  }
+  terminal.out(`token  ${token}\nid     ${tokenId(sha256)}\nentry  ${entry}\n`);
+  terminal.err(add ? `\nThe entry is in ${file}.\n${ONCE}` : `\n${WHERE}${ONCE}`);
+  return EXIT.ok;
+}
+
+const WHERE = `Configure the entry: API_TOKENS=…,ENTRY and a restart, or as a line of
+API_TOKENS_FILE, which a running service takes over.
+`;
+
+const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
+`;
+
+function listTokens(terminal: Terminal, json: boolean): number {
+  const { fixed, filed } = tokensOf(terminal);
+  const rows = [
+    ...fixed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS" })),
+    ...filed.map(({ name, sha256 }) => ({ name, id: tokenId(sha256), source: "API_TOKENS_FILE" })),
+  ];
+  if (json) for (const row of rows) terminal.out(`${JSON.stringify(row)}\n`);
+  else if (rows.length === 0) terminal.out("no token is configured\n");
+  else {
+    terminal.out(
+      table(
+        ["name", "id", "in"],
+        rows.map(({ name, id, source }) => [name, id, source]),
+      ),
     );
-    const [action, subject] = positionals;
-    if (action === "list") refuseMore(positionals, 1);
-    if (action === "new" && subject !== undefined) return make(terminal, subject, values);
-    if (action === "list") return list(terminal, values.json);
-    if (action === "remove" && subject !== undefined) return remove(terminal, subject);
-    throw new UsageError("token wants new NAME, list or remove ID");
-  },
-};
+  }
+  return EXIT.ok;
+}
+
+function removeToken(terminal: Terminal, id: string): number {
+  if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
+    throw usageError(`token remove wants an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
+  }
+  const file = tokensFileOf(terminal);
+  const { fixed, filed } = tokensOf(terminal);
+  const found = filed.filter(({ sha256 }) => sha256.startsWith(id));
+  const [token] = found;
+  if (file === undefined || token === undefined) {
+    const isFixed = fixed.some(({ sha256 }) => sha256.startsWith(id));
+    terminal.err(isFixed ? "it is in API_TOKENS: take it out there, and restart\n" : "no token has this id\n");
+    return EXIT.fault;
+  }
+  if (new Set(found.map(({ sha256 }) => sha256)).size > 1) {
+    terminal.err("several tokens begin so: give more of the id\n");
+    return EXIT.fault;
+  }
+  if (fixed.length === 0 && found.length === filed.length) {
+    terminal.err(
+      "it is the only token, and a service keeps the tokens it has rather than none: make another one first\n",
+    );
+    return EXIT.fault;
+  }
+  rewriteEntries(file, (line) => !holds(line, token.sha256));
+  terminal.out(`${token.name} ${tokenId(token.sha256)} is removed\n`);
+  return EXIT.ok;
+}
+
+/** Whether a line is the entry of this token, plain or hashed. */
+function holds(line: string, sha256: string): boolean {
+  const entry = line.trim();
+  if (entry === "" || entry.startsWith("#")) return false;
+  return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
+}

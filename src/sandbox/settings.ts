@@ -41,19 +41,9 @@ export function credentialsOf({ x, meta, telegram, line, whatsapp }: World) {
 export type Credentials = ReturnType<typeof credentialsOf>;
 
 /** The networks of which a service uses one at a time; Slack and Telegram where nothing is said. */
-const CHATS = ["slack", "discord", "google_chat", "teams"] as const;
-const MESSENGERS = ["telegram", "line", "whatsapp"] as const;
-
 export interface Choice {
-  readonly chat?: (typeof CHATS)[number];
-  readonly messaging?: (typeof MESSENGERS)[number];
-}
-
-/** Undefined when one of them is no such network. */
-export function parseChoice(chat: string, messaging: string): Choice | undefined {
-  const chosen = CHATS.find((name) => name === chat);
-  const messenger = MESSENGERS.find((name) => name === messaging);
-  return chosen === undefined || messenger === undefined ? undefined : { chat: chosen, messaging: messenger };
+  readonly chat?: "slack" | "discord" | "google_chat" | "teams";
+  readonly messaging?: "telegram" | "line" | "whatsapp";
 }
 
 type Settings = Record<string, string>;
@@ -87,7 +77,7 @@ export function settingsOf({ urls, credentials }: Place, choice: Choice = {}): S
   };
 }
 
-function messengersOf({ urls, credentials }: Place): Record<(typeof MESSENGERS)[number], Settings> {
+function messengersOf({ urls, credentials }: Place): Record<NonNullable<Choice["messaging"]>, Settings> {
   return {
     telegram: {
       TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exportAction } from "../../src/commands/audit/export.ts";
-import { importAction } from "../../src/commands/audit/import.ts";
-import type { Terminal } from "../../src/commands/command.ts";
+import { exportLog } from "../../src/commands/audit/export.ts";
+import { importLog } from "../../src/commands/audit/import.ts";
+import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { FORMATS, type Format } from "../../src/commands/export-formats.ts";
 import { name, newEvent } from "./events.ts";
 
@@ -42,7 +42,7 @@ function newPlace(): Place {
       interactive: false,
       signal,
     };
-    const code = await (action === "export" ? exportAction : importAction).run(args, terminal);
+    const code = await runCommand(action === "export" ? exportLog : importLog, args, terminal);
     return { code, out, err };
   };
   return {

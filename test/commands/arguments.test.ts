@@ -3,7 +3,7 @@ import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { clicks } from "../../src/commands/clicks.ts";
-import { UsageError, type Command } from "../../src/commands/command.ts";
+import { runCommand, type MakeCommand } from "../../src/commands/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { demo } from "../../src/commands/demo.ts";
@@ -20,7 +20,7 @@ import { stats } from "../../src/commands/stats.ts";
 import { token } from "../../src/commands/token.ts";
 
 /** Each command with as many arguments as it takes. */
-const FULL: readonly (readonly [Command, string])[] = [
+const FULL: readonly (readonly [MakeCommand, string])[] = [
   [serve, ""],
   [demo, ""],
   [sandbox, ""],
@@ -55,16 +55,20 @@ const FULL: readonly (readonly [Command, string])[] = [
   [outreach, "reconcile"],
 ];
 
-test.each(FULL.map(([command, line]) => [command.help.split("\n")[0] ?? "", line, command] as const))(
-  "%s: %j takes no more arguments",
-  async (_usage, line, command) => {
+/** A log that is nowhere: whatever got past the arguments would fail in another way. */
+const SILENT_WORLD = {
+  env: { DATABASE_URL: "sqlite:/dev/null/none.sqlite" },
+  out: () => {},
+  err: () => {},
+  interactive: false,
+  signal: AbortSignal.abort(130),
+};
+
+test.each(FULL.map(([make, line]) => [make(SILENT_WORLD, () => async () => {}).name(), line, make] as const))(
+  "%s %s takes no more arguments",
+  async (_name, line, make) => {
     const args = [...line.split(" ").filter((word) => word !== ""), "tpyo"];
-    const silent = { out: () => {}, err: () => {}, interactive: false, signal: AbortSignal.abort(130) };
-    // A log that is nowhere: whatever got past the arguments would fail in another way.
-    const env = { DATABASE_URL: "sqlite:/dev/null/none.sqlite" };
-    const refusal = await Promise.resolve()
-      .then(() => command.run(args, { ...silent, env }))
-      .catch((fault: unknown) => fault);
-    expect(refusal).toEqual(new UsageError("tpyo is one argument too many"));
+    const refusal = await runCommand(make, args, SILENT_WORLD).catch((fault: unknown) => fault);
+    expect(refusal).toMatchObject({ kind: "usage", message: expect.stringMatching(/^too many arguments.*\btpyo\.$/) });
   },
 );

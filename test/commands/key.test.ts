@@ -137,7 +137,7 @@ test("the former key never overwrites a file, and without a place for it nothing
 });
 
 test.each([
-  [["rotate", "now"], {}, "now is one argument too many"],
+  [["rotate", "now"], {}, "Expected 0 arguments but got 1: now."],
   [["rotate"], { REACHLOG_KEY_NEXT: KEYS[1] }, "has no effect"],
 ])("%j with %j is told", async (args, more, problem) => {
   Object.assign(world.env, more);

@@ -6,7 +6,7 @@ import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { duration, lagOf, type Measured } from "../../src/commands/deliveries/lag-of.ts";
 import { readOldestClick, readRequested, readTail } from "../../src/commands/deliveries/tail.ts";
-import type { Terminal } from "../../src/commands/command.ts";
+import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
@@ -201,7 +201,7 @@ describe("deliveries lag", () => {
       interactive: false,
       signal: interrupt.signal,
     };
-    expect(await deliveries.run(["lag", "--watch", "--json", "--channel", "chat"], terminal)).toBe(130);
+    expect(await runCommand(deliveries, ["lag", "--watch", "--json", "--channel", "chat"], terminal)).toBe(130);
     expect(backlogs).toEqual([1, 2]);
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { UsageError } from "../../src/commands/command.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
 import { parseMoment } from "../../src/commands/moment.ts";
 
 function refusal(text: string, timezone = "UTC"): string {
   try {
     parseMoment(text, timezone);
   } catch (fault) {
-    if (fault instanceof UsageError) return fault.message;
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
     throw fault;
   }
   throw new Error("it was accepted");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
-import type { Terminal } from "../../src/commands/command.ts";
+import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { startStatusLine } from "../../src/commands/outreach/status-line.ts";
 import { statusOf } from "../../src/commands/outreach/watch-lines.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -44,7 +44,7 @@ function watching(
     signal: interrupted.signal,
   };
   return {
-    ended: outreach.run(["watch", ...args], terminal),
+    ended: runCommand(outreach, ["watch", ...args], terminal),
     interrupt: () => interrupted.abort(130),
     out: () => out,
     err: () => err,

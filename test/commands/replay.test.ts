@@ -4,7 +4,7 @@ import type { EventStore, Snapshot } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import type { Terminal } from "../../src/commands/command.ts";
+import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, truth } from "../projector/rebuilding.ts";
@@ -187,10 +187,10 @@ describe("the command", () => {
   test("says that it was interrupted, goes on from there and says so", async () => {
     const file = await servedLog();
     const first = terminalOf(file, AbortSignal.abort());
-    expect(await replay.run([], first.terminal)).toBe(75);
+    expect(await runCommand(replay, [], first.terminal)).toBe(75);
     expect(first.written).toEqual({ out: "", err: expect.stringContaining("interrupted") });
     const second = terminalOf(file, new AbortController().signal);
-    expect(await replay.run([], second.terminal)).toBe(0);
+    expect(await runCommand(replay, [], second.terminal)).toBe(0);
     expect(second.written.err).toMatch(/^going on from position [1-9]\d*, .*\n$/);
     expect(second.written.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
   });
@@ -198,11 +198,11 @@ describe("the command", () => {
   test("is silent beside its report for a script, and draws for a person", async () => {
     const file = await servedLog();
     const script = terminalOf(file, new AbortController().signal);
-    expect(await replay.run(["--projection", "clicks", "--json"], script.terminal)).toBe(0);
+    expect(await runCommand(replay, ["--projection", "clicks", "--json"], script.terminal)).toBe(0);
     expect(script.written.err).toBe("");
     expect(JSON.parse(script.written.out)).toMatchObject({ projection: "clicks", differences: [] });
     const person = terminalOf(file, new AbortController().signal, true);
-    await replay.run(["--projection", "clicks"], person.terminal);
+    await runCommand(replay, ["--projection", "clicks"], person.terminal);
     expect(person.written.err).toMatch(/\rclicks █+.* 100 % · .*\/s /);
     expect(person.written.err).toEndWith("\r\u001B[K");
     expect(person.written.out).toContain("clicks: ");
@@ -215,11 +215,10 @@ describe("the command", () => {
       await spoil(store, "clicks", (state) => (state.total += 1));
     }
     const { terminal, written } = terminalOf(file, new AbortController().signal);
-    expect(await replay.run([], terminal)).toBe(1);
+    expect(await runCommand(replay, [], terminal)).toBe(1);
     expect(written.out).toContain("clicks: ");
     expect(written.out).toContain("1 differences, mended:\n  total: stored ");
-    expect(await replay.run(["--projection", "weather"], terminal).catch((fault: Error) => fault.name)).toBe(
-      "UsageError",
-    );
+    const refused = await runCommand(replay, ["--projection", "weather"], terminal).catch((fault: unknown) => fault);
+    expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("weather") });
   });
 });

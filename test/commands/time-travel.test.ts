@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
-import { UsageError, type Command } from "../../src/commands/command.ts";
+import type { MakeCommand } from "../../src/commands/command.ts";
 import { contacts } from "../../src/commands/contacts.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
 import { stats } from "../../src/commands/stats.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/quota.ts";
@@ -31,11 +32,11 @@ function click(short_code: string, bot = false): NewEvent {
   return { type: "LinkClicked", data: { event: "click", ...link, bot, channels: [] } };
 }
 
-async function refusal(world: CommandHarness, command: Command, ...args: string[]): Promise<string> {
+async function refusal(world: CommandHarness, command: MakeCommand, ...args: string[]): Promise<string> {
   try {
     await world.run(command, ...args);
   } catch (fault) {
-    if (fault instanceof UsageError) return fault.message;
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
     throw fault;
   }
   throw new Error("it was accepted");

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { runCommand } from "../../src/commands/command.ts";
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
@@ -18,18 +19,16 @@ afterEach(() => directory[Symbol.dispose]());
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];
   const { signal } = new AbortController();
-  const code = await token
-    .run(args, {
-      env,
-      out: (text) => void (out += text),
-      err: (text) => void (err += text),
-      interactive: false,
-      signal,
-    })
-    .catch((fault: unknown) => {
-      err += String(fault);
-      return -1;
-    });
+  const code = await runCommand(token, args, {
+    env,
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+    interactive: false,
+    signal,
+  }).catch((fault: unknown) => {
+    err += String(fault);
+    return -1;
+  });
   return { code, out, err };
 }
 

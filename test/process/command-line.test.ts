@@ -24,7 +24,7 @@ test("every command tells its help, and a wrong word is a usage error", async ()
   ]) {
     expect(overview.out).toContain(`  ${name} `);
     const help = await world.command(name, "--help");
-    expect([help.code, help.out.startsWith(`reachlog ${name}`)]).toEqual([0, true]);
+    expect([help.code, help.out.startsWith(`Usage: reachlog ${name}`)]).toEqual([0, true]);
     expect(await world.command(name, "--no-such-option")).toMatchObject({ code: 2 });
   }
   expect(await world.command("no-such-command")).toMatchObject({ code: 2 });
@@ -198,12 +198,12 @@ test.each([
 
 test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) => {
   await using world = await openInstallation();
-  for (const wrong of [
-    ["--chat", "icq"],
-    ["--messaging", "slack"],
-  ]) {
-    const { code, err } = await world.command(command, ...wrong);
-    expect([code, err]).toEqual([2, expect.stringContaining("slack (the default), discord, google_chat or teams")]);
+  for (const [option, wrong, names] of [
+    ["--chat", "icq", "slack, discord, google_chat, teams"],
+    ["--messaging", "slack", "telegram, line, whatsapp"],
+  ] as const) {
+    const { code, err } = await world.command(command, option, wrong);
+    expect([code, err]).toEqual([2, expect.stringContaining(`Allowed choices are ${names}.`)]);
   }
 });
 

@@ -43,13 +43,16 @@ test("audit import of a folder", async () => {
   expect([code, err]).toEqual([1, `${empty.directory} is a folder, and a file is wanted\n`]);
 });
 
-describe("a wrong option is told without the parser's advice", () => {
+describe("a wrong option is one plain sentence", () => {
   test.each([
-    [["stats", "--foo"], "there is no option --foo"],
-    [["stats", "--foo=1"], "there is no option --foo"],
-    [["stats", "--as-of"], "--as-of wants a value"],
-    [["stats", "--as-of", "--json"], "--as-of wants a value"],
-    [["stats", "--json=yes"], "--json takes no value"],
+    [["stats", "--foo"], "unknown option '--foo'"],
+    [["stats", "--jsn"], "unknown option '--jsn' (Did you mean --json?)"],
+    [["stats", "--as-of"], "option '--as-of <moment>' argument missing"],
+    [
+      ["stats", "--as-of", "--json"],
+      "option '--as-of <moment>' argument '--json' is invalid. It is an option: a value is wanted.",
+    ],
+    [["stats", "--json=yes"], "unknown option '--json=yes'"],
   ])("%j", async (args, sentence) => {
     const { code, err } = await world.command(...args);
     expect([code, err]).toEqual([2, `${sentence}\nsee reachlog stats --help\n`]);

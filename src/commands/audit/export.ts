@@ -1,37 +1,35 @@
 import type { EventStore } from "eventstore-lite";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
-import { FORMATS, isFormat, type Format } from "../export-formats.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
+import { formatOption, FORMATS, type Format } from "../export-formats.ts";
 import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";
 import { openExistingLog, openStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { writeText } from "../write.ts";
-import type { AuditAction } from "./action.ts";
 
-export const exportAction: AuditAction = {
-  usage: "export [--format jsonl|csv|cloudevents] [--out FILE] [--sealed]",
-  help: `export   writes all events, one a line; for csv, cells that a spreadsheet would
-         run as formulas begin with an apostrophe. Personal data is written openly
-         (erased where its key is gone), beside the data as it is stored, which the
-         hashes cover. With --sealed only the latter: it needs no keys, and whoever
-         has none can read nothing personal in it. FILE has its name only once it is
-         whole; a FILE.*.partial is left of an export that was killed
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      format: { type: "string", default: "jsonl" },
-      out: { type: "string" },
-      sealed: { type: "boolean", default: false },
-    });
-    if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    await using source = await openSource(terminal, values.sealed);
-    if (values.out !== undefined) return await exportToFile(source, terminal, values.format, values.out);
-    await exportLog(source, terminal, values.format, terminal.out);
-    return EXIT.ok;
-  },
-};
+export const exportLog: MakeCommand = (terminal, exit) =>
+  new Command("export")
+    .summary("write all events, one a line")
+    .description(
+      `Writes all events, one a line. Personal data is written openly (erased where its
+key is gone), beside the data as it is stored, which the hashes cover. In a CSV,
+cells that a spreadsheet would run as formulas begin with an apostrophe. A
+FILE.*.partial is left of an export that was killed.`,
+    )
+    .addOption(formatOption())
+    .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
+    .option("--sealed", "only the data as it is stored: needs no keys, and nobody without them reads anything personal")
+    .addHelpText("after", "\nExample:\n  reachlog audit export --format csv --out log.csv")
+    .action(
+      exit(async ({ format, out, sealed }) => {
+        await using source = await openSource(terminal, sealed === true);
+        if (out !== undefined) return await exportToFile(source, terminal, format, out);
+        await writeLog(source, terminal, format, terminal.out);
+        return EXIT.ok;
+      }),
+    );
 
 /** A log and how its events are shown. */
 interface Source extends AsyncDisposable {
@@ -62,7 +60,7 @@ async function exportToFile(source: Source, terminal: Terminal, format: Format, 
   const { signal } = terminal;
   try {
     await makeNewFile(file, (descriptor) =>
-      exportLog(source, terminal, format, (text) => {
+      writeLog(source, terminal, format, (text) => {
         signal.throwIfAborted();
         writeText(descriptor, text);
       }),
@@ -76,7 +74,7 @@ async function exportToFile(source: Source, terminal: Terminal, format: Format, 
   }
 }
 
-async function exportLog(
+async function writeLog(
   { store, show }: Source,
   terminal: Terminal,
   format: Format,

@@ -1,47 +1,42 @@
 import { createReadStream, statSync } from "node:fs";
 import { importSqliteLog, ImportRefused } from "eventstore-lite";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
-import { FORMATS, isFormat, type Format } from "../export-formats.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
+import { formatOption, FORMATS, type Format } from "../export-formats.ts";
 import { LineFault, type StoredEvent } from "../export-formats/format.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
-import type { AuditAction } from "./action.ts";
-import { fileFault } from "./file-fault.ts";
-import { readLines } from "./lines.ts";
+import { fileFault, readLines } from "./lines.ts";
 
-export const importAction: AuditAction = {
-  usage: "import FILE [--format jsonl|csv|cloudevents] [--json]",
-  help: `import   makes the log of DATABASE_URL, which must not exist or be empty, of a
-         file that export wrote (- for stdin), with the same positions, times
-         and hashes. Every event is checked, and nothing is imported unless all
-         of them fit. Compare the head that it tells with that of the log
-         exported: a file that was cut off between two lines is whole in itself.
-         The vault, the keys of personal data and the master key are not in an
-         export: bring them along. Without the keys nothing personal can be read.
-         Idempotency keys are not in it either: see docs/operate.md. A service treats
-         the new log as a restored one, so its first day has no run.
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        format: { type: "string", default: "jsonl" },
-        json: { type: "boolean", default: false },
-      },
-      1,
+export const importLog: MakeCommand = (terminal, exit) =>
+  new Command("import")
+    .summary("make a log of a file that export wrote")
+    .description(
+      `Makes the log of DATABASE_URL, which must not exist or be empty, of a file that
+export wrote, with the same positions, times and hashes. Every event is checked,
+and nothing is imported unless all of them fit. Compare the head that it prints
+with that of the log exported: a file that was cut off between two lines is whole
+in itself.
+
+The vault, the keys of personal data and the master key are not in an export:
+bring them along. Without the keys nothing personal can be read. Idempotency keys
+are not in it either: see docs/operate.md. A service treats the new log as a
+restored one, so its first day has no run.`,
+    )
+    .argument("<file>", "what export wrote, or - for stdin")
+    .addOption(formatOption())
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
+    .action(
+      exit(async (path, { format, json }) => {
+        const { position, hash } = await importFile(configOf(terminal).log.file, path, format, terminal);
+        terminal.out(
+          json === true
+            ? `${JSON.stringify({ position, hash })}\n`
+            : `${position} events imported; head ${position} ${hash}\n`,
+        );
+        return EXIT.ok;
+      }),
     );
-    const [path] = positionals;
-    if (path === undefined) throw new UsageError("import wants one FILE, or - for stdin");
-    if (!isFormat(values.format)) throw new UsageError(`--format wants ${Object.keys(FORMATS).join(", ")}`);
-    const { position, hash } = await importFile(configOf(terminal).log.file, path, values.format, terminal);
-    terminal.out(
-      values.json
-        ? `${JSON.stringify({ position, hash })}\n`
-        : `${position} events imported; head ${position} ${hash}\n`,
-    );
-    return EXIT.ok;
-  },
-};
 
 const STDIN = "-";
 const KIB = 1024;
@@ -49,7 +44,7 @@ const KIB = 1024;
 /** Bytes read from a file at once. */
 const CHUNK_BYTES = 256 * KIB;
 
-/** Where the reading is, for those who have to tell of a fault. */
+/** Where the reading is, for whoever reports a fault. */
 interface Place {
   line: number;
 }

@@ -13,7 +13,7 @@ import {
 import type { Event } from "../../../events/catalog.ts";
 import { contradict } from "../../log/contradict.ts";
 import type { LogFiles } from "../../log/log-files.ts";
-import { UsageError } from "../command.ts";
+import { usageError } from "../command.ts";
 
 /** A checkpoint that the log is compared with, as its file held it. */
 export interface KnownHead {
@@ -67,7 +67,7 @@ export function publicKeyOf(given: string | undefined): KeyObject | undefined {
   try {
     return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
   } catch (fault) {
-    throw fault instanceof SigningKeyRefused ? new UsageError(`--public-key: ${fault.message}`) : fault;
+    throw fault instanceof SigningKeyRefused ? usageError(`--public-key: ${fault.message}`) : fault;
   }
 }
 

@@ -1,4 +1,9 @@
-import { fileFault } from "./file-fault.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+
+/** The file to be imported cannot be read as a log. Nothing was imported. */
+export function fileFault(line: number, reason: string): ServiceError {
+  return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
+}
 
 /**
  * Longest line taken. An event has at most 256 KiB; quoted once more, as CloudEvents does with `meta`, each of its bytes

@@ -1,40 +1,40 @@
 import type { Verification } from "eventstore-lite";
 import { logFiles } from "../../log/log-files.ts";
-import { configOf, EXIT, parse } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
-import type { AuditAction } from "./action.ts";
 import { compare, publicKeyOf, readKnownHeads, type Compared } from "./known-heads.ts";
 
-export const verify: AuditAction = {
-  usage: "verify [--head FILE] [--public-key FILE|BASE64] [--json]",
-  help: `verify   recomputes the hash chain on all cores, and compares the log with the
-         service's checkpoint beside it, where there is one. With --head also
-         with a head that was exported earlier: signed by the log's key, of this
-         log, and held by it still; --public-key is that head's, for those who
-         do not have the signing key. Each fault is one sentence with the first
-         position known to be bad; then it exits with 1
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      json: { type: "boolean", default: false },
-      head: { type: "string" },
-      "public-key": { type: "string" },
-    });
-    const config = configOf(terminal);
-    const files = logFiles(config.log.file);
-    const known = await readKnownHeads(files, values.head, publicKeyOf(values["public-key"]));
-    await using store = await openStoredLog(config);
-    const { position } = await store.head();
-    const progress = startProgress(terminal, "verifying", position);
-    const verification = await store.verify({ onProgress: progress.update });
-    progress.end();
-    const compared: Compared[] = [];
-    for (const head of known) compared.push(await compare(store, head));
-    terminal.out(values.json ? asJson(verification, compared) : asText(verification, compared));
-    return verification.ok && compared.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.fault;
-  },
-};
+export const verify: MakeCommand = (terminal, exit) =>
+  new Command("verify")
+    .summary("check the hash chain, and what was known of the log before")
+    .description(
+      `Recomputes the hash chain on all cores, and compares the log with the service's
+checkpoint beside it, where there is one. With --head also with a head that was
+exported earlier: signed by the log's key, of this log, and held by it still.
+Each fault is one sentence with the first position known to be bad; then the exit
+code is 1.`,
+    )
+    .option("--head <file>", "what reachlog audit head wrote earlier")
+    .option("--public-key <key>", "that head's key, as a file or in base64, for those who do not have the signing key")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")
+    .action(
+      exit(async ({ head, publicKey, json }) => {
+        const config = configOf(terminal);
+        const files = logFiles(config.log.file);
+        const known = await readKnownHeads(files, head, publicKeyOf(publicKey));
+        await using store = await openStoredLog(config);
+        const { position } = await store.head();
+        const progress = startProgress(terminal, "verifying", position);
+        const verification = await store.verify({ onProgress: progress.update });
+        progress.end();
+        const compared: Compared[] = [];
+        for (const one of known) compared.push(await compare(store, one));
+        terminal.out(json === true ? asJson(verification, compared) : asText(verification, compared));
+        return verification.ok && compared.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.fault;
+      }),
+    );
 
 function asText({ checked, head, fault }: Verification, compared: readonly Compared[]): string {
   const chain =

@@ -1,37 +1,32 @@
-import { parse, UsageError } from "../command.ts";
-import type { DeliveriesAction } from "./action.ts";
-import { channelsOf } from "./channel-name.ts";
+import { Command, usageError, type MakeCommand } from "../command.ts";
+import { channelOption, channelsOf } from "./channel-name.ts";
 import { choiceOf, decideLetters } from "./letters.ts";
 
 /** A sentence or two for whoever reads the log later. */
 const WHY_CHARACTERS_MAX = 500;
 
-export const discard: DeliveriesAction = {
-  usage: "discard (--all | EVENT_ID ...) --why TEXT [--channel NAME]",
-  help: `discard  gives those dead letters up for good; the log tells why, in up to
-         ${WHY_CHARACTERS_MAX} characters. They cannot be taken up again
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        channel: { type: "string" },
-        all: { type: "boolean", default: false },
-        why: { type: "string", default: "" },
-      },
-      Infinity,
-    );
-    const why = values.why.trim();
-    if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
-      throw new UsageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
-    }
-    const choice = choiceOf("discard", { all: values.all, ids: positionals, channels: channelsOf(values.channel) });
-    return await decideLetters(terminal, choice, {
-      done: "discarded",
-      of: ({ event_id, source, channel }) => ({
-        type: "DispatchDiscarded",
-        data: { event_id, source, channel, why },
+export const discard: MakeCommand = (terminal, exit) =>
+  new Command("discard")
+    .summary("give dead letters up for good")
+    .description("Gives those dead letters up for good; the log keeps why. They cannot be taken up again.")
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .option("--all", "all dead letters")
+    .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
+    .addOption(channelOption())
+    .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
+    .action(
+      exit(async (ids, { all, why: given, channel: name }) => {
+        const why = given.trim();
+        if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
+          throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
+        }
+        const choice = choiceOf("discard", { all: all === true, ids, channels: channelsOf(name) });
+        return await decideLetters(terminal, choice, {
+          done: "discarded",
+          of: ({ event_id, source, channel }) => ({
+            type: "DispatchDiscarded",
+            data: { event_id, source, channel, why },
+          }),
+        });
       }),
-    });
-  },
-};
+    );

@@ -4,44 +4,46 @@ import { sleep, systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import type { EventLog } from "../../log/event-log.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { configOf, EXIT, parse, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
-import type { DeliveriesAction } from "./action.ts";
-import { channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { lagOf, lagsAsText, type ChannelLag } from "./lag-of.ts";
 import { readOldestClick, readRequested, readTail } from "./tail.ts";
 
 /** Often enough to see a backlog move; each look reads the end of the log. */
 const WATCH_MS = 2_000;
 
-export const lag: DeliveriesAction = {
-  usage: "lag [--channel NAME] [--json] [--watch]",
-  help: `lag      how far each channel is behind: what is owed and not settled, the age of
-         the oldest click among it, how much was settled and came to be owed a
-         minute in the last five, and when at that rate nothing is pending any more:
-         never, while as much comes as goes. --watch tells it anew every
-         ${WATCH_MS / 1_000} seconds until it is interrupted
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      channel: { type: "string" },
-      json: { type: "boolean", default: false },
-      watch: { type: "boolean", default: false },
-    });
-    const wanted = channelsOf(values.channel);
-    await using stack = new AsyncDisposableStack();
-    const config = configOf(terminal);
-    const session = { ...(await openSession(stack, await openExistingLog(config))), config };
-    const look = async (): Promise<void> => {
-      const now = systemClock();
-      const lags = await measure(session, wanted, now);
-      const time = new Date(now).toISOString();
-      terminal.out(values.json ? `${JSON.stringify({ time, channels: lags })}\n` : lagsAsText(lags, time));
-    };
-    await look();
-    return values.watch ? await watch(terminal, session.projector, look) : EXIT.ok;
-  },
-};
+export const lag: MakeCommand = (terminal, exit) =>
+  new Command("lag")
+    .summary("show how far each channel is behind")
+    .description(
+      `How far each channel is behind: what is pending, the age of the oldest click among
+it, how much completed and was requested a minute in the last five, and when at
+that rate nothing is pending any more: never, while as much comes as goes.`,
+    )
+    .addOption(channelOption())
+    .option("--json", "answer with one JSON object")
+    .option("--watch", `anew every ${WATCH_MS / 1_000} seconds, until interrupted`)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries lag --watch")
+    .action(exit(({ channel, json, watch: again }) => showLag(terminal, channelsOf(channel), { json, again })));
+
+async function showLag(
+  terminal: Terminal,
+  wanted: readonly ChannelName[],
+  { json, again }: { readonly json: true | undefined; readonly again: true | undefined },
+): Promise<number> {
+  await using stack = new AsyncDisposableStack();
+  const config = configOf(terminal);
+  const session = { ...(await openSession(stack, await openExistingLog(config))), config };
+  const look = async (): Promise<void> => {
+    const now = systemClock();
+    const lags = await measure(session, wanted, now);
+    const time = new Date(now).toISOString();
+    terminal.out(json === true ? `${JSON.stringify({ time, channels: lags })}\n` : lagsAsText(lags, time));
+  };
+  await look();
+  return again === true ? await watch(terminal, session.projector, look) : EXIT.ok;
+}
 
 interface Session {
   readonly config: Config;

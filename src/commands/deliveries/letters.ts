@@ -2,7 +2,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import type { Deliveries } from "../../../projections/deliveries.ts";
 import { decideLetter, findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { configOf, EXIT, UsageError, type Terminal } from "../command.ts";
+import { configOf, EXIT, usageError, type Terminal } from "../command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
 
@@ -13,9 +13,9 @@ export interface Choice {
   readonly channels: readonly ChannelName[];
 }
 
-/** Throws UsageError unless it is all letters or some that are named. */
+/** Throws a ServiceError (usage) unless it is all letters or some that are named. */
 export function choiceOf(action: string, { all, ids, channels }: Choice): Choice {
-  if (all === ids.length > 0) throw new UsageError(`${action} wants --all or event ids`);
+  if (all === ids.length > 0) throw usageError(`${action} wants --all or event ids`);
   return { all, ids, channels };
 }
 

@@ -2,34 +2,34 @@ import { channelsOf as statesOf, pendingOf, type Suspended } from "../../../proj
 import type { ChannelName } from "../../../events/channel.ts";
 import { findDeadLetters, type DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { configOf, EXIT, parse } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable, table } from "../table.ts";
-import type { DeliveriesAction } from "./action.ts";
-import { channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 
-export const list: DeliveriesAction = {
-  usage: "list [--channel NAME] [--json]",
-  help: `list     what is pending on each channel, which of them are suspended and why, and
-         every dead letter
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, {
-      channel: { type: "string" },
-      json: { type: "boolean", default: false },
-    });
-    const wanted = channelsOf(values.channel);
-    await using stack = new AsyncDisposableStack();
-    const config = configOf(terminal);
-    const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
-    const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
-    const channels = countsOf(projector, wanted).map((counts) => {
-      return { ...counts, configured: isConfigured(config, counts.channel) };
-    });
-    terminal.out(values.json ? `${JSON.stringify({ channels, dead_letters: letters })}\n` : textOf(channels, letters));
-    return EXIT.ok;
-  },
-};
+export const list: MakeCommand = (terminal, exit) =>
+  new Command("list")
+    .summary("show what is pending, suspended and dead on each channel")
+    .description("What is pending on each channel, which of them are suspended and why, and every dead letter.")
+    .addOption(channelOption())
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog deliveries list --channel chat")
+    .action(
+      exit(async ({ channel: name, json }) => {
+        const wanted = channelsOf(name);
+        await using stack = new AsyncDisposableStack();
+        const config = configOf(terminal);
+        const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+        const letters = (await findDeadLetters(eventLog.store)).filter(({ channel }) => wanted.includes(channel));
+        const channels = countsOf(projector, wanted).map((counts) => {
+          return { ...counts, configured: isConfigured(config, counts.channel) };
+        });
+        terminal.out(
+          json === true ? `${JSON.stringify({ channels, dead_letters: letters })}\n` : textOf(channels, letters),
+        );
+        return EXIT.ok;
+      }),
+    );
 
 interface Counts {
   readonly channel: ChannelName;

@@ -3,49 +3,50 @@ import { systemClock } from "../../platform/clock.ts";
 import type { DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Channel } from "../../networks/network.ts";
 import { openChannels, outbound } from "../../service/open.ts";
-import { configOf, parse } from "../command.ts";
-import type { DeliveriesAction } from "./action.ts";
-import { channelsOf } from "./channel-name.ts";
-import { choiceOf, decideLetters } from "./letters.ts";
+import { Command, configOf, type MakeCommand, type Terminal } from "../command.ts";
+import { channelOption, channelsOf } from "./channel-name.ts";
+import { choiceOf, decideLetters, type Choice } from "./letters.ts";
 
-export const retry: DeliveriesAction = {
-  usage: "retry (--all | EVENT_ID ...) [--channel NAME] [--accept-doubles]",
-  help: `retry    owes those dead letters again; a running service sends them at once,
-         else the next start does. Those that may have arrived, and that the network
-         would not know again, it leaves as they are unless --accept-doubles is given
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        channel: { type: "string" },
-        all: { type: "boolean", default: false },
-        "accept-doubles": { type: "boolean", default: false },
-      },
-      Infinity,
+export const retry: MakeCommand = (terminal, exit) =>
+  new Command("retry")
+    .summary("send dead letters again")
+    .description(
+      `Makes those dead letters pending again; a running service sends them at once, else
+the next start does. It leaves those as they are that may have arrived and that
+the network would not know again.`,
+    )
+    .argument("[event_ids...]", "the dead letters, as deliveries list names them")
+    .option("--all", "all dead letters")
+    .addOption(channelOption())
+    .option("--accept-doubles", "send those too that may have arrived")
+    .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
+    .action(
+      exit(async (ids, { all, channel, acceptDoubles }) => {
+        const choice = choiceOf("retry", { all: all === true, ids, channels: channelsOf(channel) });
+        return await retryLetters(terminal, choice, acceptDoubles === true);
+      }),
     );
-    const choice = choiceOf("retry", { all: values.all, ids: positionals, channels: channelsOf(values.channel) });
-    const acceptsDoubles = values["accept-doubles"];
-    const config = configOf(terminal);
-    const channels = openChannels(config, outbound(config));
-    return await decideLetters(terminal, choice, {
-      done: "taken up again",
-      hindranceOf(letter, states) {
-        const { channel } = letter;
-        if (states[channel].suspended !== null) {
-          return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
-        }
-        if (acceptsDoubles || !mayDouble(letter, channels)) return undefined;
-        return whyNot(channel);
-      },
-      of(letter) {
-        const { event_id, source, channel } = letter;
-        const data = { event_id, source, channel, ...doubtOf(letter, acceptsDoubles) };
-        return { type: "DispatchRetryRequested", data };
-      },
-    });
-  },
-};
+
+async function retryLetters(terminal: Terminal, choice: Choice, acceptsDoubles: boolean): Promise<number> {
+  const config = configOf(terminal);
+  const channels = openChannels(config, outbound(config));
+  return await decideLetters(terminal, choice, {
+    done: "taken up again",
+    hindranceOf(letter, states) {
+      const { channel } = letter;
+      if (states[channel].suspended !== null) {
+        return `${channel} is suspended and would turn them away: reachlog deliveries resume ${channel}`;
+      }
+      if (acceptsDoubles || !mayDouble(letter, channels)) return undefined;
+      return whyNot(channel);
+    },
+    of(letter) {
+      const { event_id, source, channel } = letter;
+      const data = { event_id, source, channel, ...doubtOf(letter, acceptsDoubles) };
+      return { type: "DispatchRetryRequested", data };
+    },
+  });
+}
 
 /** What the next dispatch is to know of the attempts before, unless an operator has it sent whatever they came to. */
 function doubtOf(

@@ -5,45 +5,50 @@ import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
 import { findEvent } from "../audit/show/find-event.ts";
 import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
 import { sentenceOf } from "../audit/show/lines.ts";
-import { configOf, EXIT, parse, UsageError, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
-import type { DeliveriesAction } from "./action.ts";
-import { channelsOf, isConfigured } from "./channel-name.ts";
+import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export const show: DeliveriesAction = {
-  usage: "show EVENT_ID [--channel NAME]",
-  help: `show     one dispatch from its beginning: what owed it, every attempt on each
-         channel, what was decided by hand, where it is now, and when the next
-         attempt is. EVENT_ID: of what owed it, or of any event of the dispatch
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(args, { channel: { type: "string" } }, 1);
-    const [id = ""] = positionals;
-    if (!UUID.test(id)) throw new UsageError("show wants one event id");
-    const wanted = channelsOf(values.channel);
-    await using stack = new AsyncDisposableStack();
-    const config = configOf(terminal);
-    const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
-    const to = projector.position;
-    const progress = startProgress(terminal, "reading", to);
-    const reading = { store: eventLog.store, to, onProgress: progress.update };
-    const dispatch = await findDispatch(reading, id.toLowerCase(), wanted);
-    progress.end();
-    if (dispatch === undefined) {
-      terminal.err(`the log knows no event ${printable(id)}\n`);
-      return EXIT.fault;
-    }
-    const states = projector.state("deliveries");
-    return tell(terminal, dispatch, (channel) => {
-      return isConfigured(config, channel) ? states[channel].suspended : "not configured";
-    });
-  },
-};
+export const show: MakeCommand = (terminal, exit) =>
+  new Command("show")
+    .summary("show one dispatch from its beginning")
+    .description(
+      `One dispatch from its beginning: what it was requested by, every attempt on each
+channel, what was decided by hand, where it is now, and when the next attempt is.`,
+    )
+    .argument("<event_id>", "of what requested it, or of any event of the dispatch", eventIdOf)
+    .addOption(channelOption())
+    .addHelpText("after", "\nExample:\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
+    .action(
+      exit(async (id, { channel: name }) => {
+        await using stack = new AsyncDisposableStack();
+        const config = configOf(terminal);
+        const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+        const to = projector.position;
+        const progress = startProgress(terminal, "reading", to);
+        const reading = { store: eventLog.store, to, onProgress: progress.update };
+        const dispatch = await findDispatch(reading, id, channelsOf(name));
+        progress.end();
+        if (dispatch === undefined) {
+          terminal.err(`the log knows no event ${id}\n`);
+          return EXIT.fault;
+        }
+        const states = projector.state("deliveries");
+        return tell(terminal, dispatch, (channel) => {
+          return isConfigured(config, channel) ? states[channel].suspended : "not configured";
+        });
+      }),
+    );
+
+function eventIdOf(text: string): string {
+  if (!UUID.test(text)) throw usageError("show wants one event id");
+  return text.toLowerCase();
+}
 
 interface Dispatch {
   /** What owed it, or the event asked for where it owes nothing. */

@@ -8,54 +8,58 @@ import type { Template } from "../../template/template.ts";
 import { openStableKey } from "../../service/open.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { configOf, EXIT, parse, UsageError } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { asOf } from "../moment.ts";
 import { findPerson } from "../person.ts";
 import { printable } from "../table.ts";
-import type { OutreachAction } from "./action.ts";
 import { STAND_INS, survey, type Survey } from "./survey.ts";
 import { surveyAsJson, surveyAsText } from "./survey-text.ts";
 
 /** People named for each reason of a skip, where nothing else is asked for: a screen holds that. */
-const PEOPLE_SHOWN = "5";
+const PEOPLE_SHOWN = 5;
 
-export const preview: OutreachAction = {
-  usage: "preview [HANDLE] [--limit N] [--json]",
-  help: `preview    shows the configured template without asking the network: each variant
-           as HANDLE would read it, or the first recipient who can get it; how many
-           of the imported recipients get which, and who would be skipped and why.
-           Of each reason --limit people are named (default ${PEOPLE_SHOWN}). What only X knows
-           shows in a dry run. Exit code 1 when HANDLE is not known, 78 without a
-           template
-`,
-  async run(args, terminal) {
-    const { values, positionals } = parse(
-      args,
-      {
-        json: { type: "boolean", default: false },
-        limit: { type: "string", default: PEOPLE_SHOWN },
-      },
-      1,
-    );
-    const [wanted] = positionals;
-    if (!/^\d{1,9}$/.test(values.limit)) throw new UsageError("--limit wants a number");
-    const config = configOf(terminal);
-    const template = templateOf(config);
-    await using stack = new AsyncDisposableStack();
-    const { keyring, projector } = await openSession(stack, await openExistingLog(config));
-    const rules = rulesOf(config, template, keyring);
-    const place = { position: projector.position, time: projector.time };
-    const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
-    if (wanted !== undefined && person === undefined) {
-      terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
-      return EXIT.fault;
-    }
-    const found = survey(stateOf(projector), rules, { person, limit: Number(values.limit) });
-    terminal.out(values.json ? surveyAsJson(found, place) : surveyAsText(found, notesOf(config, found), place));
-    return EXIT.ok;
-  },
-};
+export const preview: MakeCommand = (terminal, exit) =>
+  new Command("preview")
+    .summary("show the configured template, and who would get which variant")
+    .description(
+      `Shows the configured template without asking the network: each variant as one
+person would read it; how many of the imported recipients get which, and who
+would be skipped and why. What only X knows shows in a dry run. Exit code 1 when
+that person is not known, 78 without a template.`,
+    )
+    .argument("[handle]", "whose text to show; without it, of the first recipient who can get it")
+    .option("--limit <n>", "people named for each reason of a skip", limitOf, PEOPLE_SHOWN)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  reachlog outreach preview sara_sells")
+    .action(exit((wanted, { limit, json }) => showPreview(terminal, wanted, limit, json === true)));
+
+function limitOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usageError("--limit wants a number");
+  return Number(text);
+}
+
+async function showPreview(
+  terminal: Terminal,
+  wanted: string | undefined,
+  limit: number,
+  json: boolean,
+): Promise<number> {
+  const config = configOf(terminal);
+  const template = templateOf(config);
+  await using stack = new AsyncDisposableStack();
+  const { keyring, projector } = await openSession(stack, await openExistingLog(config));
+  const rules = rulesOf(config, template, keyring);
+  const place = { position: projector.position, time: projector.time };
+  const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
+  if (wanted !== undefined && person === undefined) {
+    terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
+    return EXIT.fault;
+  }
+  const found = survey(stateOf(projector), rules, { person, limit });
+  terminal.out(json ? surveyAsJson(found, place) : surveyAsText(found, notesOf(config, found), place));
+  return EXIT.ok;
+}
 
 /** Throws a ServiceError (configuration) where there is nothing to preview. */
 function templateOf({ outreach: { template } }: Config): Template {

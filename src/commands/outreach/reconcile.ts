@@ -10,44 +10,46 @@ import { openOutreach } from "../../service/open-outreach.ts";
 import { openChannels, openKey, outbound } from "../../service/open.ts";
 import type { Keyring } from "../../privacy/keyring.ts";
 import type { Projector } from "../../projector/projector.ts";
-import { configOf, EXIT, parse, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { printable } from "../table.ts";
-import type { OutreachAction } from "./action.ts";
 import { settledSince, settlementText } from "./settlement.ts";
 import { startStatusLine } from "./status-line.ts";
 
-export const reconcile: OutreachAction = {
-  usage: "reconcile",
-  help: `reconcile  settles messages whose outcome is unknown, by reading the conversations:
-           twice, IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered.
-           Also closes the run of a process that died. Sends nothing. Exit code 1 when
-           some stay in doubt, 75 while a run is in progress, which does it itself
-`,
-  async run(args, terminal) {
-    parse(args, {});
-    const config = configOf(terminal);
-    await using stack = new AsyncDisposableStack();
-    const session = await openSession(stack, await openExistingLog(config));
-    const runState = (): Run => session.projector.state("run");
-    const { current, open } = runState();
-    if (open.size === 0 && current === null) {
-      terminal.out("nothing is in doubt\n");
-      return EXIT.ok;
-    }
-    const before = new Map(open);
-    const from = session.projector.position + 1;
-    const settled = await settle(terminal, config, session, stack);
-    if (settled.kind === "running") return tellRunning(terminal, settled.run_id);
-    await session.projector.until((await session.eventLog.store.head()).position);
-    const outcomes = await settledSince(session.eventLog.store, from, before);
-    const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
-    const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
-    terminal.out(settlementText({ outcomes, stay, closed, inDoubt: before.size }));
-    if (terminal.signal.aborted) return Number(terminal.signal.reason);
-    return stay.length === 0 ? EXIT.ok : EXIT.fault;
-  },
-};
+export const reconcile: MakeCommand = (terminal, exit) =>
+  new Command("reconcile")
+    .summary("settle messages whose outcome is unknown")
+    .description(
+      `Settles messages whose outcome is unknown, by reading the conversations: twice,
+IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered. Also closes the
+run of a process that died. Sends nothing. Exit code 1 when some stay in doubt, 75
+while a run is in progress, which does it itself.`,
+    )
+    .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
+    .action(exit(() => reconcileAttempts(terminal)));
+
+async function reconcileAttempts(terminal: Terminal): Promise<number> {
+  const config = configOf(terminal);
+  await using stack = new AsyncDisposableStack();
+  const session = await openSession(stack, await openExistingLog(config));
+  const runState = (): Run => session.projector.state("run");
+  const { current, open } = runState();
+  if (open.size === 0 && current === null) {
+    terminal.out("nothing is in doubt\n");
+    return EXIT.ok;
+  }
+  const before = new Map(open);
+  const from = session.projector.position + 1;
+  const settled = await settle(terminal, config, session, stack);
+  if (settled.kind === "running") return showRunning(terminal, settled.run_id);
+  await session.projector.until((await session.eventLog.store.head()).position);
+  const outcomes = await settledSince(session.eventLog.store, from, before);
+  const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
+  const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
+  terminal.out(settlementText({ outcomes, stay, closed, inDoubt: before.size }));
+  if (terminal.signal.aborted) return Number(terminal.signal.reason);
+  return stay.length === 0 ? EXIT.ok : EXIT.fault;
+}
 
 interface Session {
   readonly eventLog: EventLog;
@@ -87,7 +89,7 @@ function openRunner(config: Config, session: Session, logger: Logger, stack: Asy
   return stack.use(createRunner(opened.context));
 }
 
-function tellRunning({ err }: Terminal, runId: string | undefined): number {
+function showRunning({ err }: Terminal, runId: string | undefined): number {
   const which = runId === undefined ? "a run" : `run ${printable(runId)}`;
   err(`${which} is in progress; it settles what is in doubt at its end\n`);
   return EXIT.temporary;

@@ -4,25 +4,32 @@ import { run as runProjection, type Run, type RunState } from "../../../projecti
 import { systemClock } from "../../platform/clock.ts";
 import { foldLog } from "../../projector/fold.ts";
 import { asJson } from "../audit/show/lines.ts";
-import { configOf, EXIT, parse, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
-import type { OutreachAction } from "./action.ts";
 import { startStatusLine } from "./status-line.ts";
 import { endOf, eventLine, headerLine, statusOf } from "./watch-lines.ts";
 
-export const watch: OutreachAction = {
-  usage: "watch [--json]",
-  help: `watch      follows the run in progress, or waits for the next one: a line for each
-           event, and on a terminal where the run stands and what it waits for.
-           Ends with the run; interrupted, it exits 130, and the run goes on
-`,
-  async run(args, terminal) {
-    const { values } = parse(args, { json: { type: "boolean", default: false } });
-    await using store = await openExistingLog(configOf(terminal));
-    const folded = await foldLog(store, ["run"]);
-    return await follow(terminal, store, { json: values.json, state: folded.states.run, from: folded.position + 1 });
-  },
-};
+export const watch: MakeCommand = (terminal, exit) =>
+  new Command("watch")
+    .summary("follow the run in progress, or wait for the next one")
+    .description(
+      `Follows the run in progress, or waits for the next one: a line for each event, and
+on a terminal where the run stands and what it waits for. Ends with the run;
+interrupted, it exits 130, and the run goes on.`,
+    )
+    .option("--json", "write each event as a JSON object")
+    .addHelpText("after", "\nExample:\n  reachlog outreach watch")
+    .action(
+      exit(async ({ json }) => {
+        await using store = await openExistingLog(configOf(terminal));
+        const folded = await foldLog(store, ["run"]);
+        return await follow(terminal, store, {
+          json: json === true,
+          state: folded.states.run,
+          from: folded.position + 1,
+        });
+      }),
+    );
 
 interface Following {
   readonly json: boolean;

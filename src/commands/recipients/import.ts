@@ -8,12 +8,15 @@ import { COMMAND_METADATA, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { formatOf, readInput } from "./input.ts";
-import { consentLine, fieldsLine } from "./summary.ts";
 
 /** Rows appended at once: one fsync for many, without holding other appends up. */
 const BATCH_ROWS = 1_000;
 
-export async function importFile(terminal: Terminal, path: string, format: string | undefined): Promise<number> {
+export async function importFile(
+  terminal: Terminal,
+  path: string,
+  format: RecipientsFormat | undefined,
+): Promise<number> {
   const read: RecipientsFormat = formatOf(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
   const config = configOf(terminal);
@@ -79,4 +82,25 @@ async function versionOf({ store }: EventLog): Promise<number> {
     return version;
   }
   return 0;
+}
+
+/** Columns named at the most: a file of JSON objects may have others in each. */
+const NAMED_MAX = 50;
+
+/** What an import says of those to whom nobody writes; nothing where there are none. */
+function consentLine(unagreed: number, requireConsent: boolean): string {
+  if (unagreed === 0) return "";
+  const then = requireConsent
+    ? "and nobody writes to them while REQUIRE_CONSENT is true (see basis in the help)"
+    : "and are written to all the same, since REQUIRE_CONSENT is false";
+  return `${unagreed} of them without consent: their basis is none or missing, ${then}\n`;
+}
+
+/** The columns that became template fields; nothing where none did. */
+function fieldsLine(rows: readonly ImportedRow[]): string {
+  const names = new Set<string>();
+  for (const { recipient } of rows) for (const name of Object.keys(recipient.fields)) names.add(name);
+  if (names.size === 0) return "";
+  const more = names.size > NAMED_MAX ? ` and ${names.size - NAMED_MAX} more` : "";
+  return `template fields: ${[...names].slice(0, NAMED_MAX).map(printable).join(", ")}${more}\n`;
 }

@@ -2,10 +2,12 @@ import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import type { RecipientsFormat } from "../../outreach/recipients-file.ts";
 import { FILE_BYTES_MAX } from "../../outreach/recipients-file/limits.ts";
-import { UsageError } from "../command.ts";
+import { usageError } from "../command.ts";
 import { naming } from "../system-fault.ts";
 import { printable } from "../table.ts";
 import { ServiceError } from "../../platform/service-error.ts";
+
+export const FORMATS = ["csv", "json", "jsonl"] as const satisfies readonly RecipientsFormat[];
 
 const STDIN = "-";
 
@@ -21,20 +23,17 @@ const BY_ENDING: Readonly<Record<string, RecipientsFormat>> = {
 /** What spreadsheet programs save by themselves. */
 const WORKBOOKS: readonly string[] = ["xlsx", "xls", "xlsm", "ods", "numbers"];
 
-/** The format that was asked for, else that of the file's ending. Throws UsageError. */
-export function formatOf(path: string, given: string | undefined): RecipientsFormat {
-  if (given !== undefined) {
-    if (given === "csv" || given === "json" || given === "jsonl") return given;
-    throw new UsageError("--format wants csv, json or jsonl");
-  }
+/** The format that was asked for, else that of the file's ending. Throws a ServiceError (usage). */
+export function formatOf(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
+  if (given !== undefined) return given;
   if (path === STDIN) return "csv";
   const ending = extname(path).slice(1).toLowerCase();
   if (WORKBOOKS.includes(ending)) {
-    throw new UsageError(`${printable(path)} is a workbook: save it as CSV ("CSV UTF-8") and import that`);
+    throw usageError(`${printable(path)} is a workbook: save it as CSV ("CSV UTF-8") and import that`);
   }
   const format = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined;
   if (format === undefined) {
-    throw new UsageError("recipients import wants a file that ends in .csv, .json or .jsonl, or --format");
+    throw usageError("recipients import wants a file that ends in .csv, .json or .jsonl, or --format");
   }
   return format;
 }

@@ -1,5 +1,5 @@
 import { loadConfig } from "../../../src/config/config.ts";
-import type { Command } from "../../../src/commands/command.ts";
+import { runCommand, type MakeCommand } from "../../../src/commands/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/service/open.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
@@ -16,11 +16,11 @@ export interface CommandHarness extends AsyncDisposable {
   append(stream: string, newEvents: readonly NewEvent[], metadata?: EventMetadata): Promise<void>;
   /** Sets the clock that much later, beside the minute of each event. */
   later(ms: number): void;
-  run(command: Pick<Command, "run">, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  run(command: MakeCommand, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
   /** The same, interrupted when the command looks for it the n-th time. */
   interruptedAt(
     n: number,
-    command: Pick<Command, "run">,
+    command: MakeCommand,
     ...args: string[]
   ): Promise<{ code: number; out: string; err: string }>;
 }
@@ -34,9 +34,9 @@ export async function openCommands(startMs = START, more: Record<string, string>
   const config = loadConfig(env, () => "");
   const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
   const eventLog = createEventLog(store, () => idAt(next));
-  const act = async (command: Pick<Command, "run">, args: readonly string[], signal: AbortSignal) => {
+  const act = async (command: MakeCommand, args: readonly string[], signal: AbortSignal) => {
     let [out, err] = ["", ""];
-    const code = await command.run(args, {
+    const code = await runCommand(command, args, {
       env,
       out: (text) => void (out += text),
       err: (text) => void (err += text),

@@ -16,7 +16,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** An address on X is that of a person; any other with a slash is a link. */
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
-/** Tells an id, a link and a person apart by how they are written. Throws UsageError on what is none of them. */
+/** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
 export function subjectOf(text: string): Subject {
   if (UUID.test(text)) {
     return { kind: "event or run", historyIn: (reading) => historyOfEvent(reading, text.toLowerCase()) };
