@@ -90,6 +90,15 @@ export function findContact(state: Contacts, who: Recipient): Contact | undefine
   return key === undefined ? formerHolder(state, who) : state.people.get(key);
 }
 
+/** A person by all that is known under their id and under their handle, also before an event says that the two are one. */
+export function findPerson(state: Contacts, who: Recipient): Contact | undefined {
+  const contact = findContact(state, who);
+  if (contact === undefined || who.username === undefined) return contact;
+  const namesake = findContact(state, { username: who.username });
+  const isOther = namesake === undefined || namesake === contact || namesake.id !== undefined;
+  return isOther ? contact : united(contact, namesake);
+}
+
 /** Whether a handle is that person's, or was and nobody is known to have taken it since. */
 export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
   const key = state.handles.get(handle) ?? state.former.get(handle);
@@ -330,23 +339,33 @@ const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in
 
 const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
 
-/** Two entries turned out to be one person: whatever forbids a message stays, and so does a recorded consent. */
+/** Two entries turned out to be one person. */
 function absorb(state: Contacts, into: Contact, otherKey: string): void {
   const other = state.people.get(otherKey);
   if (other === undefined) return;
   state.people.delete(otherKey);
-  if (STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(into.status)) into.status = other.status;
-  if (CONSENT.indexOf(other.basis) > CONSENT.indexOf(into.basis)) into.basis = other.basis;
-  into.suppressed ||= other.suppressed;
-  into.listed ||= other.listed;
-  into.inbound ||= other.inbound;
-  into.received ||= other.received;
-  into.replied ||= other.replied;
-  into.again ||= other.again;
-  if (other.refused_after !== undefined) into.refused_after = Math.max(into.refused_after ?? 0, other.refused_after);
-  if (into.attempted_at === undefined && other.attempted_at !== undefined) into.attempted_at = other.attempted_at;
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) count(state, field, -1);
-  into.fields = { ...other.fields, ...into.fields };
-  if (into.name === undefined && other.name !== undefined) into.name = other.name;
-  for (const reason of other.skipped) skip(into, { reason });
+  Object.assign(into, united(into, other));
+}
+
+/** Two entries as one: whatever forbids a message stays, and so does a recorded consent. */
+function united(one: Contact, other: Contact): Contact {
+  const isStricter = STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status);
+  return {
+    ...other,
+    ...one,
+    status: isStricter ? other.status : one.status,
+    basis: CONSENT.indexOf(other.basis) > CONSENT.indexOf(one.basis) ? other.basis : one.basis,
+    fields: { ...other.fields, ...one.fields },
+    listed: one.listed || other.listed,
+    suppressed: one.suppressed || other.suppressed,
+    inbound: one.inbound || other.inbound,
+    received: one.received || other.received,
+    replied: one.replied || other.replied,
+    again: one.again || other.again,
+    skipped: [...new Set([...one.skipped, ...other.skipped])],
+    ...(other.refused_after === undefined
+      ? {}
+      : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
+  };
 }

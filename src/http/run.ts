@@ -3,7 +3,7 @@ import { runEnd, skipReason, usage } from "../../events/outreach.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { RunReport } from "../outreach/execute-run.ts";
 import type { Runner, Triggered } from "../outreach/runner.ts";
-import { endedTransiently } from "../outreach/transient-end.ts";
+import { endedTransiently } from "../outreach/run-end.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json } from "./answer.ts";
 import { jsonBody } from "./body.ts";

@@ -1,4 +1,6 @@
+import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import { findContact } from "../../projections/contacts.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
@@ -28,7 +30,7 @@ export interface TurnRefused {
   readonly end: RunEnd | undefined;
 }
 
-/** The intent to write to the person, or their skip; nothing where the log tells that already. */
+/** The intent to write to the person, or their skip; nothing where the log has that already. */
 export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
@@ -37,7 +39,7 @@ export function decideTurn(
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
   const verdict = judgeUser(state, rules, user);
-  if (verdict.verdict !== "write") return { events: skipsOf(state, run_id, [{ who: recipient, verdict }]) };
+  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ who: recipient, verdict }]) };
   if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };
   const data = {
     attempt_id,
@@ -60,22 +62,27 @@ export interface Refused {
   readonly verdict: Refusal;
 }
 
-/** Each skip that the log does not tell yet, once. */
-export function skipsOf(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
-  const recorded = new Set<string>();
-  return refused.flatMap(({ who, verdict }): NewEvent[] => {
+/** What is recorded of somebody who gets no message. */
+type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
+
+/** Each skip once: people are met by handle and again by id, and by several sources. */
+export function skipsOf({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
+  const noted = new Map<unknown, SkipReason[]>();
+  return refused.flatMap(({ who, verdict }): Skip[] => {
     if (verdict.verdict === "pass") return [];
-    // What was found closes the person, whatever was recorded of them before.
-    if (verdict.found === undefined && isSkipRecorded(state, who, verdict.reason)) return [];
-    const once = skipKey(who, verdict.reason);
-    if (recorded.has(once)) return [];
-    recorded.add(once);
     const { reason, detail, found } = verdict;
+    const person = findContact(contacts, who) ?? who.id ?? who.username?.toLowerCase();
+    const reasons = noted.get(person) ?? [];
+    if (reasons.includes(reason)) return [];
+    noted.set(person, [...reasons, reason]);
     const more = { ...(detail === undefined ? {} : { detail }), ...(found === undefined ? {} : { found }) };
-    return [{ type: "DirectMessageSkipped", data: { run_id, recipient: who, reason, ...more } }];
+    return [{ recipient: who, reason, ...more }];
   });
 }
 
-function skipKey(who: Recipient, reason: SkipReason): string {
-  return `${who.id ?? who.username?.toLowerCase()} ${reason}`;
+/** Each skip that the log does not hold yet. What was found closes the person, whatever was recorded of them before. */
+export function newSkips(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
+  return skipsOf(state, refused)
+    .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
+    .map((skip) => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
 }

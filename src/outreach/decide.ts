@@ -1,7 +1,7 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { findContact, isOwnRefusal, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { findPerson, isOwnRefusal, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run } from "../../projections/run.ts";
 import type { SocialUser } from "../networks/network.ts";
@@ -81,32 +81,44 @@ export const REFUSED_IN_A_ROW_MAX = 5;
  * same reason.
  */
 export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipient): readonly Recipient[] | undefined {
-  const contact = findContact(contacts, who);
+  const contact = findPerson(contacts, who);
   if (contact !== undefined && isOwnRefusal(contacts, contact)) return undefined;
   const before = contacts.refused.filter((id) => id !== who.id);
   if (before.length + 1 < REFUSED_IN_A_ROW_MAX) return undefined;
   return before.map((id) => {
-    const username = findContact(contacts, { id })?.username;
+    const username = findPerson(contacts, { id })?.username;
     return { id, ...(username === undefined ? {} : { username }) };
   });
 }
 
 /** Whether the person's turn comes with the last source only. */
 export function isHeldBack({ contacts }: OutreachState, source: { readonly last?: true }, who: Recipient): boolean {
-  const contact = findContact(contacts, who);
+  const contact = findPerson(contacts, who);
   return source.last !== true && contact !== undefined && isTriedLast(contact);
 }
 
-/** What can be said of a person before the network is asked: asking costs money. */
-export function judgeKnown(state: OutreachState, rules: OutreachRules, who: Recipient): KnownVerdict {
+/**
+ * What can be said of a person before the network is asked: asking costs money. `user`: what it said of them just now,
+ * where their source asked it.
+ */
+export function judgeKnown(
+  state: OutreachState,
+  rules: OutreachRules,
+  who: Recipient,
+  user?: SocialUser,
+): KnownVerdict {
   const refusal = refuse(state, rules, who);
   if (refusal !== undefined) return refusal;
-  const rendered = compose(rules.template, findContact(state.contacts, who), who);
-  if (rendered.ok) return { verdict: "ask" };
-  if (rendered.reason === "too_long") return tooLong(rendered.length);
-  // The network will tell these two.
-  const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
-  return missing.length === 0 ? { verdict: "ask" } : missingFields(missing);
+  const rendered = compose(rules.template, findPerson(state.contacts, who), who);
+  if (!rendered.ok) {
+    if (rendered.reason === "too_long") return tooLong(rendered.length);
+    // The network knows these two.
+    const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
+    if (missing.length > 0) return missingFields(missing);
+  }
+  // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
+  const closed = user === undefined ? recordedAsClosed(state, who) : undefined;
+  return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
 
 /** What is to be done about a person as the network shows them now. */
@@ -115,20 +127,19 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   if (refusal !== undefined) return refusal;
   if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
   if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
-  const rendered = compose(rules.template, findContact(state.contacts, user), user);
+  const rendered = compose(rules.template, findPerson(state.contacts, user), user);
   if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
   return { verdict: "write", text: rendered.text, variant: rendered.variant };
 }
 
-/** Whether the network said that they take no messages from us. */
-export function isKnownClosed({ contacts }: OutreachState, who: Recipient): boolean {
-  const told = findContact(contacts, who)?.skipped ?? [];
-  return told.includes("cannot_receive_dm") || told.includes("protected");
+/** The reason why they take no messages from us, where the network gave one before. */
+function recordedAsClosed({ contacts }: OutreachState, who: Recipient): SkipReason | undefined {
+  return findPerson(contacts, who)?.skipped.find((reason) => reason === "cannot_receive_dm" || reason === "protected");
 }
 
 /** A skip is told once per recipient and reason. */
 export function isSkipRecorded(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
-  return findContact(state.contacts, who)?.skipped.includes(reason) ?? false;
+  return findPerson(state.contacts, who)?.skipped.includes(reason) ?? false;
 }
 
 /** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
@@ -137,11 +148,10 @@ export function isSuppressed(
   { hashes, isForgotten }: OutreachRules,
   who: Recipient,
 ): boolean {
-  const contact = findContact(contacts, who);
-  const entries = contact === undefined ? [] : [contact, ...namesake(contacts, who, contact)];
-  if (entries.some(({ suppressed }) => suppressed)) return true;
-  if (contacts.hashes.size > 0 && [who, ...entries].flatMap(hashes).some((mark) => contacts.hashes.has(mark)))
-    return true;
+  const person = findPerson(contacts, who);
+  if (person?.suppressed === true) return true;
+  const names = person === undefined ? [who] : [who, person];
+  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
   return isForgotten(who);
 }
 
@@ -151,29 +161,21 @@ export function previewVariants(
   { template }: OutreachRules,
   who: Recipient & { name?: string },
 ): readonly { readonly variant: string; readonly text: string }[] {
-  const recipient = messageRecipient(findContact(state.contacts, who), who);
+  const recipient = messageRecipient(findPerson(state.contacts, who), who);
   return renderAll(template, recipient).flatMap(({ variant, rendered }) =>
     rendered.ok ? [{ variant, text: rendered.text }] : [],
   );
 }
 
 function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
-  const contact = findContact(state.contacts, who);
-  const entries = contact === undefined ? [] : [contact, ...namesake(state.contacts, who, contact)];
+  const person = findPerson(state.contacts, who);
   const self = state.account.user;
   if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, who)) return { verdict: "skip", reason: "suppressed" };
-  if (contact?.status === "failed") return { verdict: "pass" };
-  if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
-  const hasConsent = entries.some(({ basis }) => basis !== "none");
-  if (rules.requireConsent && !hasConsent) return { verdict: "skip", reason: "no_consent" };
+  if (person?.status === "failed") return { verdict: "pass" };
+  if (person !== undefined && person.status !== "open") return { verdict: "skip", reason: "already_contacted" };
+  if (rules.requireConsent && (person?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
   return undefined;
-}
-
-/** One person under two names: imported by id, and suppressed by a handle that no event has brought together with it. */
-function namesake(contacts: Contacts, { username }: Recipient, contact: Contact): readonly Contact[] {
-  const other = username === undefined ? undefined : findContact(contacts, { username });
-  return other === undefined || other === contact || other.id !== undefined ? [] : [other];
 }
 
 function missingFields(missing: readonly string[]): Refusal {

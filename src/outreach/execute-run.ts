@@ -8,8 +8,9 @@ import type { RunContext } from "./context.ts";
 import { executeDryRun, type DryRun } from "./dry-run.ts";
 import type { RunLease } from "./lease.ts";
 import type { Meter } from "./meter.ts";
-import { pause } from "./pause.ts";
+import { pause } from "./pacing.ts";
 import { settleOpen, type Waiting } from "./reconcile.ts";
+import { callsForAction } from "./run-end.ts";
 import { runSendLoop } from "./send-loop.ts";
 
 /** A finished run, as it is answered. */
@@ -27,17 +28,6 @@ export interface RunReport {
   /** Only of a dry run; `estimate`: what the run that it rehearses would ask. */
   readonly preview?: DryRun & { readonly estimate: Usage };
 }
-
-/** Ends that an operator has to do something about. */
-const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
-  "credits_depleted",
-  "usage_capped",
-  "sender_restricted",
-  "missing_scope",
-  "app_not_enrolled",
-  "request_rejected",
-  "log_restored",
-]);
 
 /** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
 export async function perform(run: RunContext, lease: RunLease, meter: Meter, dryRun: boolean): Promise<RunReport> {
@@ -72,11 +62,6 @@ async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
   const data = { run_id: run.runId, reason, ...countsOf(run), usage: meter.usage() };
   const finished_at = await appendEnd(run, { type: "RunFinished", data });
   return { ...data, started_at, finished_at };
-}
-
-/** A dead grant is told where it is found; one that was just renewed and is refused all the same is not. */
-function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
-  return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {

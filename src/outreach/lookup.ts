@@ -1,9 +1,8 @@
-import type { Candidate } from "./context.ts";
-import type { Credentials } from "../account/tokens.ts";
-import type { SocialNetwork, SocialUser } from "../networks/network.ts";
+import type { SocialUser } from "../networks/network.ts";
+import type { Candidate, RunContext } from "./context.ts";
 
 /** A candidate and the network's view of them; undefined where the network knows nobody of that name. */
-export interface Resolved {
+export interface LookedUp {
   readonly candidate: Candidate;
   readonly user: SocialUser | undefined;
 }
@@ -12,28 +11,22 @@ export interface Resolved {
  * Asks the network for those candidates whose source did not: at most one request by id and one by handle.
  * Throws the network's SocialError.
  */
-export async function resolve(
-  network: SocialNetwork,
-  credentials: Credentials,
+export async function lookUp(
+  { network, credentials }: Pick<RunContext, "network" | "credentials">,
   candidates: readonly Candidate[],
-): Promise<readonly Resolved[]> {
-  const asked = candidates.filter((candidate) => candidate.user === undefined);
-  const ids = asked.flatMap(({ who }) => (who.id === undefined ? [] : [who.id]));
-  const handles = asked.flatMap(({ who }) =>
-    who.id === undefined && who.username !== undefined ? [who.username] : [],
-  );
+): Promise<readonly LookedUp[]> {
+  const asked = candidates.filter(({ user }) => user === undefined).map(({ who }) => who);
+  const ids = asked.flatMap(({ id }) => id ?? []);
+  const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));
   const found = [
     ...(ids.length === 0 ? [] : await credentials.use((token) => network.usersById(token, ids))),
     ...(handles.length === 0 ? [] : await credentials.use((token) => network.usersByUsername(token, handles))),
   ];
   const byId = new Map(found.map((user) => [user.id, user]));
   const byHandle = new Map(found.map((user) => [user.username.toLowerCase(), user]));
-  return candidates.map((candidate) => ({
-    candidate,
-    user: candidate.user ?? match(candidate),
-  }));
-
-  function match({ who }: Candidate): SocialUser | undefined {
-    return who.id === undefined ? byHandle.get(who.username?.toLowerCase() ?? "") : byId.get(who.id);
-  }
+  return candidates.map((candidate) => {
+    const { id, username = "" } = candidate.who;
+    const match = id === undefined ? byHandle.get(username.toLowerCase()) : byId.get(id);
+    return { candidate, user: candidate.user ?? match };
+  });
 }

@@ -1,4 +1,10 @@
+import { LeaseLost } from "eventstore-lite";
+import type { PauseReason } from "../../events/outreach.ts";
+import { isoTime } from "../platform/clock.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
 import type { RateWindow } from "../networks/network.ts";
+import type { RunContext } from "./context.ts";
 
 /** With no header seen: one message a minute, X's documented 15 in 15 minutes. */
 const DEFAULT_SPACING_MS = 60_000;
@@ -23,4 +29,26 @@ export function spacingMs(
   // Without a header nothing would even out a message that came too soon.
   if (rate === undefined) return Math.ceil(DEFAULT_SPACING_MS * (1 + JITTER * random));
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
+}
+
+/** Shorter waits are over before anybody could read of them. */
+const RECORDED_MS_MIN = 1_000;
+
+/** Waits until `until` (ms since the epoch), or less when the run has to end; the log says why and until when. */
+export async function pause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
+  const ms = until - run.clock();
+  if (run.signal.aborted) return;
+  if (ms > RECORDED_MS_MIN) await recordPause(run, reason, until);
+  await run.sleep(until - run.clock(), run.signal);
+}
+
+async function recordPause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
+  const data = { run_id: run.runId, reason, until: isoTime(until) };
+  try {
+    const { metadata, fence } = run;
+    await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, fence });
+  } catch (fault) {
+    // Somebody else has the runs now; the next decision finds out, and nothing is decided here.
+    if (!(fault instanceof LeaseLost)) throw fault;
+  }
 }

@@ -1,7 +1,7 @@
 import type { PauseReason } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
 import type { OutreachContext, RetryPolicy, RunContext } from "./context.ts";
-import { pause } from "./pause.ts";
+import { pause } from "./pacing.ts";
 
 /** A window that is over already must not make a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;

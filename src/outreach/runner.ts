@@ -6,7 +6,7 @@ import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext
 import { decideStart } from "./decide.ts";
 import { takeRunLease, type RunLease } from "./lease.ts";
 import { createMeter } from "./meter.ts";
-import { endedTransiently } from "./transient-end.ts";
+import { endedTransiently } from "./run-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
 import { createRecovery } from "./recovery.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";

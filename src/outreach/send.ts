@@ -8,7 +8,7 @@ import { isSuppressed, refusedForAccount } from "./decide.ts";
 import { decideTurn, type TurnRefused } from "./decide-turn.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
-import { pause } from "./pause.ts";
+import { pause } from "./pacing.ts";
 
 /** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
 export interface Turn {

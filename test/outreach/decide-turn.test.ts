@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { contacts } from "../../projections/contacts.ts";
 import { quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { decideTurn, skipsOf, type TurnCommand } from "../../src/outreach/decide-turn.ts";
+import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide-turn.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 
@@ -89,11 +89,11 @@ test("skips of one batch are told once a person and reason, and none of whom the
     { who: { username: "Cy" }, verdict },
     { who: { username: "cy" }, verdict },
   ];
-  expect(skipsOf(given(), "r", refused).map(({ data }) => ("recipient" in data ? data.recipient : null))).toEqual([
+  expect(newSkips(given(), "r", refused).map(({ data }) => ("recipient" in data ? data.recipient : null))).toEqual([
     ANN,
     { username: "Cy" },
   ]);
-  expect(skipsOf(given(skipped("no_consent")), "r", refused)).toHaveLength(1);
+  expect(newSkips(given(skipped("no_consent")), "r", refused)).toHaveLength(1);
 });
 
 function ofThisRun(event: NewEvent): NewEvent {

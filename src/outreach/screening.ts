@@ -1,0 +1,165 @@
+import type { DataOf } from "../../events/catalog.ts";
+import type { Recipient, RunEnd } from "../../events/outreach.ts";
+import { findContact } from "../../projections/contacts.ts";
+import type { SocialUser } from "../networks/network.ts";
+import { isoTime } from "../platform/clock.ts";
+import {
+  LOOKUP_BATCH,
+  outreachState,
+  type Candidate,
+  type Reader,
+  type RetryPolicy,
+  type RunContext,
+  type Source,
+} from "./context.ts";
+import { isHeldBack, judgeKnown, judgeUser } from "./decide.ts";
+import type { Refused } from "./decide-turn.ts";
+import { readInbox } from "./inbox.ts";
+import { lookUp } from "./lookup.ts";
+import { findOurs, wasRestoredToday } from "./restored.ts";
+import { endOf } from "./run-end.ts";
+
+/** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
+export interface Treatment {
+  readonly retry: RetryPolicy;
+  /** Of the day's quota. */
+  placesLeft(): number;
+  skip(refused: readonly Refused[]): Promise<void>;
+  /** For somebody against whom nothing speaks. Answers why the run ends with it; undefined: it goes on. */
+  write(user: SocialUser): Promise<RunEnd | undefined>;
+  /** Everybody of a page was judged. */
+  finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
+}
+
+interface Screening extends Treatment {
+  readonly run: RunContext;
+  readonly reader: Reader;
+  /** Network ids of those it asked about: sources overlap, and a list may name a person by handle and again by id. */
+  readonly met: Set<string>;
+  /** Lower-case handle -> id, as the network showed them. */
+  readonly ids: Map<string, string>;
+}
+
+/**
+ * Goes through the people of all sources, one after the other, until something ends the run. Who is skipped, why, and in
+ * what order is decided here and nowhere else, so that a dry run says what a run does.
+ */
+export async function screenRecipients(run: RunContext, treatment: Treatment): Promise<RunEnd> {
+  if (wasRestoredToday(run)) return "log_restored";
+  const { retry, placesLeft } = treatment;
+  const wanted = (): number => Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));
+  const screening: Screening = { ...treatment, run, reader: { run, retry, wanted }, met: new Set(), ids: new Map() };
+  try {
+    // Who asked to be left alone meanwhile is known before anybody is judged.
+    await readInbox(run, retry);
+    for (const source of run.sources) {
+      const end = await screenSource(screening, source);
+      if (end !== undefined) return end;
+    }
+    return stopReason(run) ?? "completed";
+  } catch (fault) {
+    return endOf(run, fault);
+  }
+}
+
+async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
+  const { run, reader, placesLeft, finishPage } = screening;
+  // Reading on would only tell whether anybody is left, and cost money.
+  const isUsedUp = (): boolean => source.paid && placesLeft() <= 0;
+  if (run.signal.aborted) return stopReason(run);
+  if (isUsedUp()) return "daily_limit_reached";
+  for await (const { candidates, read } of source.candidates(reader)) {
+    const end = await screenBatch(screening, source, candidates);
+    if (end !== undefined) return end;
+    if (read !== undefined) await finishPage(read);
+    if (isUsedUp()) return "daily_limit_reached";
+  }
+  return undefined;
+}
+
+async function screenBatch(
+  screening: Screening,
+  source: Source,
+  candidates: readonly Candidate[],
+): Promise<RunEnd | undefined> {
+  const { run, reader, placesLeft } = screening;
+  const open = await screenKnown(screening, source, candidates);
+  for (let at = 0; at < open.length;) {
+    if (run.signal.aborted) return stopReason(run);
+    if (placesLeft() <= 0) return "daily_limit_reached";
+    // A look-up is paid for each person, so no more are asked about than there are places.
+    const size = reader.wanted();
+    for (const user of await screenUsers(screening, open.slice(at, at + size))) {
+      if (run.signal.aborted) return stopReason(run);
+      const end = await writeUnlessFound(screening, user);
+      if (end !== undefined) return end;
+    }
+    at += size;
+  }
+  return stopReason(run);
+}
+
+/** Skips those of whom the log says enough; answers the others. */
+async function screenKnown(
+  { run, met, ids, skip }: Screening,
+  source: Source,
+  candidates: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  const open: Candidate[] = [];
+  const refused: Refused[] = [];
+  const state = outreachState(run);
+  for (const { who: named, user } of candidates) {
+    const id = named.id ?? ids.get(handleOf(named)) ?? findContact(state.contacts, named)?.id;
+    const who = { ...named, ...(id === undefined ? {} : { id }) };
+    if (user !== undefined) ids.set(handleOf(user), user.id);
+    if ((id !== undefined && met.has(id)) || isHeldBack(state, source, who)) continue;
+    const verdict = judgeKnown(state, run.rules, who, user);
+    if (verdict.verdict === "ask") open.push({ who, ...(user === undefined ? {} : { user }) });
+    else refused.push({ who, verdict });
+  }
+  await skip(refused);
+  return open;
+}
+
+/** Asks the network about people and skips those whom it rules out; answers the others. */
+async function screenUsers(
+  { run, met, ids, retry, skip }: Screening,
+  open: readonly Candidate[],
+): Promise<readonly SocialUser[]> {
+  const users: SocialUser[] = [];
+  const refused: Refused[] = [];
+  for (const { candidate, user } of await retry(() => lookUp(run, open))) {
+    if (user === undefined) {
+      refused.push({ who: candidate.who, verdict: { verdict: "skip", reason: "invalid_recipient" } });
+      continue;
+    }
+    if (met.has(user.id)) continue;
+    met.add(user.id);
+    ids.set(handleOf(user), user.id);
+    const verdict = judgeUser(outreachState(run), run.rules, user);
+    if (verdict.verdict === "write") users.push(user);
+    else refused.push({ who: { id: user.id, username: user.username }, verdict });
+  }
+  await skip(refused);
+  return users;
+}
+
+function handleOf({ username = "" }: Recipient): string {
+  return username.toLowerCase();
+}
+
+/** After a restore somebody may have a message of which the log does not know. */
+async function writeUnlessFound({ run, retry, skip, write }: Screening, user: SocialUser): Promise<RunEnd | undefined> {
+  const ours = await findOurs(run, retry, user);
+  if (ours === "none") return write(user);
+  if (ours === "unknown") return undefined;
+  const found = { message_id: ours.id, sent_at: isoTime(ours.createdAt) };
+  const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
+  await skip([{ who: { id: user.id, username: user.username }, verdict }]);
+  return undefined;
+}
+
+/** Why the run has to stop between two messages; undefined: it goes on. */
+function stopReason({ signal }: RunContext): RunEnd | undefined {
+  return signal.aborted ? (signal.reason as RunEnd) : undefined;
+}

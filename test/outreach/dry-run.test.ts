@@ -1,0 +1,127 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import { isSkipRecorded } from "../../src/outreach/decide.ts";
+import { outreachState } from "../../src/outreach/context.ts";
+import {
+  againSource,
+  followersSource,
+  inboundSource,
+  lastSource,
+  listMembersSource,
+  listSource,
+} from "../../src/outreach/sources/sources.ts";
+import { parseTemplate } from "../../src/template/template.ts";
+import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+
+const WORLDS = 150;
+
+const DAY_MS = 24 * 3_600_000;
+
+const PEOPLE = ["10", "11", "12", "13", "14", "15"];
+const whom = fc.constantFrom(...PEOPLE, OWN.id);
+
+/** How the network shows somebody, if at all. */
+const look = fc.record({
+  known: fc.constantFrom(true, true, true, false),
+  receivesOurDm: fc.constantFrom(true, true, false),
+  protected: fc.constantFrom(false, false, true),
+});
+
+const imported = fc.record({
+  id: whom,
+  by: fc.constantFrom("id", "handle", "both"),
+  basis: fc.constantFrom("opt_in", "opt_in", "none"),
+  hasTown: fc.boolean(),
+});
+
+/** What changes before the next run. */
+const phase = fc.record({
+  looks: fc.array(look, { minLength: PEOPLE.length, maxLength: PEOPLE.length }),
+  imports: fc.array(imported, { maxLength: 6 }),
+  suppressed: fc.array(whom, { maxLength: 1 }),
+  wroteToUs: fc.array(whom, { maxLength: 4 }),
+  // The newest: a wish among what is older than the first reading is found by whichever run reads on.
+  optedOut: fc.array(whom, { maxLength: 1 }),
+  retried: fc.array(whom, { maxLength: 2 }),
+});
+type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
+
+const answer = fc.constantFrom<(Answer | undefined)[]>(undefined, "recipient_closed", "not_permitted", "unreachable");
+
+/** In the order in which they are merged. */
+const SOURCES = [listSource(), inboundSource(), followersSource(), listMembersSource("1")];
+
+const given = fc.record({
+  sources: fc.shuffledSubarray(SOURCES, { minLength: 1 }),
+  requireConsent: fc.boolean(),
+  template: fc.constantFrom("Hi {{name}}", "Hi {{name}} of {{town}}"),
+  pageMax: fc.constantFrom(2, 100),
+  dailyLimit: fc.integer({ min: 1, max: 8 }),
+  before: phase,
+  answers: fc.array(answer, { maxLength: 4 }),
+  now: phase,
+});
+
+async function enter(
+  { network, append }: OutreachHarness,
+  { looks, imports, suppressed, wroteToUs, optedOut, retried }: Phase,
+) {
+  network.people.clear();
+  for (const [at, id] of PEOPLE.entries()) {
+    const { known = true, ...shown } = looks[at] ?? {};
+    if (known) network.people.set(id, person(id, shown));
+  }
+  for (const { id, by, basis, hasTown } of imports) {
+    const recipient = { ...(by === "handle" ? {} : { id }), ...(by === "id" ? {} : { username: `User_${id}` }) };
+    const fields: Record<string, string> = hasTown ? { town: "Ulm" } : {};
+    await append([{ type: "RecipientAdded", data: { recipient, basis, fields, source: "list" } }]);
+  }
+  for (const id of suppressed) {
+    await append([{ type: "RecipientSuppressed", data: { recipient: { id }, reason: "by_hand" } }]);
+  }
+  for (const id of retried) await append([{ type: "RecipientRetryAllowed", data: { recipient: { id } } }]);
+  for (const id of wroteToUs) network.receive(id, "hello");
+  for (const id of optedOut) network.receive(id, "stop");
+}
+
+/** An import and the network may write a handle differently. */
+function named({ recipient, reason }: { recipient: Recipient; reason: SkipReason }): string {
+  return `${recipient.id} ${recipient.username?.toLowerCase()} ${reason}`;
+}
+
+test("a dry run says what the run after it does: to whom it writes what, whom it skips and why, and why it ends", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      given,
+      async ({ sources, requireConsent, template, pageMax, dailyLimit, before, answers, now }) => {
+        await using world = await openOutreach();
+        world.network.pageMax = pageMax;
+        world.network.lists.set("1", PEOPLE.toReversed());
+        const rules = { ...RULES, requireConsent, dailyLimit, template: parseTemplate(template) };
+        const { run, context } = await world.start({ rules, sources: [againSource(), ...sources, lastSource()] });
+        await enter(world, before);
+        world.network.answers.push(...answers);
+        await run();
+        world.network.answers.length = 0;
+        world.time.jump(DAY_MS);
+        await enter(world, now);
+
+        const { preview } = await run({ dryRun: true });
+        const known = structuredClone(outreachState(context));
+        const { reason, run_id } = await run();
+        const told = await world.events("DirectMessageAttempted", "DirectMessageSkipped");
+        const ofRun = told.filter(({ data }) => data.run_id === run_id);
+        const sent = ofRun.flatMap(({ type, data }) => (type === "DirectMessageAttempted" ? [data] : []));
+        const skipped = ofRun.flatMap(({ type, data }) => (type === "DirectMessageSkipped" ? [data] : []));
+        expect(preview?.reason).toBe(reason);
+        expect(preview?.would_send).toEqual(sent.map(({ recipient, text, variant }) => ({ recipient, text, variant })));
+        // A skip is recorded once for each person and reason, whichever run found it.
+        const news = preview?.would_skip.filter((skip) => !isSkipRecorded(known, skip.recipient, skip.reason));
+        expect(news?.map(named)).toEqual(skipped.map(named));
+      },
+    ),
+    { numRuns: WORLDS },
+  );
+});
