@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
-import type { Level } from "../../events/delivery.ts";
+import { level, type Level } from "../../events/delivery.ts";
 import type { Delivery, Settlement } from "../delivery/delivery.ts";
 import { kindOf } from "../log/error-kind.ts";
 import type { NewEvent } from "../log/event-log.ts";
@@ -28,7 +28,11 @@ const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] a
 
 const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
 
-const LEVELS = ["debug", "info", "success", "warning", "warn", "error", "err", "critical", "fatal"];
+/** Each level, and behind it the words that are taken for it. */
+const LEVELS = level.anyOf.flatMap(({ const: name }) => [
+  name,
+  ...Object.keys(SYNONYMS).filter((word) => SYNONYMS[word] === name),
+]);
 
 /** A pattern for a word in any case: patterns of JSON Schema have no flags. */
 const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
@@ -53,15 +57,15 @@ export const notify = post({
   answers: sent,
   problems: SEND_PROBLEMS,
   handle(deps: DirectSendDeps, asked) {
-    const { message, service = "unknown", level = "info" } = asked.body;
-    const data = { message, service, level: levelOf(level) };
+    const { message: text, service = "unknown", level: given = "info" } = asked.body;
+    const data = { message: text, service, level: levelOf(given) };
     return send(deps, "chat", { type: "NotificationRequested", data }, asked);
   },
 });
 
 function levelOf(given: string): Level {
-  const level = given.toLowerCase();
-  return SYNONYMS[level] ?? (level as Level);
+  const word = given.toLowerCase();
+  return SYNONYMS[word] ?? (word as Level);
 }
 
 const message = Type.Object(

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CHANNELS } from "../../events/channel.ts";
+import { RunPaused } from "../../events/outreach.ts";
 import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Delivery } from "../delivery/delivery.ts";
@@ -25,9 +26,7 @@ const run = Type.Object({
   skipped: count,
   failed: count,
   in_doubt: count,
-  waiting: orNull(
-    Type.Object({ reason: oneOf("pace", "rate_limited", "network_unavailable", "settling"), until: time }),
-  ),
+  waiting: orNull(Type.Object({ reason: RunPaused.data.properties.reason, until: time })),
 });
 
 const outreachState = Type.Object({

@@ -3,10 +3,9 @@
  * One file a network implements it; nothing else knows their URLs, bodies or error codes.
  */
 
+import type { ChannelName } from "../../events/channel.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
-
-export type ChannelName = "ads" | "chat" | "messaging";
 
 /** What a channel can be asked to deliver. The channel words it for its own network. */
 export type Dispatch =

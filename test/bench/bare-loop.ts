@@ -4,6 +4,7 @@
  */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
 import { dispatchOf } from "../../src/delivery/request-of.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
@@ -39,7 +40,7 @@ async function readClicks(): Promise<readonly Click[]> {
 }
 
 /** The channels' own bodies: their way out keeps what it is given. */
-async function prepareAll(): Promise<Readonly<Record<"ads" | "chat" | "messaging", readonly Prepared[]>>> {
+async function prepareAll(): Promise<Readonly<Record<ChannelName, readonly Prepared[]>>> {
   const kept: Prepared[] = [];
   const keep: SafeFetch = async (url, { body = "" }) => {
     kept.push({ url, body });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { ChannelName } from "../../events/channel.ts";
 import { startServer, type Server } from "./server.ts";
 
 /** The networks of the service, all of them at one address. */
@@ -17,7 +18,7 @@ export function networkSettings(url: string) {
 }
 
 /** Clicks that each channel was told of. */
-export type Counts = Readonly<Record<"ads" | "chat" | "messaging", number>>;
+export type Counts = Readonly<Record<ChannelName, number>>;
 
 /** What the sinks say of themselves. */
 interface Told {

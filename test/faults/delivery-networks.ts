@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../src/networks/network.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import type { Network } from "../../src/sandbox/network.ts";
 import type { Recorded } from "../../src/sandbox/recorded.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
-import type { Channel, ChannelName, Dispatch, DispatchResult } from "../../src/networks/network.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
 import { openChannels, outbound } from "../../src/service/open.ts";
 import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
