@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import * as commander from "commander";
 import type * as typed from "@commander-js/extra-typings";
 import { loadConfig, type Config } from "../config/config.ts";
+import { ROUTE_PATHS } from "../http/endpoints.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { printable } from "./table.ts";
 
@@ -121,5 +122,5 @@ export function usageError(message: string): ServiceError {
 
 /** The configuration of the environment. Throws a ServiceError (configuration). */
 export function configOf({ env }: Terminal): Config {
-  return loadConfig(env, (path) => readFileSync(path, "utf8"));
+  return loadConfig(env, (path) => readFileSync(path, "utf8"), ROUTE_PATHS);
 }

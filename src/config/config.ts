@@ -2,7 +2,7 @@ import { readMeta, readX, type MetaConfig, type XConfig } from "./channels.ts";
 import { readChat, type ChatConfig } from "./chat.ts";
 import { readEnvironment, type RawEnvironment } from "./environment.ts";
 import { configurationError, createReport } from "./error.ts";
-import { readHttp, type HttpConfig } from "./http.ts";
+import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
 import { readKey } from "./key.ts";
 import { readLog, type LogConfig } from "./log.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
@@ -35,13 +35,14 @@ export interface Config {
 
 /**
  * Turns the environment into a {@link Config}, or throws one {@link ConfigError} that names every fault.
- * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`.
+ * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths` are those
+ * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(env: RawEnvironment, readFile: ReadFile): Config {
+export function loadConfig(env: RawEnvironment, readFile: ReadFile, paths?: RoutePaths): Config {
   const report = createReport();
   const values = readEnvironment(env, report);
   const parts = {
-    http: readHttp(values, env, readFile, report),
+    http: readHttp(values, env, readFile, paths, report),
     log: readLog(values.DATABASE_URL, values.KEYS_FILE, report),
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),

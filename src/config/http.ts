@@ -26,25 +26,23 @@ export interface HttpConfig {
   readonly shutdownSeconds: number;
 }
 
-/** What `OPEN_ROUTES` may open. The four that are always open may be named too, without effect. */
-const OPENABLE_ROUTES: ReadonlySet<string> = new Set([
-  "/social/health",
-  "/social/auth",
-  "/social/callback",
-  "/social/me",
-  "/social/run",
-  "/social/stats",
-  "/api/health",
-  "/api/notify",
-  "/api/tracking/event",
-]);
-
-/** These ask for a token under every policy. */
-const GUARDED_ROUTES: ReadonlySet<string> = new Set(["/api/tracking/test", "/api/messaging"]);
+/** The paths of the service, as far as `OPEN_ROUTES` is concerned. */
+export interface RoutePaths {
+  /** What may be opened. Those that are open anyway may be named too, without effect. */
+  readonly openable: readonly string[];
+  /** These want a token under every policy. */
+  readonly guarded: readonly string[];
+}
 
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-export function readHttp(values: Environment, env: RawEnvironment, readFile: ReadFile, report: Report): HttpConfig {
+export function readHttp(
+  values: Environment,
+  env: RawEnvironment,
+  readFile: ReadFile,
+  paths: RoutePaths | undefined,
+  report: Report,
+): HttpConfig {
   const fixed = readTokens(values.API_TOKENS, report);
   const path = values.API_TOKENS_FILE;
   const authPolicy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
@@ -57,7 +55,7 @@ export function readHttp(values: Environment, env: RawEnvironment, readFile: Rea
     allowedHosts: readAllowedHosts(values.ALLOWED_HOSTS, report),
     publicUrl,
     authPolicy,
-    openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, report),
+    openRoutes: readOpenRoutes(values.OPEN_ROUTES, authPolicy, paths, report),
     tokens: path === undefined ? fixed : [...fixed, ...readTokensFile(path, fixed, readFile, report)],
     tokensFile: path === undefined ? undefined : { path, fixed },
     trustedProxies: readTrustedProxies(values.TRUSTED_PROXIES, report),
@@ -162,15 +160,25 @@ function defaultPublicUrl(values: Environment, report: Report): string {
   return `http://${host}:${values.PORT}`;
 }
 
-function readOpenRoutes(raw: string | undefined, policy: "spec" | "strict", report: Report): string[] {
+/** `paths` undefined: they are taken as they are. */
+function readOpenRoutes(
+  raw: string | undefined,
+  policy: "spec" | "strict",
+  paths: RoutePaths | undefined,
+  report: Report,
+): string[] {
   const routes = commaList(raw);
-  for (const route of routes) {
-    if (GUARDED_ROUTES.has(route)) {
-      report.fault("OPEN_ROUTES", `${route} always wants a token`, "routes other than the two guarded ones");
-    } else if (!OPENABLE_ROUTES.has(route)) {
-      report.fault("OPEN_ROUTES", `${shown(route)} is no route`, `some of ${[...OPENABLE_ROUTES].join(", ")}`);
-    }
-  }
+  if (paths !== undefined) checkOpenRoutes(routes, paths, report);
   if (routes.length > 0 && policy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return routes;
+}
+
+function checkOpenRoutes(routes: readonly string[], { openable, guarded }: RoutePaths, report: Report): void {
+  for (const route of routes) {
+    if (guarded.includes(route)) {
+      report.fault("OPEN_ROUTES", `${route} always wants a token`, "routes that do not");
+    } else if (!openable.includes(route)) {
+      report.fault("OPEN_ROUTES", `${shown(route)} is no route that can be opened`, `some of ${openable.join(", ")}`);
+    }
+  }
 }

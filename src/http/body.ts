@@ -22,29 +22,35 @@ export interface RequestBody<T> {
 }
 
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
-  const check = TypeCompiler.Compile(schema);
+  const check = compiledOnce(schema);
   return {
     schema,
     type: "application/json",
     async read(request) {
       const bytes = await readBytes(request);
-      return fitting(check, bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
+      return fitting(check(), bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
     },
   };
 }
 
 /** What a page's form posts, under the same limits. */
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
-  const check = TypeCompiler.Compile(schema);
+  const check = compiledOnce(schema);
   return {
     schema,
     type: "application/x-www-form-urlencoded",
     async read(request) {
       const bytes = await readBytes(request);
       const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
-      return fitting(check, Object.fromEntries(fields));
+      return fitting(check(), Object.fromEntries(fields));
     },
   };
+}
+
+/** At the first request: commands read the table of endpoints too, and check no body. */
+function compiledOnce<Schema extends TSchema>(schema: Schema): () => TypeCheck<Schema> {
+  let compiled: TypeCheck<Schema> | undefined;
+  return () => (compiled ??= TypeCompiler.Compile(schema));
 }
 
 /** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */

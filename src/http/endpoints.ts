@@ -1,7 +1,8 @@
+import type { RoutePaths } from "../config/http.ts";
 import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./account.ts";
 import { showConsole, type ConsoleDeps } from "./console.ts";
 import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint, Protection } from "./endpoint.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
 import { startRun, type RunDeps } from "./run.ts";
@@ -42,3 +43,9 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/", protection: "session", operation: showConsole },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
+
+const pathsOf = (...protections: Protection[]): string[] =>
+  ENDPOINTS.filter(({ protection }) => protections.includes(protection)).map(({ path }) => path);
+
+/** What an operator may open by OPEN_ROUTES, and what not. */
+export const ROUTE_PATHS: RoutePaths = { openable: pathsOf("open", "strict"), guarded: pathsOf("token") };

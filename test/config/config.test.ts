@@ -5,6 +5,7 @@ import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { decodeKey } from "../../src/platform/decode-key.ts";
+import { ROUTE_PATHS } from "../../src/http/endpoints.ts";
 import { variables } from "../../src/config/schema.ts";
 import { secret } from "../../src/platform/secret.ts";
 
@@ -14,11 +15,11 @@ const noFile = (path: string): string => {
   throw Object.assign(new Error(`no such file: ${path}`), { code: "ENOENT" });
 };
 
-const load = (env: Env, readFile = noFile) => loadConfig(env, readFile);
+const load = (env: Env, readFile = noFile) => loadConfig(env, readFile, ROUTE_PATHS);
 
 function faultsOf(env: Env, readFile = noFile): string[] {
   try {
-    loadConfig(env, readFile);
+    loadConfig(env, readFile, ROUTE_PATHS);
   } catch (error) {
     if (error instanceof ServiceError && error.kind === "configuration") return error.message.split("\n");
     throw error;
