@@ -111,14 +111,14 @@ export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
 }
 
 /**
- * Builds the codec of a set of specs: it checks and seals on write, opens, upcasts and checks on read. Without a sealer
- * everything is written openly, and what is sealed reads as erased.
+ * Builds the codec of a set of specs: it checks and seals on write, opens, upcasts and checks on read. Without an encryptor
+ * everything is written openly, and what is encrypted reads as erased.
  */
 export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
-  sealer: () => Encryptor | undefined = () => undefined,
+  encryptor?: Encryptor,
 ): EncryptingCodec<E> {
-  const boxes = createCiphertexts(sealer);
+  const boxes = createCiphertexts(encryptor);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: ${UNKNOWN_TYPE}`);
@@ -203,9 +203,9 @@ const byType = compileSpecs(eventSpecs);
 /** Of the catalog's events, without keys: for tests and benches. */
 export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
-/** The catalog's codec with keys, which need not be there before the first event is read or written. */
-export function encryptingCodec(sealer: () => Encryptor | undefined): EncryptingCodec<Event> {
-  return createCodec<Event>(byType, sealer);
+/** The catalog's codec with keys. */
+export function encryptingCodec(encryptor: Encryptor): EncryptingCodec<Event> {
+  return createCodec<Event>(byType, encryptor);
 }
 
 /** The types of which something is sealed. */

@@ -29,7 +29,7 @@ const FRESH_MAX = 16_384;
 /** With these events keys are deleted. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
-export function createCiphertexts(sealer: () => Encryptor | undefined): Ciphertexts {
+export function createCiphertexts(encryptor: Encryptor | undefined): Ciphertexts {
   /** Closed here, and not yet read by who follows the log. */
   const fresh = new Set<string>();
 
@@ -40,12 +40,11 @@ export function createCiphertexts(sealer: () => Encryptor | undefined): Cipherte
         const personal = personalOf(event);
         if (personal !== undefined) owners.push(ownerOf(personal, event.data));
       }
-      if (owners.length > 0) sealer()?.prepare(owners);
+      if (owners.length > 0) encryptor?.prepare(owners);
     },
     close(personal, event) {
       if (personal === undefined) return event;
-      const keys = sealer();
-      const closed = keys && encryptData(personal, event, keys);
+      const closed = encryptor && encryptData(personal, event, encryptor);
       if (fresh.size >= FRESH_MAX) fresh.clear();
       if (closed?.isErased === true) fresh.delete(event.id);
       else fresh.add(event.id);
@@ -54,13 +53,13 @@ export function createCiphertexts(sealer: () => Encryptor | undefined): Cipherte
     open(personal, stored) {
       const box = personal === undefined ? undefined : ciphertextOf(stored.data);
       if (personal === undefined || box === undefined) return { data: stored.data, erased: false };
-      return openData(personal, stored, box, sealer());
+      return openData(personal, stored, box, encryptor);
     },
     isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
     heed(type) {
       if (!DELETING.has(type)) return;
       fresh.clear();
-      sealer()?.refresh();
+      encryptor?.refresh();
     },
   };
 }

@@ -39,10 +39,7 @@ export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Me
 /** A key, and how the boxes begin that are sealed with it. */
 export interface EncryptionKey {
   readonly prefix: string;
-  /**
-   * 32 bytes in hex; digits behind them lead from that key to the one to seal with. Undefined: the owner was erased.
-   * Their boxes stay empty, and are nothing but the prefix.
-   */
+  /** 32 bytes in hex. Undefined: the owner was erased. Their boxes stay empty, and are nothing but the prefix. */
   readonly key: string | undefined;
 }
 

@@ -1,10 +1,8 @@
 import { unlinkAccount } from "../account/link.ts";
-import { createTokens } from "../account/tokens.ts";
-import { openVault } from "../vault/vault.ts";
-import { makeId, sleep, systemClock } from "../platform/clock.ts";
-import { logFiles } from "../log/log-files.ts";
+import { systemClock } from "../platform/clock.ts";
 import { createLogger } from "../platform/logger.ts";
-import { openKey, openSocial, outbound } from "../service/open.ts";
+import { openAccount } from "../service/account.ts";
+import { connectNetworks } from "../service/networks.ts";
 import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
@@ -43,24 +41,11 @@ async function unlinkX(terminal: Terminal): Promise<number> {
   const config = configOf(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using stack = new AsyncDisposableStack();
-  const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
-  const social = openSocial(config, config.http.publicUrl, outbound(config), systemClock);
+  const session = await openSession(stack, await openExistingLog(config));
+  const { social } = connectNetworks(config);
   if (social === undefined) throw usageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
-  const vault = stack.use(openVault(logFiles(config.log.file).vault, openKey(config)));
-  const { oauth } = social;
-  const announce = async (): Promise<void> => {};
-  const tokens = createTokens({
-    vault,
-    oauth,
-    eventLog,
-    projector,
-    clock: systemClock,
-    sleep,
-    holder: makeId(),
-    logger,
-    announce,
-  });
-  const unlinked = await unlinkAccount({ oauth, tokens, eventLog, projector }, COMMAND_METADATA);
+  const account = stack.use(openAccount({ ...session, social, logger, announce: async () => {} }));
+  const unlinked = await unlinkAccount({ ...session, ...account }, COMMAND_METADATA);
   if (unlinked === undefined) {
     terminal.out("no account is linked\n");
     return EXIT.ok;

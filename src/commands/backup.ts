@@ -1,6 +1,5 @@
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
-import { logFiles } from "../log/log-files.ts";
-import { keysFileOf } from "../service/open.ts";
+import { filesOf } from "../service/open.ts";
 import { openStoredLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
@@ -22,8 +21,8 @@ Example:
   reachlog backup /mnt/backup/monday.sqlite
 
 Not in it, and never copied silently; copy them with the service stopped:
-  the vault   reachlog.vault.sqlite and its -wal beside the log: the account's
-              tokens, encrypted
+  the vault   reachlog.vault.sqlite beside the log: the account's tokens,
+              encrypted
   the keys    reachlog.keys.sqlite beside the log, or KEYS_FILE: without it
               nothing personal in the log can be read. Copy it to another place
               than the log, and keep only the newest copies: an older one,
@@ -52,9 +51,9 @@ FILE.*.partial is left of a backup that was killed, and may be deleted.`,
         if (json === true) terminal.out(`${JSON.stringify({ file, position, hash, bytes })}\n`);
         else {
           terminal.out(`${file}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
-          const { vault, key } = logFiles(config.log.file);
+          const { vault, keys, key } = filesOf(config);
           const master = config.key === undefined ? key : "REACHLOG_KEY";
-          terminal.err(`not in it: ${vault}, ${keysFileOf(config)} and ${master}\n`);
+          terminal.err(`not in it: ${vault}, ${keys} and ${master}\n`);
         }
         return EXIT.ok;
       }),

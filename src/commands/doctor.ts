@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
-import { openVault } from "../vault/vault.ts";
+import { masterKeyOf } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createAnnounce } from "../delivery/announce.ts";
-import { logFiles } from "../log/log-files.ts";
 import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
-import { openOutreach } from "../service/open-outreach.ts";
-import { openChannels, openKey, openLog, outbound } from "../service/open.ts";
+import { openAccount } from "../service/account.ts";
+import { connectNetworks } from "../service/networks.ts";
+import { filesOf, masterKeyPlaceOf, openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
@@ -70,7 +70,7 @@ function warned(detail: string | undefined): Finding[] {
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
-  const files = logFiles(config.log.file);
+  const files = filesOf(config);
   if (!existsSync(files.log)) {
     return [{ what: "log", ok: true, detail: `${files.log} is not there yet; the first start makes it` }];
   }
@@ -80,7 +80,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
       if (!existsSync(files.vault)) return "not there yet; the first start makes it";
       if (config.key === undefined && !existsSync(files.key))
         throw new Error(`${files.key} is gone: restore it, or set REACHLOG_KEY`);
-      openVault(files.vault, openKey(config))[Symbol.dispose]();
+      masterKeyOf(masterKeyPlaceOf(config));
       return "opens with this key";
     }),
   ];
@@ -99,7 +99,7 @@ async function checkLog(config: Config): Promise<string> {
 }
 
 async function checkNetworks(config: Config, terminal: Terminal): Promise<Finding[]> {
-  const channels = openChannels(config, outbound(config));
+  const { channels } = connectNetworks(config);
   const checks = channels.map(async (channel): Promise<Finding> => {
     const { ok, detail } = await channel.check(CHECK_TIMEOUT_MS);
     return { what: `${channel.name} (${channel.network})`, ok, detail };
@@ -115,12 +115,11 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   const session = await openSession(stack, await openExistingLog(config));
   if (session.projector.state("account").user === null) return "no account is authorized yet";
   const logger = createLogger("warn", terminal.err, systemClock);
-  const safeFetch = outbound(config);
-  const configured = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce({ ...session, configured, logger });
-  const opened = openOutreach({ config, key: openKey(config), ...session, logger, safeFetch, announce }, stack);
-  if (opened === undefined) throw new Error("X is not configured");
-  const { username } = await opened.tokens.use((token) => opened.network.me(token));
+  const { channels, social } = connectNetworks(config);
+  if (social === undefined) throw new Error("X is not configured");
+  const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
+  const { tokens, network } = stack.use(openAccount({ ...session, social, logger, announce }));
+  const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
 }
 

@@ -2,7 +2,6 @@ import { isIP } from "node:net";
 import type { DataOf } from "../../events/catalog.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
-import { openStableKey } from "../service/open.ts";
 import { findAnswers } from "../privacy/find-answers.ts";
 import { findClicks } from "../privacy/find-clicks.ts";
 import { findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
@@ -47,11 +46,10 @@ docs/personal-data.md.`,
     .action(exit((subject, { json }) => forgetSubject(terminal, subject, json === true)));
 
 async function forgetSubject(terminal: Terminal, subject: string, json: boolean): Promise<number> {
-  const config = configOf(terminal);
   const isAddress = isIP(subject) !== 0;
   if (!isAddress) recipientOf(subject);
   await using stack = new AsyncDisposableStack();
-  const log = await openExistingLog(config);
+  const log = await openExistingLog(configOf(terminal));
   const { eventLog, projector } = await openSession(stack, log);
   const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
   const found = isAddress ? await ofAddress(terminal, log, subject) : person;
@@ -59,7 +57,7 @@ async function forgetSubject(terminal: Terminal, subject: string, json: boolean)
     terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
     return EXIT.fault;
   }
-  const hashesOf = createSuppressionHashes(openStableKey(config, "suppression"));
+  const hashesOf = createSuppressionHashes(log.vault.stableKey("suppression"));
   const hashes = (person?.own ?? []).flatMap((name) => hashesOf(name));
   const position = await erase(eventLog, log, { hashes, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
   await projector.until(position);

@@ -1,15 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { createEventLog, STREAMS } from "../log/event-log.ts";
-import { logFiles } from "../log/log-files.ts";
 import { makeId } from "../platform/clock.ts";
-import { masterKeyOf, openKey, openLog } from "../service/open.ts";
+import { filesOf, masterKeyPlaceOf, openLog } from "../service/open.ts";
 import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
-import { isFormerKeyGiven, rotatedOf } from "../vault/master-key.ts";
-import { rotateKey } from "../vault/rotation.ts";
+import { rotateKey } from "../vault/master-key.ts";
 import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
-import { COMMAND_METADATA, refuseNoLog } from "./log-session.ts";
+import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./log-session.ts";
 
 const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -51,12 +49,11 @@ Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
-function showKey(terminal: Terminal, json: boolean): number {
+async function showKey(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
-  refuseNoLog(config);
-  const source = config.key === undefined ? logFiles(config.log.file).key : "REACHLOG_KEY";
-  const key = openKey(config);
-  const [id, is_former_given] = [keyId(key), isFormerKeyGiven(masterKeyOf(config), key)];
+  await using log = await openExistingLog(config);
+  const source = config.key === undefined ? filesOf(config).key : "REACHLOG_KEY";
+  const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
   const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
   terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
   return EXIT.ok;
@@ -67,12 +64,12 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined): Pr
   const config = configOf(terminal);
   refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
-  const from = openKey(config);
+  const from = store.master;
   const to = nextKey(config);
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
-  rotateKey(rotatedOf(masterKeyOf(config)), { from, to });
+  rotateKey(masterKeyPlaceOf(config), store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);

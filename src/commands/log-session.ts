@@ -4,10 +4,10 @@ import type { Event } from "../../events/catalog.ts";
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
-import { openLog } from "../service/open.ts";
+import { openLog, type OpenedLog } from "../service/open.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
-import type { EncryptedLog } from "../privacy/encrypted-log.ts";
+import type { Vault } from "../vault/vault.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -15,7 +15,7 @@ import { ServiceError } from "../platform/service-error.ts";
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */
-export async function openExistingLog(config: Config): Promise<EncryptedLog> {
+export async function openExistingLog(config: Config): Promise<OpenedLog> {
   refuseNoLog(config);
   return openLog(config);
 }
@@ -35,12 +35,17 @@ export function refuseNoLog({ log }: Config): void {
   );
 }
 
-/** A log with its journal and projections, for commands that decide something. */
-export async function openSession(
-  stack: AsyncDisposableStack,
-  store: EncryptedLog,
-): Promise<{ readonly eventLog: EventLog; readonly keyring: Keyring; readonly projector: Projector }> {
-  stack.use(store);
-  const projector = stack.use(await startProjector(store, undefined, erasing(store.keyring)));
-  return { eventLog: createEventLog(store, makeId), keyring: store.keyring, projector };
+/** What a command decides with: a log, what belongs to it, and its projections. */
+export interface Session {
+  readonly eventLog: EventLog;
+  readonly keyring: Keyring;
+  readonly vault: Vault;
+  readonly projector: Projector;
+}
+
+/** `stack` closes the log too. */
+export async function openSession(stack: AsyncDisposableStack, store: OpenedLog): Promise<Session> {
+  const { keyring, vault } = stack.use(store);
+  const projector = stack.use(await startProjector(store, undefined, erasing(keyring)));
+  return { eventLog: createEventLog(store, makeId), keyring, vault, projector };
 }

@@ -2,7 +2,6 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
-import { openStableKey } from "../service/open.ts";
 import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
@@ -61,9 +60,8 @@ export const recipients = group(
 
 async function decide(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
   const who = recipientOf(subject);
-  const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();
-  const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
+  const { eventLog, vault, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
   const contact = findContact(projector.state("contacts"), who);
   if (action === "retry" && contact?.suppressed === true) {
     terminal.err(`${printable(subject)} is suppressed, and is never written to\n`);
@@ -75,7 +73,7 @@ async function decide(terminal: Terminal, action: "suppress" | "retry", subject:
   }
   const newEvent: NewEvent =
     action === "suppress"
-      ? suppression(contact, who, createSuppressionHashes(openStableKey(config, "suppression")))
+      ? suppression(contact, who, createSuppressionHashes(vault.stableKey("suppression")))
       : { type: "RecipientRetryAllowed", data: { recipient: who } };
   await eventLog.append(STREAMS.outreach, [newEvent], COMMAND_METADATA);
   const stranger = contact === undefined ? "; nobody of that name is known yet" : "";

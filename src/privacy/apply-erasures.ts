@@ -49,5 +49,5 @@ export const EXPIRING = ["click", "message"] as const;
 
 /** Deletes the keys of clicks, notifications and messages of the days before `before`. */
 export function expireDays(keyring: Keyring, before: string): void {
-  if (removeDays(keyring.file, EXPIRING, before) > 0) keyring.refresh();
+  if (removeDays(keyring.keys, EXPIRING, before) > 0) keyring.refresh();
 }

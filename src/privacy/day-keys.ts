@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { newKey, type KeysFile } from "./keys-file.ts";
+import { newKey, type KeyStore, type NamedKey } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
 export const PURPOSES = { click: "c", message: "m", answer: "a" } as const;
@@ -28,18 +28,52 @@ const NONCE_BYTES = 4;
 const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /** Answers the ref of a day's key, which is made where there is none. */
-export function dayRef(file: KeysFile, purpose: Purpose, day: string): string {
+export function dayRef(keys: KeyStore, purpose: Purpose, day: string): string {
   const prefix = `${PURPOSES[purpose]}${day}-`;
-  const known = file.first(prefix);
+  const known = keys.refs(prefix)[0];
   if (known !== undefined) return rootOf(known);
-  return file.change(() => {
+  return keys.change(() => {
     // Another process may have made it meanwhile.
-    const found = file.first(prefix);
+    const found = keys.refs(prefix)[0];
     if (found !== undefined) return rootOf(found);
     const ref = prefix + randomBytes(NONCE_BYTES).toString("hex");
-    file.put(ref, newKey());
+    keys.put(ref, newKey());
     return ref;
   });
+}
+
+/** Keys of days held at once: some months. */
+const HELD_MAX = 512;
+
+/** The keys of what is nobody's in particular: one for a purpose and day. */
+export function createDayKeys(keys: KeyStore) {
+  const held = new Map<string, Uint8Array>();
+  const current = new Map<Purpose, { readonly day: string; readonly ref: string }>();
+  const at = (ref: string): Uint8Array | undefined => {
+    const known = held.get(ref) ?? keys.get(ref);
+    if (known === undefined || known === "gone") return undefined;
+    if (held.size >= HELD_MAX) held.clear();
+    held.set(ref, known);
+    return known;
+  };
+  return {
+    at,
+    of(purpose: Purpose, now: number): NamedKey {
+      const day = dayOf(now);
+      const today = current.get(purpose);
+      const ref = today?.day === day ? today.ref : dayRef(keys, purpose, day);
+      const key = at(ref);
+      current.set(purpose, { day, ref });
+      if (key !== undefined) return { ref, key };
+      // Deleted while it was held: the day gets another one.
+      current.delete(purpose);
+      return this.of(purpose, now);
+    },
+    refresh(): void {
+      held.clear();
+      current.clear();
+    },
+  };
 }
 
 /** Of a node's ref that of its tree. */
@@ -48,32 +82,32 @@ function rootOf(ref: string): string {
 }
 
 /** The days before `before` that still have a key. */
-export function expiredDays(file: KeysFile, purposes: readonly Purpose[], before: string): ReadonlySet<string> {
-  return new Set(expiredRefs(file, purposes, before).map(([day]) => day));
+export function expiredDays(keys: KeyStore, purposes: readonly Purpose[], before: string): ReadonlySet<string> {
+  return new Set(expiredRefs(keys, purposes, before).map(([day]) => day));
 }
 
 /** The newest day before `before` that anything has a key of; undefined: none has. */
-export function newestDay(file: KeysFile, before: string): string | undefined {
+export function newestDay(keys: KeyStore, before: string): string | undefined {
   const purposes = Object.keys(PURPOSES) as Purpose[];
-  return [...expiredDays(file, purposes, before)].sort().at(-1);
+  return [...expiredDays(keys, purposes, before)].sort().at(-1);
 }
 
 /** Deletes the keys of all days before `before`. Answers how many days that were. */
-export function removeDays(file: KeysFile, purposes: readonly Purpose[], before: string): number {
-  return file.change(() => {
-    const expired = expiredRefs(file, purposes, before);
-    for (const [, ref] of expired) file.remove(ref);
+export function removeDays(keys: KeyStore, purposes: readonly Purpose[], before: string): number {
+  return keys.change(() => {
+    const expired = expiredRefs(keys, purposes, before);
+    for (const [, ref] of expired) keys.remove(ref);
     return new Set(expired.map(([day]) => day)).size;
   });
 }
 
 function expiredRefs(
-  file: KeysFile,
+  keys: KeyStore,
   purposes: readonly Purpose[],
   before: string,
 ): readonly [day: string, ref: string][] {
   return purposes
-    .flatMap((purpose) => file.refs(PURPOSES[purpose]))
+    .flatMap((purpose) => keys.refs(PURPOSES[purpose]))
     .flatMap((ref): [string, string][] => {
       const day = DAY_REF.exec(rootOf(ref))?.[1];
       return day === undefined || day >= before ? [] : [[day, ref]];

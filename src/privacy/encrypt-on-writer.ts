@@ -1,12 +1,11 @@
-// Loaded by the writer thread of the log: seals what the codec left unfinished.
+// Loaded by the writer thread of the log: encrypts what the codec left unfinished.
 import type { Finish } from "eventstore-lite";
 import { readOrder, withCiphertext } from "../../events/encryption-order.ts";
 import { encryptText } from "./ciphertext.ts";
-import { passingKey } from "./key-tree.ts";
 
 const finish: Finish = (data, unfinished) => {
   const { prefix, key, context, text } = readOrder(unfinished);
-  return withCiphertext(data, prefix + encryptText(passingKey(key), text, context));
+  return withCiphertext(data, prefix + encryptText(Buffer.from(key, "hex"), text, context));
 };
 
 export default finish;

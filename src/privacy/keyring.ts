@@ -2,34 +2,36 @@ import { hash } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased, type Owner, type Encryptor } from "../../events/encryption.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { SecretStoreOptions } from "../vault/secret-store.ts";
 import { openText, encryptText } from "./ciphertext.ts";
-import { createClickKeys, type ClickKeys } from "./click-keys.ts";
-import { dayOf, dayRef, type Purpose } from "./day-keys.ts";
-import { newKey, openKeysFile, type KeysFile } from "./keys-file.ts";
-import { textOf } from "./key-tree.ts";
+import { createClickKeys } from "./click-keys.ts";
+import { createDayKeys } from "./day-keys.ts";
+import { newKey, openKeyStore, type KeyStore } from "./key-store.ts";
 import { createPersonKeys, type PersonKeys } from "./person-keys.ts";
 
 /** Everything that is done with the keys of personal data. */
 export interface Keyring extends Encryptor, Disposable {
-  readonly file: KeysFile;
-  /** Refs to destroy so that nothing more is kept of this person; beside those that their events are sealed with. */
+  readonly keys: KeyStore;
+  /** Names these keys in all that is encrypted with them: another log's, or ones that were made anew, have another id. */
+  readonly id: string;
+  /** Refs to destroy so that nothing more is kept of this person; beside those that their events are encrypted with. */
   refsOf(who: Recipient): readonly string[];
-  /** Whether they were erased: also where the log no longer tells so, as after a restore. */
+  /** Whether they were erased: also where the log no longer says so, as after a restore. */
   isForgotten(who: Recipient): boolean;
-  /** The ref of the key that a box was sealed with. */
+  /** The ref of the key that a ciphertext was made with. */
   refOf(box: string): string;
-  /** Whether what was sealed with the key of that ref opens, or may be sealed yet. */
+  /** Whether what was encrypted with the key of that ref opens, or may be encrypted yet. */
   has(ref: string): boolean;
   /**
-   * Deletes the keys, so that nothing sealed with them opens again; of a handle all that it ever had but `spared`.
+   * Deletes the keys, so that nothing encrypted with them opens again; of a handle all that it ever had but `spared`.
    * Answers how many were there.
    */
   destroy(refs: readonly string[], spared?: readonly string[]): number;
-  /** Seals states that hold personal data. */
+  /** Encrypts states that hold personal data. */
   sealState(name: string, state: string): string;
   /** Undefined: the key was replaced since. */
   openState(name: string, encrypted: string): string | undefined;
-  /** States sealed so far are never opened again. */
+  /** States encrypted so far are never opened again. */
   replaceStateKey(): void;
 }
 
@@ -37,53 +39,59 @@ export interface Keyring extends Encryptor, Disposable {
 const PEPPER = "pepper";
 const STATES = "states";
 
-/** Tells a person's key from the one they had before the key file was restored from an older copy. */
+/** Tells the few key stores apart that one log ever has. */
+const ID_DIGITS = 8;
+
+/** Tells a person's key from the one they had before the keys were restored from an older copy. */
 const CHECK_DIGITS = 8;
 
-function checkOf(key: Uint8Array): string {
-  return hash("sha256", Buffer.concat([Buffer.from("check"), key])).slice(0, CHECK_DIGITS);
+/** The first digits of a hash, which tell nothing of the key. */
+function digitsOf(label: string, key: Uint8Array, digits: number): string {
+  return hash("sha256", Buffer.concat([Buffer.from(label), key])).slice(0, digits);
 }
 
 /** Digits of a ref that tell an erased person from others. */
 const MARK_DIGITS = 12;
 
-/** Opens the key file, or makes it. Throws KeysFileMismatch. */
-export function openKeyring(path: string, master: () => Uint8Array, clock: Clock): Keyring {
-  const file = openKeysFile(path, master);
+/** Opens the keys of personal data, or makes them. Throws what the secret store throws. */
+export function openKeyring(options: SecretStoreOptions, clock: Clock): Keyring {
+  const keys = openKeyStore(options);
   try {
-    ensureFixed(file, { [PEPPER]: newKey, [STATES]: newKey });
-    return keyringOf(file, clock);
+    const missing = [PEPPER, STATES].filter((ref) => keys.get(ref) === undefined);
+    if (missing.length > 0) keys.change(() => missing.forEach((ref) => keys.put(ref, newKey())));
+    return keyringOf(keys, clock);
   } catch (fault) {
-    file[Symbol.dispose]();
+    keys[Symbol.dispose]();
     throw fault;
   }
 }
 
-function keyringOf(file: KeysFile, clock: Clock): Keyring {
-  const people = createPersonKeys(file, fixed(file, PEPPER));
-  const clicks = createClickKeys(file);
-  const days = createDayKeys(file);
-  const refresh = (): void => {
-    people.refresh();
-    clicks.refresh();
-    days.refresh();
-  };
-  const renew = createRenewal(file, refresh);
+function keyringOf(keys: KeyStore, clock: Clock): Keyring {
+  const pepper = fixed(keys, PEPPER);
+  const id = digitsOf("id", pepper, ID_DIGITS);
+  const people = createPersonKeys(keys, pepper);
+  const clicks = createClickKeys(keys);
+  const days = createDayKeys(keys);
+  const kinds = { click: clicks, person: people, day: days };
+  const refresh = (): void => Object.values(kinds).forEach((kind) => kind.refresh());
+  const renew = createRenewal(keys, refresh);
   const keyOf = (ref: string): Uint8Array | undefined => {
-    if (ref.startsWith("c")) return clicks.at(ref);
-    const key = ref.startsWith("p") ? people.at(ref) : days.at(ref);
+    const key = kinds[kindOf(ref)].at(ref);
     return key === "gone" ? undefined : key;
   };
-  const namedKey = (
-    owner: Exclude<Owner, { kind: "click" }>,
-  ): { readonly ref: string; readonly key: Uint8Array | undefined } => {
-    if (owner.kind !== "person") return days.of(owner.kind, clock());
-    const ref = personRef(people, owner);
-    return { ref, key: keyOf(ref) };
+  const named = (owner: Owner): { readonly name: string; readonly key: Uint8Array | undefined } => {
+    if (owner.kind === "person") {
+      const ref = personRef(people, owner);
+      const key = keyOf(ref);
+      return { name: key === undefined ? ref : `${ref}.${checkOf(key)}`, key };
+    }
+    const { ref, key } = owner.kind === "click" ? clicks.of(owner.ip, clock()) : days.of(owner.kind, clock());
+    return { name: ref, key };
   };
 
   return {
-    file,
+    keys,
+    id,
     refresh,
     prepare(owners) {
       people.begin();
@@ -91,14 +99,12 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
     },
     keyFor(owner) {
       renew();
-      if (owner.kind === "click") return clicks.of(owner.ip, clock());
-      const { ref, key } = namedKey(owner);
-      const name = owner.kind === "person" && key !== undefined ? `${ref}.${checkOf(key)}` : ref;
-      return { prefix: `${file.id}:${name}:`, key: key && textOf({ key, below: "" }) };
+      const { name, key } = named(owner);
+      return { prefix: `${id}:${name}:`, key: key?.toHex() };
     },
     open(box, context) {
-      const [id, name = "", encrypted = ""] = box.split(":");
-      if (id !== file.id || encrypted === "") return undefined;
+      const [madeWith, name = "", encrypted = ""] = box.split(":");
+      if (madeWith !== id || encrypted === "") return undefined;
       renew();
       const [ref = "", check] = name.split(".");
       const key = keyOf(ref);
@@ -112,112 +118,81 @@ function keyringOf(file: KeysFile, clock: Clock): Keyring {
       renew();
       return people.isErased(who);
     },
-    has: (ref) => (ref.startsWith("p") ? file.get(ref) !== "gone" : keyOf(ref) !== undefined),
+    has: (ref) => (ref.startsWith("p") ? keys.get(ref) !== "gone" : keyOf(ref) !== undefined),
     destroy(refs, spared = []) {
-      const destroyed = destroyAll({ file, clicks, people }, refs, spared);
+      const destroyed = keys.change(() => {
+        const { click = [], person = [], day = [] } = Object.groupBy(refs, kindOf);
+        const buried = people.under(person, new Set(spared)).filter((ref) => bury(keys, ref));
+        return clicks.puncture(click) + buried.length + day.filter((ref) => remove(keys, ref)).length;
+      });
       refresh();
       return destroyed;
     },
-    // Asked for each time: another process may have replaced it.
-    sealState: (name, state) => encryptText(fixed(file, STATES), state, name),
+    ...createStateKey(keys),
+    [Symbol.dispose]: keys[Symbol.dispose],
+  };
+}
+
+/** The key of states. Asked for each time: another process may have replaced it. */
+function createStateKey(keys: KeyStore): Pick<Keyring, "sealState" | "openState" | "replaceStateKey"> {
+  return {
+    sealState: (name, state) => encryptText(fixed(keys, STATES), state, name),
     openState(name, encrypted) {
       try {
-        return openText(fixed(file, STATES), encrypted, name, STATES);
+        return openText(fixed(keys, STATES), encrypted, name, STATES);
       } catch {
         return undefined;
       }
     },
-    replaceStateKey: () => file.put(STATES, newKey()),
-    [Symbol.dispose]: file[Symbol.dispose],
+    replaceStateKey: () =>
+      keys.change(() => {
+        keys.remove(STATES);
+        keys.put(STATES, newKey());
+      }),
   };
 }
 
-/** Held keys are believed for so long: asking the file each time would cost more than sealing. */
+/** Whose key a ref names. */
+function kindOf(ref: string): "click" | "person" | "day" {
+  if (ref.startsWith("c")) return "click";
+  return ref.startsWith("p") ? "person" : "day";
+}
+
+/** Held keys are believed for so long: asking the store each time would cost more than encrypting. */
 const BELIEVED_MS = 50;
 
 /** Calls `refresh` soon after another process has changed the keys. */
-function createRenewal(file: KeysFile, refresh: () => void): () => void {
-  let seen = file.version();
+function createRenewal(keys: KeyStore, refresh: () => void): () => void {
+  let seen = keys.revision();
   let askedAt = performance.now();
   return () => {
     const now = performance.now();
     if (now - askedAt < BELIEVED_MS) return;
     askedAt = now;
-    const version = file.version();
-    if (version === seen) return;
-    seen = version;
+    const revision = keys.revision();
+    if (revision === seen) return;
+    seen = revision;
     refresh();
   };
 }
 
-interface Keys {
-  readonly file: KeysFile;
-  readonly clicks: ClickKeys;
-  readonly people: PersonKeys;
-}
-
-function destroyAll({ file, clicks, people }: Keys, refs: readonly string[], spared: readonly string[]): number {
-  const of = (ref: string) => (ref.startsWith("c") ? "click" : ref.startsWith("p") ? "person" : "day");
-  const { click = [], person = [], day = [] } = Object.groupBy(refs, of);
-  return file.change(() => {
-    const other = [...people.under(person, new Set(spared)), ...day];
-    return clicks.puncture(click) + other.filter((ref) => destroyOther(file, ref)).length;
-  });
-}
-
-function destroyOther(file: KeysFile, ref: string): boolean {
-  const known = file.get(ref);
-  if (!ref.startsWith("p")) {
-    // A day gets another key, of another ref.
-    file.remove(ref);
-    return known !== undefined;
-  }
-  // Also what has no key yet: nothing is ever sealed for an erased person.
-  file.bury(ref);
+/** Also what has no key yet: nothing is ever encrypted for an erased person. */
+function bury(keys: KeyStore, ref: string): boolean {
+  const known = keys.get(ref);
+  keys.bury(ref);
   return known !== undefined && known !== "gone";
 }
 
-/** A key and what names it in a box. */
-interface NamedKey {
-  readonly ref: string;
-  readonly key: Uint8Array;
+/** A day gets another key, of another ref. */
+function remove(keys: KeyStore, ref: string): boolean {
+  const known = keys.get(ref);
+  keys.remove(ref);
+  return known !== undefined;
 }
 
-/** Keys of whole days. */
-function createDayKeys(file: KeysFile) {
-  const held = new Map<string, Uint8Array>();
-  const current = new Map<Purpose, { day: string; ref: string }>();
-  const at = (ref: string): Uint8Array | undefined => {
-    const known = held.get(ref) ?? file.get(ref);
-    if (known === undefined || known === "gone") return undefined;
-    if (held.size >= DAYS_MAX) held.clear();
-    held.set(ref, known);
-    return known;
-  };
-  return {
-    at,
-    of(purpose: Purpose, now: number): NamedKey {
-      const day = dayOf(now);
-      let today = current.get(purpose);
-      if (today?.day !== day) {
-        today = { day, ref: dayRef(file, purpose, day) };
-        current.set(purpose, today);
-      }
-      const key = at(today.ref);
-      if (key !== undefined) return { ref: today.ref, key };
-      // Deleted while it was held: the day gets another one.
-      current.delete(purpose);
-      return this.of(purpose, now);
-    },
-    refresh(): void {
-      held.clear();
-      current.clear();
-    },
-  };
+function checkOf(key: Uint8Array): string {
+  return digitsOf("check", key, CHECK_DIGITS);
 }
-
-/** Keys of days held at once: some months. */
-const DAYS_MAX = 512;
 
 function personRef(people: PersonKeys, { id, username }: Extract<Owner, { kind: "person" }>): string {
   const mark = id === undefined ? undefined : markOfErased(id);
@@ -227,24 +202,14 @@ function personRef(people: PersonKeys, { id, username }: Extract<Owner, { kind: 
 }
 
 function refsOfPeople(people: PersonKeys, owners: readonly Owner[]): readonly string[] {
-  const refs: string[] = [];
-  for (const owner of owners) if (owner.kind === "person" && !isErased(owner)) refs.push(personRef(people, owner));
-  return refs;
-}
-
-function isErased({ id }: Extract<Owner, { kind: "person" }>): boolean {
-  return id !== undefined && markOfErased(id) !== undefined;
-}
-
-function ensureFixed(file: KeysFile, makers: Readonly<Record<string, () => Uint8Array>>): void {
-  if (Object.keys(makers).every((ref) => file.get(ref) !== undefined)) return;
-  file.change(() => {
-    for (const [ref, make] of Object.entries(makers)) if (file.get(ref) === undefined) file.put(ref, make());
+  return owners.flatMap((owner) => {
+    if (owner.kind !== "person" || (owner.id !== undefined && markOfErased(owner.id) !== undefined)) return [];
+    return [personRef(people, owner)];
   });
 }
 
-function fixed(file: KeysFile, ref: string): Uint8Array {
-  const key = file.get(ref);
-  if (key === undefined || key === "gone") throw new Error(`the key file has no ${ref}`);
+function fixed(keys: KeyStore, ref: string): Uint8Array {
+  const key = keys.get(ref);
+  if (key === undefined || key === "gone") throw new Error(`the keys of personal data lack ${ref}`);
   return key;
 }

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
-import { newKey, type KeysFile } from "./keys-file.ts";
+import { newKey, type KeyStore } from "./key-store.ts";
 
 /**
  * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is told of a
@@ -45,7 +45,7 @@ export function baseOf(ref: string): string {
 }
 
 /** `pepper` is a secret, or refs could be computed of any name. */
-export function createPersonKeys(file: KeysFile, pepper: Uint8Array): PersonKeys {
+export function createPersonKeys(file: KeyStore, pepper: Uint8Array): PersonKeys {
   const held = new Map<string, Uint8Array | "gone">();
   /** Handle -> the ref that it has in this append. */
   const given = new Map<string, string>();

@@ -55,7 +55,7 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
 function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
-  const last = newestDay(keyring.file, dayOf(clock()));
+  const last = newestDay(keyring.keys, dayOf(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
   return () => {
@@ -76,12 +76,12 @@ function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
 /** The event comes first: whoever opens the log later finishes what it tells of. */
 async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps): Promise<void> {
   const now = clock();
-  removeDays(keyring.file, ["answer"], firstKept(now, ANSWER_DAYS));
+  removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   keyring.refresh();
   if (days === undefined) return;
   await correct(eventLog, now, firstKept(now, days));
   const before = firstKept(now, days);
-  const expired = expiredDays(keyring.file, EXPIRING, before).size;
+  const expired = expiredDays(keyring.keys, EXPIRING, before).size;
   if (expired === 0) return;
   const data = { before, days: expired };
   await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);

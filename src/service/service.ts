@@ -1,46 +1,31 @@
-import { usedAt } from "../../projections/quota.ts";
-import { isFormerKeyGiven } from "../vault/master-key.ts";
-import { keepStableKeys, stableKey } from "../vault/stable-keys.ts";
-import { createUsedStates } from "../account/used-states.ts";
-import { refuseLostVault } from "../vault/lost-vault.ts";
-import { openVault, type Vault } from "../vault/vault.ts";
-import { openSignedHeads } from "../log/signed-heads.ts";
-import { recordRestore } from "../log/record-restore.ts";
-import { makeId, systemClock } from "../platform/clock.ts";
-import type { Config } from "../config/config.ts";
-import { isLoopback } from "../config/urls.ts";
 import { createAnnounce } from "../delivery/announce.ts";
-import { createOutboxReader } from "../delivery/outbox-reader.ts";
 import { createCredentialHash } from "../delivery/credential-mark.ts";
-import { createDelivery, type Delivery } from "../delivery/delivery.ts";
-import { systemTimer } from "../platform/timer.ts";
+import { createDelivery } from "../delivery/delivery.ts";
 import { startDispatchers } from "../delivery/dispatchers.ts";
-import { createAccount, createAuthorizationCookie } from "../http/account.ts";
-import { openAuthenticator, type Authenticator } from "../http/authenticator.ts";
-import { createApp, type AppDeps } from "../http/app.ts";
-import { createClientAddress } from "../http/client-address.ts";
-import { createIdempotency } from "../http/idempotency.ts";
-import { hostsOf, listen, withPort } from "../http/listen.ts";
-import { createLoadShedding, type LoadShedding } from "../http/load-shedding.ts";
-import { createRateLimit } from "../http/rate-limit.ts";
-import { createRequestLog } from "../http/request-log.ts";
-import { createSessions } from "../http/session.ts";
-import { createEventLog, type EventLog } from "../log/event-log.ts";
-import { logFiles } from "../log/log-files.ts";
-import { errorFields, type Logger } from "../platform/logger.ts";
+import { createOutboxReader } from "../delivery/outbox-reader.ts";
+import type { Config } from "../config/config.ts";
+import { createApp } from "../http/app.ts";
+import { openAuthenticator } from "../http/authenticator.ts";
+import { listen, withPort } from "../http/listen.ts";
+import { createLoadShedding } from "../http/load-shedding.ts";
+import { createEventLog } from "../log/event-log.ts";
+import { recordRestore } from "../log/record-restore.ts";
+import { openSignedHeads } from "../log/signed-heads.ts";
 import { startClient } from "../networks/safe-fetch.ts";
-import { missingPlaceholders } from "../template/template.ts";
-import { quotaNow } from "../outreach/context.ts";
-import { resetsAt } from "../outreach/quota.ts";
 import { createRunner } from "../outreach/runner.ts";
-import { openOutreach, type OutreachDeps } from "./open-outreach.ts";
-import { masterKeyOf, openChannels, openKey, openLog, outbound } from "./open.ts";
+import { makeId, systemClock } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { systemTimer } from "../platform/timer.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
-import type { Keyring } from "../privacy/keyring.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
-import { VERSION } from "../platform/version.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { missingPlaceholders } from "../template/template.ts";
+import { openAccount } from "./account.ts";
+import { appDeps } from "./app-deps.ts";
+import { connectNetworks } from "./networks.ts";
+import { filesOf, openLog } from "./open.ts";
+import { outreachContext } from "./outreach.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
@@ -59,8 +44,8 @@ export interface ServiceOptions {
 }
 
 /**
- * Opens the log, wires all parts, listens.
- * Throws StoreOwned, LogContradicted, SigningKeyRefused, KeyError, VaultKeyMismatch, TemplateFault, or the port's error.
+ * Opens the log, wires all parts, listens; top to bottom, and stopped from the bottom up.
+ * Throws what {@link openLog} throws, a ServiceError (configuration), or the port's error.
  */
 export async function startService(
   given: Config,
@@ -69,71 +54,85 @@ export async function startService(
 ): Promise<Service> {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
-  const store = stack.use(
-    await openLog(config, { owner: `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`, acceptLostKeys }),
-  );
-  const failure = watchFailure(store.failed);
-  const eventLog = createEventLog(store, makeId);
-  const files = logFiles(config.log.file);
-  stack.use(await openSignedHeads({ eventLog, files, acceptLoss, clock: systemClock, logger }));
-  await recordRestore(eventLog, logger);
-  if (!acceptLostKeys) await refuseLostVault(eventLog, files.vault);
-  const key = openKey(config);
-  if (isFormerKeyGiven(masterKeyOf(config), key)) {
-    logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
-  }
-  const vault = stack.use(openVault(files.vault, key));
-  keepStableKeys(vault, key);
-  const projector = stack.use(await startProjector(store, logger, erasing(store.keyring)));
-  stack.use(
-    await startRetention({
+  const { publicUrl } = config.http;
+  const { store, eventLog, projector } = await openState(stack, config, logger, { acceptLoss, acceptLostKeys });
+  const { master, vault, keyring } = store;
+
+  // The networks, and what is delivered to them.
+  await startClient();
+  const { channels, social } = connectNetworks(config);
+  const configured = channels.map(({ name }) => name);
+  const announce = createAnnounce({ eventLog, projector, configured, logger });
+  const load = createLoadShedding();
+  const dispatchers = stack.use(
+    startDispatchers(channels, {
       eventLog,
-      keyring: store.keyring,
-      days: config.retentionDays,
+      projector,
+      outboxReader: createOutboxReader(store),
       clock: systemClock,
-      timer: systemTimer,
+      random: Math.random,
+      makeId,
       logger,
+      announce,
+      mark: createCredentialHash(vault.stableKey("credentials")),
+      digestAfterMs: config.digestAfterSeconds * 1000,
+      requests: () => load.came,
     }),
   );
-  const base: Base = { config, key, vault, eventLog, keyring: store.keyring, projector, logger };
-  checkTemplate(base);
-
-  await startClient();
-  const safeFetch = outbound(config);
-  const channels = openChannels(config, safeFetch);
-  const announce = createAnnounce({ eventLog, projector, configured: channels.map(({ name }) => name), logger });
-  const log = { eventLog, projector, outboxReader: createOutboxReader(store) };
-  const common = { ...log, clock: systemClock, random: Math.random, makeId, logger, announce };
-  const mark = createCredentialHash(stableKey(vault, key, "credentials"));
-  const digestAfterMs = config.digestAfterSeconds * 1000;
-  const load = createLoadShedding();
-  const requests = (): number => load.came;
-  const dispatchers = stack.use(startDispatchers(channels, { ...common, mark, digestAfterMs, requests }));
   const delivery = createDelivery(eventLog, projector, dispatchers.all);
-  const outreach = startOutreach({ ...base, safeFetch, announce }, stack);
+
+  // The account, and who writes to people in its name.
+  const base = { config, vault, keyring, eventLog, projector, logger, announce };
+  const account = social && stack.use(openAccount({ ...base, social }));
+  const runner = account && createRunner(outreachContext({ ...base, account }));
+
+  // HTTP.
   const access = openAuthenticator({ http: config.http, eventLog, logger }, stack);
+  const failure = watchFailure(store.failed);
   const isWritable = (): boolean => failure() === undefined;
-  const app = createApp(wireHttp({ ...base, access, delivery, outreach, load, isWritable }));
+  const app = createApp(appDeps({ ...base, master, delivery, account, runner, access, load, isWritable }));
   stack.use(listen(app, config.http, load));
-  if (outreach !== undefined) {
+  if (runner !== undefined) {
     // Stopped before the server: whoever waits for a run is answered when it ends.
-    stack.use(outreach.runner);
+    stack.use(runner);
     // This process owns the log, so whoever held the run's lease is dead.
-    void outreach.runner
-      .recover({ steal: true })
-      .catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
+    void runner.recover({ steal: true }).catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
   }
-  // First of all: what is in flight lands while the run and the requests end, and has not to wait for its turn after them.
+  // First of all: what is in flight completes while the run and the requests end, and does not wait for its turn after.
   stack.defer(dispatchers.holdClicks);
-  logger.info("listening", { url: config.http.publicUrl, position: projector.position });
+  logger.info("listening", { url: publicUrl, position: projector.position });
 
   const parts = stack.move();
   return {
-    url: config.http.publicUrl,
+    url: publicUrl,
     projector,
     failed: Promise.race([store.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+/** The log with its keys and its vault, and what it adds up to; what does not belong together is refused here. */
+async function openState(
+  stack: AsyncDisposableStack,
+  config: Config,
+  logger: Logger,
+  { acceptLoss, acceptLostKeys }: Required<ServiceOptions>,
+) {
+  const clock = systemClock;
+  const owner = `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`;
+  const store = stack.use(await openLog(config, { owner, acceptLostKeys }));
+  const { keyring, isFormerGiven } = store;
+  if (isFormerGiven) {
+    logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
+  }
+  const eventLog = createEventLog(store, makeId);
+  stack.use(await openSignedHeads({ eventLog, files: filesOf(config), acceptLoss, clock, logger }));
+  await recordRestore(eventLog, logger);
+  const projector = stack.use(await startProjector(store, logger, erasing(keyring)));
+  const days = config.retentionDays;
+  stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
+  checkTemplate(config, projector);
+  return { store, eventLog, projector };
 }
 
 /** The fault that stopped the log, once there is one. */
@@ -145,28 +144,8 @@ function watchFailure(failed: Promise<unknown>): () => unknown {
   return () => fault;
 }
 
-/** What every part is made from. */
-interface Base {
-  readonly config: Config;
-  readonly key: Uint8Array;
-  readonly vault: Vault;
-  readonly eventLog: EventLog;
-  readonly keyring: Keyring;
-  readonly projector: Projector;
-  readonly logger: Logger;
-}
-
-/** The outreach agent; undefined when X is not configured. */
-function startOutreach(deps: OutreachDeps, stack: AsyncDisposableStack) {
-  const opened = openOutreach(deps, stack);
-  if (opened === undefined) return undefined;
-  const { context, ...link } = opened;
-  const { config, eventLog, projector } = deps;
-  return { ...link, eventLog, projector, pinnedHandle: config.x?.account, runner: createRunner(context) };
-}
-
-/** Placeholders that nobody can fill are told at start, before a run skips everybody. */
-function checkTemplate({ config, projector }: Base): void {
+/** Placeholders that nobody can fill are refused at start, before a run skips everybody. */
+function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;
   const { people, fields } = projector.state("contacts");
   if (template === undefined || people.size === 0) return;
@@ -177,56 +156,4 @@ function checkTemplate({ config, projector }: Base): void {
       `MESSAGE_TEMPLATE: no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`,
     );
   }
-}
-
-/** What the app is made from. */
-interface Served extends Base {
-  readonly access: Authenticator;
-  readonly delivery: Delivery;
-  readonly outreach: ReturnType<typeof startOutreach>;
-  readonly load: LoadShedding;
-  readonly isWritable: () => boolean;
-}
-
-function wireHttp(served: Served): AppDeps {
-  const { config, key, vault, eventLog, projector, logger, delivery, outreach, load, isWritable } = served;
-  const { http } = config;
-  const { authentication, failureLimit } = served.access;
-  const isSecure = http.publicUrl.startsWith("https:");
-  const clock = systemClock;
-  const day = { projector, clock, timezone: config.outreach.timezone };
-  return {
-    authentication,
-    failureLimit,
-    hosts: hostsOf(http),
-    clientAddress: createClientAddress(http.trustedProxies),
-    isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
-    anonymousLimit: createRateLimit(http.rateLimitPerMinute, clock),
-    load,
-    sessions: createSessions(key, authentication, isSecure, clock),
-    idempotency: createIdempotency(eventLog, logger),
-    eventLog,
-    requestLog: createRequestLog(eventLog, isWritable),
-    projector,
-    delivery,
-    dispatchBots: config.bots === "dispatch",
-    runner: outreach?.runner,
-    hasTemplate: config.outreach.template !== undefined,
-    quota: {
-      limit: config.outreach.dailyLimit,
-      used: () => usedAt(projector.state("quota"), quotaNow(day)),
-      resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
-    },
-    account:
-      outreach &&
-      createAccount({
-        ...outreach,
-        cookie: createAuthorizationCookie(key, isSecure, clock),
-        states: createUsedStates(vault, clock),
-      }),
-    version: VERSION,
-    clock,
-    makeId,
-    logger,
-  };
 }

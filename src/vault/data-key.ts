@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { encrypt, open } from "./encrypt.ts";
+import { damaged, KeyMismatch } from "./error.ts";
 import { deriveKey, KEY_BYTES, keyId } from "./key.ts";
-import { open, encrypt } from "./encrypt.ts";
-import { vaultDamaged, vaultKeyMismatch } from "./vault-error.ts";
 
-/** What the vault's rows are sealed with; itself sealed with the master key, so that a rotation writes few bytes. */
+/** What the rows of a store are encrypted with; the master key wraps it. */
 export interface DataKey {
   readonly id: string;
   readonly bytes: Uint8Array;
@@ -24,24 +24,21 @@ export function wrap(database: DatabaseSync, { id, bytes }: DataKey, master: Uin
   database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)").run(id, by, wrapped);
 }
 
-/** The data key, as `master` opens it. Throws VaultKeyMismatch and VaultDamaged. */
+/** The data key, as `master` opens it. Throws {@link KeyMismatch}, and a ServiceError (damaged). */
 export function unwrap(database: DatabaseSync, master: Uint8Array, file: string): DataKey {
   const by = keyId(master);
-  const rows = database.prepare("SELECT id, master, wrapped FROM data_keys").all() as unknown as WrappedRow[];
+  const rows = database.prepare("SELECT id, master, wrapped FROM data_keys").all() as unknown as WrappedKey[];
   const row = rows.find((candidate) => candidate.master === by);
   if (row === undefined) {
-    throw vaultKeyMismatch(
-      file,
-      by,
-      rows.map((candidate) => candidate.master),
-    );
+    const wrappedWith = rows.map((candidate) => candidate.master);
+    throw new KeyMismatch(file, by, wrappedWith);
   }
   const text = open(wrappingKey(master), row.wrapped, contextOf(row.id, by));
-  if (text === undefined) throw vaultDamaged(file, `the data key ${row.id}`);
+  if (text === undefined) throw damaged(file, `the data key ${row.id}`);
   return { id: row.id, bytes: new Uint8Array(Buffer.from(text, "base64")) };
 }
 
-interface WrappedRow {
+interface WrappedKey {
   readonly id: string;
   readonly master: string;
   readonly wrapped: Uint8Array;
@@ -51,7 +48,7 @@ function wrappingKey(master: Uint8Array): Uint8Array {
   return deriveKey(master, "vault");
 }
 
-/** Both labels are part of what is sealed: a row under another label does not open. */
+/** Both labels are authenticated: a row under another label does not open. */
 function contextOf(id: string, master: string): string {
-  return JSON.stringify(["data-key", id, master]);
+  return `${id}|${master}`;
 }

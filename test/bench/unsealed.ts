@@ -1,14 +1,14 @@
 import { plugin } from "bun";
 
 /** Preloaded, the service writes and reads everything openly: what it costs more with sealing is the sealing. */
-const SEALING = "encryptingCodec(() => late.keyring)";
+const SEALING = "encryptingCodec(keyring)";
 
 plugin({
   name: "unsealed",
   setup(build) {
-    build.onLoad({ filter: /src\/personal\/sealed-log\.ts$/ }, async ({ path }) => {
+    build.onLoad({ filter: /src\/privacy\/encrypted-log\.ts$/ }, async ({ path }) => {
       const source = await Bun.file(path).text();
-      const contents = source.replace(SEALING, "encryptingCodec(() => undefined)");
+      const contents = source.replace(SEALING, "encryptingCodec(undefined as never)");
       if (contents === source) throw new Error(`${path} seals in other words than ${SEALING}`);
       return { contents, loader: "ts" };
     });

@@ -3,12 +3,12 @@ import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, dirname } from "node:path";
 import { StoreOwned } from "eventstore-lite";
 import { contacts, findContact } from "../../projections/contacts.ts";
-import { openVault } from "../../src/vault/vault.ts";
+import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
+import { masterKeyPlaceOf, openLog } from "../../src/service/open.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 let world: CommandHarness;
@@ -45,20 +45,27 @@ async function nameInLog(): Promise<string | undefined> {
   return findContact(folded, { username: "ada" })?.name;
 }
 
+const openVault = () => unlock(masterKeyPlaceOf(config())).vault;
+
 function keepSecret(): void {
-  using vault = openVault(files().vault, openKey(config()));
+  using vault = openVault();
   vault.put("tokens", "canary", 0);
 }
 
 function kept(): string | undefined {
-  using vault = openVault(files().vault, openKey(config()));
+  using vault = openVault();
   return vault.get("tokens")?.value;
+}
+
+function suppressionKey(): Uint8Array {
+  using vault = openVault();
+  return vault.stableKey("suppression");
 }
 
 test("with the key in its file: a new one takes its place, opens all that was sealed, and the log tells of it", async () => {
   await world.append("outreach", [ADA]);
   keepSecret();
-  const suppression = openStableKey(config(), "suppression");
+  const suppression = suppressionKey();
   const former = readFileSync(files().key, "utf8");
   const before = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string; source: string };
   expect(before.source).toBe(files().key);
@@ -72,11 +79,7 @@ test("with the key in its file: a new one takes its place, opens all that was se
   expect(readFileSync(files().key, "utf8")).not.toBe(former);
   const after = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
   expect(out).toBe(`the key ${after.id} is in force; it was ${before.id}\n`);
-  expect([kept(), await nameInLog(), openStableKey(config(), "suppression")]).toEqual([
-    "canary",
-    "Ada Canary",
-    suppression,
-  ]);
+  expect([kept(), await nameInLog(), suppressionKey()]).toEqual(["canary", "Ada Canary", suppression]);
   const events = await Array.fromAsync(world.store.read({ types: ["KeyRotated"] }));
   expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);
 });
@@ -101,7 +104,7 @@ test("with the key in the environment: both are good until something was started
     expect.stringMatching(/REACHLOG_KEY\n$/),
   ]);
   world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
-  expect(() => openKey(config())).toThrow("was sealed with");
+  expect(openVault).toThrow("was sealed with");
 });
 
 test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {

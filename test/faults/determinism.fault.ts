@@ -4,9 +4,8 @@ import type { Snapshot } from "eventstore-lite";
 import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { loadKeyFile } from "../../src/vault/key-file.ts";
-import { makeId } from "../../src/platform/clock.ts";
-import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { openLogAt } from "../../src/service/open.ts";
 import { authorize, BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { stop } from "./ending.ts";
 import { click } from "./load.ts";
@@ -121,13 +120,7 @@ async function settled(service: Running): Promise<void> {
 async function readLog({
   directory,
 }: Installation): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
-  await using store = await openEncryptedLog({
-    file: join(directory, "reachlog.sqlite"),
-    keysFile: join(directory, "reachlog.keys.sqlite"),
-    master: () => loadKeyFile(join(directory, "reachlog.key")),
-    clock: Date.now,
-    makeId,
-  });
+  await using store = await openLogAt({ files: logFiles(join(directory, "reachlog.sqlite")), configured: undefined });
   const events: Recorded[] = [];
   for await (const event of store.read()) events.push(event);
   const snapshots = new Map<ProjectionName, Snapshot>();

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { contacts, findContact } from "../../projections/contacts.ts";
 import { loadKeyFile } from "../../src/vault/key-file.ts";
 import { parseKey } from "../../src/vault/key.ts";
+import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { openKey, openStableKey, openLog } from "../../src/service/open.ts";
+import { masterKeyPlaceOf, openLog } from "../../src/service/open.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { has } from "./tools.ts";
 
@@ -85,7 +86,7 @@ async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
-  using vault = openVault(logFiles(config.log.file).vault, openKey(config));
+  using vault = unlock(masterKeyPlaceOf(config)).vault;
   vault.put("tokens", "canary", 0);
   return await readable(world, {});
 }
@@ -96,11 +97,11 @@ async function readable(world: Installation, more: Record<string, string>): Prom
   await using store = await openLog(config);
   const folded = contacts.initial();
   for await (const event of store.read({})) contacts.evolve(folded, event);
-  using vault = openVault(logFiles(config.log.file).vault, openKey(config));
+  const { vault } = store;
   return {
     name: findContact(folded, { username: "ada" })?.name,
     token: vault.get("tokens")?.value,
-    hashes: Buffer.from(openStableKey(config, "suppression")).toString("hex"),
+    hashes: Buffer.from(vault.stableKey("suppression")).toString("hex"),
   };
 }
 

@@ -3,7 +3,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
-import { openChannels, outbound } from "../../src/service/open.ts";
+import { connectNetworks } from "../../src/service/networks.ts";
 import type { Fault, FaultKind } from "../../src/sandbox/faults.ts";
 import type { Network } from "../../src/sandbox/network.ts";
 import type { Rendered } from "../../src/sandbox/markup.ts";
@@ -77,7 +77,7 @@ function openAt(sandbox: Sandbox, subject: Subject, change = (settings: Record<s
   // All networks of the sandbox have one origin: it must be this channel's address that opens it.
   const own = settings.filter(([name]) => OWN[subject.channel].test(name));
   const config = loadConfig(Object.fromEntries(own), () => "");
-  const channel = openChannels(config, outbound(config)).find(({ name }) => name === subject.channel);
+  const channel = connectNetworks(config).channels.find(({ name }) => name === subject.channel);
   if (channel === undefined) throw new Error(`no ${subject.channel} channel`);
   expect(channel.network).toBe(subject.network);
   return channel;

@@ -6,12 +6,10 @@ import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { replay } from "../../src/commands/replay.ts";
-import { loadConfig } from "../../src/config/config.ts";
 import { foldRange } from "../../src/projector/fold.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
-import { openStableKey } from "../../src/service/open.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { findEncrypted } from "../../src/privacy/find-person.ts";
 import { startProjector } from "../../src/projector/projector.ts";
@@ -170,12 +168,7 @@ describe("forget of somebody whose handle is another's now", () => {
 /** Whether a run would take them for suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
   await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
-  const hashes = createSuppressionHashes(
-    openStableKey(
-      loadConfig(world.env, () => ""),
-      "suppression",
-    ),
-  );
+  const hashes = createSuppressionHashes(world.store.vault.stableKey("suppression"));
   const rules = { ...RULES, hashes, isForgotten: world.store.keyring.isForgotten };
   const state = {
     run: projector.state("run"),

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../events/encryption.ts";
-import { KeysFileMismatch } from "../../src/privacy/keys-file.ts";
+import { KeyMismatch } from "../../src/vault/error.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
-import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted } from "./encrypted.ts";
 
@@ -68,7 +68,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   keyring.prepare([ANN]);
   expect(statSync(world.file).mode & 0o777).toBe(0o600);
   const [ref = ""] = keyring.refsOf({ id: "1001" });
-  const key = keyring.file.get(ref);
+  const key = keyring.keys.get(ref);
   if (key === undefined || key === "gone") throw new Error("the person has no key");
   const before = readFileSync(world.file);
   expect(before.includes(Buffer.from(key))).toBe(false);
@@ -83,7 +83,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   };
   const wrapped = [ref, day].map(bytesBehind);
   keyring.destroy([ref]);
-  keyring.file.remove(day);
+  keyring.keys.remove(day);
   const after = readFileSync(world.file);
   expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
 });
@@ -93,7 +93,7 @@ test("a day's key is another one when the day comes again, and what was sealed w
   const keyring = world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
   const box = encrypted(keyring, clicked, "tea", "here");
-  removeDays(keyring.file, ["click"], "2026-11-21");
+  removeDays(keyring.keys, ["click"], "2026-11-21");
   keyring.refresh();
   const again = encrypted(keyring, clicked, "more tea", "here");
   expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
@@ -105,10 +105,16 @@ test("each day has keys of its own", () => {
   const first = encrypted(keyring, { kind: "message" }, "one", "here");
   world.now += 86_400_000;
   const second = encrypted(keyring, { kind: "message" }, "two", "here");
-  expect(removeDays(keyring.file, ["click", "message"], "2026-11-21")).toBe(1);
+  expect(removeDays(keyring.keys, ["click", "message"], "2026-11-21")).toBe(1);
   keyring.refresh();
   expect([keyring.open(first, "here"), keyring.open(second, "here")]).toEqual([undefined, "two"]);
 });
+
+/** As another process does that exchanges the master key. */
+function rewrap(file: string, { from, to }: { from: Uint8Array; to: Uint8Array }): void {
+  using store = openSecretStore({ file, master: from });
+  store.rewrap([to]);
+}
 
 test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", () => {
   using world = openKeys();
@@ -118,25 +124,24 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   const bytes = readFileSync(world.file);
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   world.master = to;
-  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
-  rewrapKeys(world.file, { from, to });
-  rewrapKeys(world.file, { from, to });
+  rewrap(world.file, { from, to });
   keyring.refresh();
   expect([keyring.open(box, "here"), world.open().open(box, "here")]).toEqual(["tea", "tea"]);
   world.master = from;
-  expect(faultOf(() => world.open())).toBeInstanceOf(KeysFileMismatch);
+  expect(faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
 });
 
 test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", () => {
   using world = openKeys();
   const command = world.open();
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
-  rewrapKeys(world.file, { from, to });
+  rewrap(world.file, { from, to });
   const bytes = readFileSync(world.file);
   // It knows the former one only: what it would write, nobody could read.
-  expect(faultOf(() => command.prepare([ANN]))).toBeInstanceOf(KeysFileMismatch);
-  expect(faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeysFileMismatch);
+  expect(faultOf(() => command.prepare([ANN]))).toBeInstanceOf(KeyMismatch);
+  expect(faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
   world.master = to;
   command.prepare([ANN]);

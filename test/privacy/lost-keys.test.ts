@@ -3,7 +3,10 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { openEncryptedLog, type EncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { secret } from "../../src/platform/secret.ts";
+import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 
 /** Nothing of it is personal, so that it has no box. */
@@ -16,13 +19,7 @@ test.each([CLICK, READ])(
     const directory = mkdtempSync(join(tmpdir(), "reachlog-lost-"));
     try {
       const open = (): Promise<EncryptedLog> =>
-        openEncryptedLog({
-          file: join(directory, "log.sqlite"),
-          keysFile: join(directory, "log.keys.sqlite"),
-          master: () => new Uint8Array(32).fill(1),
-          clock: Date.now,
-          makeId: () => Bun.randomUUIDv7(),
-        });
+        openLogAt({ files: logFiles(join(directory, "log.sqlite")), configured: secret("01".repeat(32)) });
       {
         await using log = await open();
         const eventLog = createEventLog(log, () => Bun.randomUUIDv7());

@@ -10,7 +10,9 @@ import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { dispatchOf } from "../../src/delivery/request-of.ts";
 import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
-import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { secret } from "../../src/platform/secret.ts";
+import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 import { SILENT } from "../harness/memory/log.ts";
 
@@ -30,13 +32,8 @@ async function openWorld(days: number | undefined) {
     timers.push(run);
     return () => {};
   };
-  const log = await openEncryptedLog({
-    file: join(directory, "log.sqlite"),
-    keysFile: join(directory, "log.keys.sqlite"),
-    master: () => new Uint8Array(32).fill(1),
-    clock: () => world.now,
-    makeId: () => Bun.randomUUIDv7(),
-  });
+  const place = { files: logFiles(join(directory, "log.sqlite")), configured: secret("01".repeat(32)) };
+  const log = await openLogAt(place, { clock: () => world.now });
   stack.use(log);
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
   const deps = { eventLog, keyring: log.keyring, days, clock: () => world.now, timer, logger: SILENT };

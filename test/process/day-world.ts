@@ -9,9 +9,11 @@ import { isoTime } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
-import { openOutreach } from "../../src/service/open-outreach.ts";
+import { openAccount } from "../../src/service/account.ts";
+import { connectNetworks, outbound } from "../../src/service/networks.ts";
+import { outreachContext } from "../../src/service/outreach.ts";
+import { openVault } from "../../src/vault/vault.ts";
 import { createRunner } from "../../src/outreach/runner.ts";
-import { outbound } from "../../src/service/open.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
@@ -63,16 +65,18 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       return answer;
     });
   const keyring = { isForgotten: () => false };
-  const deps = { config, keyring, key: new Uint8Array(KEY_BYTES), eventLog, projector, logger: SILENT, safeFetch };
+  const vault = stack.use(openVault(join(directory, "vault"), new Uint8Array(KEY_BYTES)));
+  const { social } = connectNetworks(config, safeFetch, clock);
+  if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
   };
-  const outreach = openOutreach({ ...deps, announce, clock, sleep: time.sleep }, stack);
-  if (outreach === undefined) throw new Error("X is not configured");
-  await link(sandbox, outreach.tokens, clock() + TOKEN_LIFE_MS);
+  const deps = { config, vault, keyring, eventLog, projector, logger: SILENT, announce, clock, sleep: time.sleep };
+  const account = stack.use(openAccount({ ...deps, social }));
+  await link(sandbox, account.tokens, clock() + TOKEN_LIFE_MS);
   await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);
   await projector.until((await store.head()).position);
-  const runner = stack.use(createRunner(outreach.context));
+  const runner = stack.use(createRunner(outreachContext({ ...deps, account })));
   const parts = stack.move();
   const day: Day = {
     sandbox,

@@ -1,17 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { unwrap } from "../../src/vault/data-key.ts";
 import { makeKeyFile } from "../../src/vault/key-file.ts";
 import { deriveKey } from "../../src/vault/key.ts";
-import { keepStableKeys, stableKey, readStableKey } from "../../src/vault/stable-keys.ts";
-import { openMasterKey } from "../../src/vault/master-key.ts";
-import { rotateKey, type Rotated, type Step } from "../../src/vault/rotation.ts";
-import { decryptRow } from "../../src/vault/secret-row.ts";
+import { masterKeyOf, rotateKey, type MasterKeyPlace, type Step } from "../../src/vault/master-key.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
-import { rewrapKeys } from "../../src/privacy/rewrap.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
@@ -26,22 +23,25 @@ function openFiles(source: "file" | "environment") {
   if (source === "file") makeKeyFile(files.key, FROM);
   {
     using vault = openVault(files.vault, FROM);
-    keepStableKeys(vault, FROM);
     vault.put("tokens", "first", 0);
     vault.put("tokens", "canary", 1);
   }
-  const rotated: Rotated = {
-    vaultFile: files.vault,
-    keyFile: source === "file" ? files.key : undefined,
-    rewrap() {},
-  };
-  const options = (key?: Uint8Array) => ({
+  const place = (key?: Uint8Array): MasterKeyPlace => ({
     files,
-    keysFile: files.keys,
-    rewrap: (rotation: Rotation) => rewrapKeys(files.keys, rotation),
     configured: key === undefined ? undefined : secret(Buffer.from(key).toString("hex")),
   });
-  return { files, rotated, options, [Symbol.dispose]: () => directory[Symbol.dispose]() };
+  const given = place(source === "file" ? undefined : FROM);
+  return { files, place, given, [Symbol.dispose]: () => directory[Symbol.dispose]() };
+}
+
+function rotate(place: MasterKeyPlace, rotation: Rotation): void {
+  using vault = openVault(place.files.vault, rotation.from);
+  rotateKey(place, vault, rotation);
+}
+
+function stableKey(files: LogFiles, master: Uint8Array): Uint8Array {
+  using vault = openVault(files.vault, master);
+  return vault.stableKey("suppression");
 }
 
 function tokenWith(files: LogFiles, master: Uint8Array): string | undefined {
@@ -51,8 +51,8 @@ function tokenWith(files: LogFiles, master: Uint8Array): string | undefined {
 
 test("after a rotation the new key opens everything, and the former one nothing", () => {
   using world = openFiles("file");
-  rotateKey(world.rotated, { from: FROM, to: TO });
-  expect(openMasterKey(world.options())).toEqual(TO);
+  rotate(world.given, { from: FROM, to: TO });
+  expect(masterKeyOf(world.place())).toEqual(TO);
   using vault = openVault(world.files.vault, TO);
   expect(vault.get("tokens")).toEqual({ version: 2, value: "canary" });
   expect(() => openVault(world.files.vault, FROM)).toThrow("was sealed with");
@@ -62,17 +62,15 @@ test("after a rotation the new key opens everything, and the former one nothing"
 test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", () => {
   using world = openFiles("file");
   copyFileSync(world.files.vault, `${world.files.vault}.old`);
-  rotateKey(world.rotated, { from: FROM, to: TO });
+  rotate(world.given, { from: FROM, to: TO });
   using copy = new DatabaseSync(`${world.files.vault}.old`);
   using present = new DatabaseSync(world.files.vault);
   const former = unwrap(copy, FROM, "copy");
-  const row = present.prepare("SELECT version, sealed FROM secrets WHERE name = 'tokens'").get() as unknown as {
-    version: number;
-    sealed: Uint8Array;
-  };
   const current = unwrap(present, TO, "present");
-  expect(decryptRow(current, "tokens", row.version, row.sealed)).toBe("canary");
-  expect(decryptRow({ ...former, id: current.id }, "tokens", row.version, row.sealed)).toBeUndefined();
+  expect(former.id).not.toBe(current.id);
+  expect(former.bytes).not.toEqual(current.bytes);
+  const keys = present.prepare("SELECT DISTINCT key FROM secrets").all();
+  expect(keys).toEqual([{ key: current.id }]);
 });
 
 test("keyed marks stay the same whatever the master key is, from the first one on", () => {
@@ -82,27 +80,24 @@ test("keyed marks stay the same whatever the master key is, from the first one o
     [FROM, TO],
     [TO, new Uint8Array(32).fill(3)],
   ] as const) {
-    rotateKey(world.rotated, { from, to });
-    expect(readStableKey(world.files.vault, to, "suppression")).toEqual(first);
+    rotate(world.given, { from, to });
+    expect(stableKey(world.files, to)).toEqual(first);
   }
 });
 
-test("marks that were made before there was a vault stay good after a rotation", () => {
-  using directory = temporaryFolder();
-  const files = logFiles(directory.file("reachlog.sqlite"));
-  makeKeyFile(files.key, FROM);
-  const before = readStableKey(files.vault, FROM, "suppression");
-  expect(existsSync(files.vault)).toBe(false);
-  rotateKey({ vaultFile: files.vault, keyFile: files.key, rewrap() {} }, { from: FROM, to: TO });
-  expect(readStableKey(files.vault, TO, "suppression")).toEqual(before);
-  using vault = openVault(files.vault, TO);
-  expect(stableKey(vault, TO, "credentials")).toEqual(deriveKey(FROM, "credentials"));
+test("marks stay good when the vault is lost before the first rotation", () => {
+  using world = openFiles("file");
+  const before = stableKey(world.files, FROM);
+  rmSync(world.files.vault);
+  expect(stableKey(world.files, FROM)).toEqual(before);
+  rotate(world.given, { from: FROM, to: TO });
+  expect(stableKey(world.files, TO)).toEqual(before);
 });
 
 test("a vault that was open meanwhile goes on while its master key is good, with the new data key", () => {
   using world = openFiles("environment");
   using beside = openVault(world.files.vault, FROM);
-  rotateKey(world.rotated, { from: FROM, to: TO });
+  rotate(world.given, { from: FROM, to: TO });
   expect(beside.get("tokens")?.value).toBe("canary");
   expect(beside.put("tokens", "later", 2)).toBe(true);
   expect(tokenWith(world.files, TO)).toBe("later");
@@ -111,7 +106,7 @@ test("a vault that was open meanwhile goes on while its master key is good, with
 test("a vault that was open meanwhile writes nothing that the new key would not open", () => {
   using world = openFiles("file");
   using beside = openVault(world.files.vault, FROM);
-  rotateKey(world.rotated, { from: FROM, to: TO });
+  rotate(world.given, { from: FROM, to: TO });
   expect(() => beside.put("tokens", "too late", 2)).toThrow("was sealed with");
   expect(() => beside.get("tokens")).toThrow("was sealed with");
   expect(tokenWith(world.files, TO)).toBe("canary");
@@ -119,15 +114,18 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
 
 describe("killed", () => {
   /** Rotates in a process of its own, which is killed right after the step. */
-  async function rotateKilled({ vaultFile, keyFile }: Rotated, killedAfter: Step): Promise<void> {
-    const script = `import { rotateKey } from ${JSON.stringify(require.resolve("../../src/vault/rotation.ts"))};
-      const [vaultFile, keyFile, killedAfter] = process.argv.slice(1);
-      rotateKey({ vaultFile, keyFile: keyFile === "" ? undefined : keyFile, rewrap() {} },
-        { from: new Uint8Array(32).fill(1), to: new Uint8Array(32).fill(2) },
+  async function rotateKilled({ files, configured }: MasterKeyPlace, killedAfter: Step): Promise<void> {
+    const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
+    const script = `import { rotateKey } from ${from("vault/master-key.ts")};
+      import { openVault } from ${from("vault/vault.ts")};
+      import { secret } from ${from("platform/secret.ts")};
+      const [files, configured, killedAfter] = process.argv.slice(1);
+      const place = { files: JSON.parse(files), configured: configured === "" ? undefined : secret(configured) };
+      const rotation = { from: new Uint8Array(32).fill(1), to: new Uint8Array(32).fill(2) };
+      rotateKey(place, openVault(place.files.vault, rotation.from), rotation,
         (step) => { if (step === killedAfter) process.kill(process.pid, "SIGKILL"); });`;
-    const child = Bun.spawn([process.execPath, "-e", script, vaultFile, keyFile ?? "", killedAfter], {
-      stderr: "inherit",
-    });
+    const args = [JSON.stringify(files), configured?.reveal() ?? "", killedAfter];
+    const child = Bun.spawn([process.execPath, "-e", script, ...args], { stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
   }
@@ -136,14 +134,14 @@ describe("killed", () => {
     "after the step %j: the key in the file opens the vault, and the next start finishes",
     async (step) => {
       using world = openFiles("file");
-      await rotateKilled(world.rotated, step);
+      await rotateKilled(world.given, step);
       const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
       expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
       expect(tokenWith(world.files, inFile)).toBe("canary");
 
-      expect(openMasterKey(world.options())).toEqual(TO);
+      expect(masterKeyOf(world.place())).toEqual(TO);
       expect(tokenWith(world.files, TO)).toBe("canary");
-      expect(readStableKey(world.files.vault, TO, "suppression")).toEqual(deriveKey(FROM, "suppression"));
+      expect(stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
       expect(() => openVault(world.files.vault, FROM)).toThrow("was sealed with");
       expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
     },
@@ -153,29 +151,36 @@ describe("killed", () => {
     "after the step %j, with keys from the environment: both stay good until the new one is given",
     async (step) => {
       using world = openFiles("environment");
-      await rotateKilled(world.rotated, step);
+      await rotateKilled(world.given, step);
       for (const key of [FROM, FROM, TO]) {
         expect(tokenWith(world.files, key)).toBe("canary");
-        expect(openMasterKey(world.options(key))).toEqual(TO);
+        expect(masterKeyOf(world.place(key))).toEqual(TO);
       }
-      expect(() => openMasterKey(world.options(FROM))).toThrow("was sealed with");
+      expect(() => masterKeyOf(world.place(FROM))).toThrow("was sealed with");
       expect(tokenWith(world.files, TO)).toBe("canary");
     },
   );
 });
 
-test("whatever else is sealed with the master key is told both keys, again until the rotation has ended", () => {
+test("the keys of personal data open with the new key only from the rotation on, also while the former one is given", () => {
   using world = openFiles("environment");
-  const told: string[] = [];
-  const rewrap = ({ from, to }: { from: Uint8Array; to: Uint8Array }) => void told.push(`${from[0]} to ${to[0]}`);
-  rotateKey({ ...world.rotated, rewrap }, { from: FROM, to: TO });
-  rotateKey({ ...world.rotated, rewrap }, { from: FROM, to: TO });
-  expect(told).toEqual(["1 to 2", "1 to 2"]);
+  const openKeys = (master: Uint8Array) => openSecretStore({ file: world.files.keys, master });
+  {
+    using keys = openKeys(FROM);
+    keys.put("person", "canary", 0);
+  }
+  rotate(world.given, { from: FROM, to: TO });
+  for (const key of [FROM, FROM, TO]) {
+    expect(masterKeyOf(world.place(key))).toEqual(TO);
+    using keys = openKeys(TO);
+    expect(keys.get("person")).toEqual({ version: 1, value: "canary" });
+    expect(() => openKeys(FROM)).toThrow("was sealed with");
+  }
 });
 
 test("a key file that is gone is not made anew beside a vault: it would open nothing", () => {
   using world = openFiles("environment");
-  expect(() => openMasterKey(world.options())).toThrow(
+  expect(() => masterKeyOf(world.place())).toThrow(
     /is gone, and .* was sealed with it: restore it, or set REACHLOG_KEY/,
   );
   expect(existsSync(world.files.key)).toBe(false);
@@ -186,7 +191,7 @@ test("a wrong key changes no file", () => {
   using world = openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();
-  expect(() => openMasterKey(world.options(TO))).toThrow("was sealed with");
-  expect(() => rotateKey({ ...world.rotated }, { from: TO, to: FROM })).toThrow("was sealed with");
+  expect(() => masterKeyOf(world.place(TO))).toThrow("was sealed with");
+  expect(() => rotate(world.given, { from: TO, to: FROM })).toThrow("was sealed with");
   expect(contents()).toEqual(before);
 });

@@ -2,7 +2,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { systemClock } from "../../platform/clock.ts";
 import type { DeadLetter } from "../../delivery/dead-letters.ts";
 import type { Channel } from "../../networks/network.ts";
-import { openChannels, outbound } from "../../service/open.ts";
+import { connectNetworks } from "../../service/networks.ts";
 import { Command, configOf, type MakeCommand, type Terminal } from "../command.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
 import { choiceOf, decideLetters, type Choice } from "./letters.ts";
@@ -29,7 +29,7 @@ the network would not know again.`,
 
 async function retryLetters(terminal: Terminal, choice: Choice, acceptsDoubles: boolean): Promise<number> {
   const config = configOf(terminal);
-  const channels = openChannels(config, outbound(config));
+  const { channels } = connectNetworks(config);
   return await decideLetters(terminal, choice, {
     done: "taken up again",
     hindranceOf(letter, states) {

@@ -1,15 +1,11 @@
-import { existsSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
-import { logFiles } from "../../log/log-files.ts";
 import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
 import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
-import { openStableKey } from "../../service/open.ts";
-import type { Keyring } from "../../privacy/keyring.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { asOf } from "../moment.ts";
 import { findPerson } from "../person.ts";
 import { printable } from "../table.ts";
@@ -48,8 +44,9 @@ async function showPreview(
   const config = configOf(terminal);
   const template = templateOf(config);
   await using stack = new AsyncDisposableStack();
-  const { keyring, projector } = await openSession(stack, await openExistingLog(config));
-  const rules = rulesOf(config, template, keyring);
+  const session = await openSession(stack, await openExistingLog(config));
+  const { projector } = session;
+  const rules = rulesOf(config, template, session);
   const place = { position: projector.position, time: projector.time };
   const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
   if (wanted !== undefined && person === undefined) {
@@ -70,12 +67,10 @@ function templateOf({ outreach: { template } }: Config): Template {
   return template;
 }
 
-function rulesOf(config: Config, template: Template, { isForgotten }: Keyring): OutreachRules {
+function rulesOf(config: Config, template: Template, { keyring, vault }: Session): OutreachRules {
   const { requireConsent, dailyLimit } = config.outreach;
-  // Without a key nobody was marked yet, and a preview is no reason to make one.
-  const hasKey = config.key !== undefined || existsSync(logFiles(config.log.file).key);
-  const hashes = hasKey ? createSuppressionHashes(openStableKey(config, "suppression")) : () => [];
-  return { template, requireConsent, dailyLimit, hashes, isForgotten };
+  const hashes = createSuppressionHashes(vault.stableKey("suppression"));
+  return { template, requireConsent, dailyLimit, hashes, isForgotten: keyring.isForgotten };
 }
 
 function stateOf(projector: Projector): OutreachState {

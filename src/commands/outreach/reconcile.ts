@@ -3,15 +3,13 @@ import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { createAnnounce } from "../../delivery/announce.ts";
 import { configurationError } from "../../config/error.ts";
-import type { EventLog } from "../../log/event-log.ts";
 import { createLogger, type Logger } from "../../platform/logger.ts";
 import { createRunner, type Runner } from "../../outreach/runner.ts";
-import { openOutreach } from "../../service/open-outreach.ts";
-import { openChannels, openKey, outbound } from "../../service/open.ts";
-import type { Keyring } from "../../privacy/keyring.ts";
-import type { Projector } from "../../projector/projector.ts";
+import { openAccount } from "../../service/account.ts";
+import { connectNetworks } from "../../service/networks.ts";
+import { outreachContext } from "../../service/outreach.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { openExistingLog, openSession } from "../log-session.ts";
+import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { printable } from "../table.ts";
 import { settledSince, settlementText } from "./settlement.ts";
 import { startStatusLine } from "./status-line.ts";
@@ -51,12 +49,6 @@ async function reconcileAttempts(terminal: Terminal): Promise<number> {
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-interface Session {
-  readonly eventLog: EventLog;
-  readonly keyring: Keyring;
-  readonly projector: Projector;
-}
-
 /** Lets the runner settle what is in doubt, and shows meanwhile that it takes its time. */
 async function settle(terminal: Terminal, config: Config, session: Session, stack: AsyncDisposableStack) {
   const startedAt = performance.now();
@@ -75,18 +67,17 @@ async function settle(terminal: Terminal, config: Config, session: Session, stac
 }
 
 function openRunner(config: Config, session: Session, logger: Logger, stack: AsyncDisposableStack): Runner {
-  const safeFetch = outbound(config);
-  // An append, which the service delivers: a grant that this command finds dead is told by nobody else.
-  const configured = openChannels(config, safeFetch).map(({ name }) => name);
-  const announce = createAnnounce({ ...session, configured, logger });
-  const deps = { config, key: openKey(config), ...session, logger, safeFetch, announce };
-  const opened = openOutreach(deps, stack);
-  if (opened === undefined) {
+  const { channels, social } = connectNetworks(config);
+  if (social === undefined) {
     throw configurationError([
       { variable: "X_CLIENT_ID", problem: "not set, so X cannot be asked", wanted: "the app's id" },
     ]);
   }
-  return stack.use(createRunner(opened.context));
+  // An append, which the service delivers: nobody else announces a grant that this command finds dead.
+  const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
+  const base = { ...session, config, logger, announce };
+  const account = stack.use(openAccount({ ...base, social }));
+  return stack.use(createRunner(outreachContext({ ...base, account })));
 }
 
 function showRunning({ err }: Terminal, runId: string | undefined): number {

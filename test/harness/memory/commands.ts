@@ -1,8 +1,7 @@
 import { loadConfig } from "../../../src/config/config.ts";
 import { runCommand, type MakeCommand } from "../../../src/commands/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
-import { openLog } from "../../../src/service/open.ts";
-import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { openLog, type OpenedLog } from "../../../src/service/open.ts";
 import { METADATA } from "./log.ts";
 import { temporaryFolder } from "../temporary.ts";
 
@@ -10,7 +9,7 @@ const START = Date.parse("2025-11-20T10:00:00.000Z");
 
 /** A real log whose events are a minute apart and have the ids that `idAt` tells; and commands run on it. */
 export interface CommandHarness extends AsyncDisposable {
-  readonly store: EncryptedLog;
+  readonly store: OpenedLog;
   readonly env: Record<string, string>;
   readonly directory: string;
   append(stream: string, newEvents: readonly NewEvent[], metadata?: EventMetadata): Promise<void>;

@@ -18,11 +18,8 @@ export function openKeys(): KeysHarness {
     now: Date.parse("2026-11-20T10:00:00.000Z"),
     master: new Uint8Array(32).fill(3),
     open() {
-      const keyring = openKeyring(
-        world.file,
-        () => world.master,
-        () => world.now,
-      );
+      const { file, master } = world;
+      const keyring = openKeyring({ file, master, renew: () => world.master }, () => world.now);
       opened.push(keyring);
       return keyring;
     },

@@ -3,13 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/platform/clock.ts";
-import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { logFiles } from "../../../src/log/log-files.ts";
+import { secret } from "../../../src/platform/secret.ts";
+import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { openLogAt } from "../../../src/service/open.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** Spreads like a real key; nothing here is secret. */
-const MASTER_KEY = new Uint8Array(32).fill(7);
+const MASTER_KEY = secret("07".repeat(32));
 
 /** A log of its own for a history, and what was copied of it. The keys of personal data are beside it and no copy has them. */
 export interface Log extends AsyncDisposable {
@@ -59,13 +62,13 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
   let backup: string | undefined;
   const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
   const open = (file: string): Promise<EncryptedLog> =>
-    openEncryptedLog({
-      file,
-      keysFile: join(folder, "keys"),
-      master: () => MASTER_KEY,
-      clock: () => clock(),
-      makeId: () => "lost",
-    });
+    openLogAt(
+      {
+        files: { ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") },
+        configured: MASTER_KEY,
+      },
+      { clock: () => clock(), makeId: () => "lost" },
+    );
   let store = await open(newFile());
   const replace = async (file: string): Promise<void> => {
     await store[Symbol.asyncDispose]();

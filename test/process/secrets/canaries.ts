@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { unwrap } from "../../../src/vault/data-key.ts";
 import { deriveKey } from "../../../src/vault/key.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
-import { openKeysFile } from "../../../src/privacy/keys-file.ts";
+import { openKeyStore } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../src/sandbox/settings.ts";
 import { hunted, type Hunted } from "./hunt.ts";
@@ -71,7 +71,7 @@ export function huntedToken(name: string, token: string): Hunted[] {
 /** The keys that the files beside a log hold sealed. */
 export function huntedFileKeys({ vault, keys }: Pick<LogFiles, "vault" | "keys">, master: Uint8Array): Hunted[] {
   using database = new DatabaseSync(vault, { readOnly: true });
-  using file = openKeysFile(keys, () => master);
+  using file = openKeyStore({ file: keys, master });
   const personal = file.under("").map(([ref, key]) => hunted(`the key ${ref}`, key));
   if (personal.length === 0) throw new Error("nothing was sealed");
   return [...personal, hunted("the vault's data key", unwrap(database, master, vault).bytes)];

@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { ENCRYPTED_TYPES, type Event, type EventType } from "../../events/catalog.ts";
+import { ciphertextOf } from "../../events/encrypted-data.ts";
+import type { LogFiles } from "../log/log-files.ts";
+import { ServiceError } from "../platform/service-error.ts";
+
+/** The log holds what was encrypted with keys that are not there. */
+export function keysLost(file: string, isThere: boolean): ServiceError {
+  return new ServiceError(
+    "configuration",
+    `${file} ${isThere ? "does not belong to this log" : "is gone"}: without its key file nobody can read the personal ` +
+      "data in the log, nor erase any of it. Put the file back; or, to go on without that data, run " +
+      "reachlog serve --accept-lost-keys",
+  );
+}
+
+/**
+ * What a log needs and is gone is not made anew: empty keys would look as if everybody had been erased, and an empty
+ * vault lacks the keys of the hashes that suppressed people are known by. Throws a ServiceError (configuration).
+ */
+export async function refuseLostKeys({ log, keys, vault }: LogFiles): Promise<void> {
+  if (!existsSync(log) || (existsSync(keys) && existsSync(vault))) return;
+  await using store = await openSqliteStore<Event>({ file: log });
+  if (!existsSync(keys) && (await newestKeys(store)) !== undefined) throw keysLost(keys, false);
+  if (existsSync(vault)) return;
+  // Before the first rotation the master key gives them back.
+  for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
+    throw new ServiceError(
+      "configuration",
+      `${vault} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
+        "suppressed and erased would not be known again. Put the file back; or, to go on without, run " +
+        "reachlog serve --accept-lost-keys",
+    );
+  }
+}
+
+/** Of these some have nothing personal, and no ciphertext: nobody knows how many in a row. */
+const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed"];
+
+/** Those that may have none are looked through so far; whoever encrypts them alone has others of them that are. */
+const LOOKED_AT_MAX = 1_000;
+
+/** The id of the keys that the newest event was encrypted with; undefined: nothing was encrypted yet. */
+export async function newestKeys(store: EventStore<Event>): Promise<string | undefined> {
+  const always = ENCRYPTED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
+  const found = [
+    await newestIn(store, ["PersonalKeysLost", ...always], 1),
+    await newestIn(store, MAY_BE_OPEN, LOOKED_AT_MAX),
+  ];
+  return found.flatMap((one) => one ?? []).sort((a, b) => b.position - a.position)[0]?.keys;
+}
+
+interface Encrypted {
+  readonly position: number;
+  readonly keys: string | undefined;
+}
+
+async function newestIn(
+  store: EventStore<Event>,
+  types: readonly EventType[],
+  limit: number,
+): Promise<Encrypted | undefined> {
+  for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
+    if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
+    const box = ciphertextOf(data);
+    if (box !== undefined) return { position, keys: box.split(":", 1)[0] };
+  }
+  return undefined;
+}

@@ -1,0 +1,34 @@
+import { createTokens, type Tokens } from "../account/tokens.ts";
+import type { Announce } from "../delivery/announce.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Sleep } from "../outreach/context.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Social } from "./networks.ts";
+
+/** The account that the service acts for: its network, and the right to call it. */
+export interface Account extends Social, AsyncDisposable {
+  readonly tokens: Tokens;
+}
+
+export interface AccountDeps {
+  readonly social: Social;
+  readonly vault: Vault;
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly logger: Logger;
+  readonly announce: Announce;
+  /** Time as the machine has it, where nothing else is given. */
+  readonly clock?: Clock | undefined;
+  readonly sleep?: Sleep | undefined;
+}
+
+/** Disposing it waits for a refresh of the tokens under way. */
+export function openAccount(deps: AccountDeps): Account {
+  const { social } = deps;
+  const timing = { clock: deps.clock ?? systemClock, sleep: deps.sleep ?? sleep };
+  const tokens = createTokens({ ...deps, ...timing, oauth: social.oauth, holder: makeId() });
+  return { ...social, tokens, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
+}

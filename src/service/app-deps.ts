@@ -1,0 +1,89 @@
+import { usedAt } from "../../projections/quota.ts";
+import { createUsedStates } from "../account/used-states.ts";
+import type { Config } from "../config/config.ts";
+import { isLoopback } from "../config/urls.ts";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { AppDeps } from "../http/app.ts";
+import { createAccount, createAuthorizationCookie } from "../http/account.ts";
+import type { Authenticator } from "../http/authenticator.ts";
+import { createClientAddress } from "../http/client-address.ts";
+import { createIdempotency } from "../http/idempotency.ts";
+import { hostsOf } from "../http/listen.ts";
+import type { LoadShedding } from "../http/load-shedding.ts";
+import { createRateLimit } from "../http/rate-limit.ts";
+import { createRequestLog } from "../http/request-log.ts";
+import { createSessions } from "../http/session.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { quotaNow } from "../outreach/context.ts";
+import { resetsAt } from "../outreach/quota.ts";
+import type { Runner } from "../outreach/runner.ts";
+import { makeId, systemClock } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
+import { VERSION } from "../platform/version.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Account } from "./account.ts";
+
+/** What the HTTP server serves. */
+interface Served {
+  readonly config: Config;
+  /** The master key: cookies and sessions are encrypted with keys derived from it. */
+  readonly master: Uint8Array;
+  readonly vault: Vault;
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly logger: Logger;
+  readonly access: Authenticator;
+  readonly delivery: Delivery;
+  readonly account: Account | undefined;
+  readonly runner: Runner | undefined;
+  readonly load: LoadShedding;
+  readonly isWritable: () => boolean;
+}
+
+/** Hands each feature of the server what it works with. */
+export function appDeps(served: Served): AppDeps {
+  const { config, master, vault, eventLog, projector, logger, delivery, account, runner, load, isWritable } = served;
+  const { http } = config;
+  const { authentication, failureLimit } = served.access;
+  const isSecure = http.publicUrl.startsWith("https:");
+  const clock = systemClock;
+  const day = { projector, clock, timezone: config.outreach.timezone };
+  return {
+    authentication,
+    failureLimit,
+    hosts: hostsOf(http),
+    clientAddress: createClientAddress(http.trustedProxies),
+    isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
+    anonymousLimit: createRateLimit(http.rateLimitPerMinute, clock),
+    load,
+    sessions: createSessions(master, authentication, isSecure, clock),
+    idempotency: createIdempotency(eventLog, logger),
+    eventLog,
+    requestLog: createRequestLog(eventLog, isWritable),
+    projector,
+    delivery,
+    dispatchBots: config.bots === "dispatch",
+    runner,
+    hasTemplate: config.outreach.template !== undefined,
+    quota: {
+      limit: config.outreach.dailyLimit,
+      used: () => usedAt(projector.state("quota"), quotaNow(day)),
+      resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
+    },
+    account:
+      account &&
+      createAccount({
+        ...account,
+        eventLog,
+        projector,
+        pinnedHandle: config.x?.account,
+        cookie: createAuthorizationCookie(master, isSecure, clock),
+        states: createUsedStates(vault, clock),
+      }),
+    version: VERSION,
+    clock,
+    makeId,
+    logger,
+  };
+}

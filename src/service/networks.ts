@@ -1,0 +1,70 @@
+import { createOAuth, type OAuth } from "../account/oauth.ts";
+import type { ChatConfig } from "../config/chat.ts";
+import type { Config } from "../config/config.ts";
+import type { MessagingConfig } from "../config/messaging.ts";
+import { createDiscordChannel } from "../networks/discord.ts";
+import { createGoogleChatChannel } from "../networks/google-chat.ts";
+import { createLineChannel } from "../networks/line.ts";
+import { createMetaChannel } from "../networks/meta.ts";
+import type { Channel, SocialNetwork } from "../networks/network.ts";
+import { createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
+import { createSlackChannel } from "../networks/slack.ts";
+import { createTeamsChannel } from "../networks/teams.ts";
+import { createTelegramChannel } from "../networks/telegram.ts";
+import { createWhatsappChannel } from "../networks/whatsapp.ts";
+import { createX } from "../networks/x.ts";
+import { systemClock, type Clock } from "../platform/clock.ts";
+
+/** Everything outside that the service talks to. */
+export interface Networks {
+  /** The channels that have credentials. */
+  readonly channels: readonly Channel[];
+  /** Where to write to people, and how an account is linked; undefined: X is not configured. */
+  readonly social: Social | undefined;
+}
+
+export interface Social {
+  readonly network: SocialNetwork;
+  readonly oauth: OAuth;
+}
+
+/** The clients of all that is configured. Nothing is asked of a network yet. */
+export function connectNetworks(config: Config, safeFetch = outbound(config), clock: Clock = systemClock): Networks {
+  const { x, meta, chat, messaging } = config;
+  const ads = meta === undefined ? undefined : createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
+  const others = [chat, messaging].map((one) => (one === undefined ? undefined : channelOf(one, safeFetch)));
+  const redirectUri = `${config.http.publicUrl}/social/callback`;
+  return {
+    channels: [ads, ...others].filter((channel) => channel !== undefined),
+    social: x && {
+      network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
+      oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
+    },
+  };
+}
+
+/** The client of each provider. */
+function channelOf(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): Channel {
+  switch (config.provider) {
+    case "slack":
+      return createSlackChannel({ ...config, safeFetch });
+    case "discord":
+      return createDiscordChannel({ ...config, safeFetch });
+    case "google_chat":
+      return createGoogleChatChannel({ ...config, safeFetch });
+    case "teams":
+      return createTeamsChannel({ ...config, safeFetch });
+    case "telegram":
+      return createTelegramChannel({ ...config, baseUrl: config.apiUrl, safeFetch });
+    case "line":
+      return createLineChannel({ ...config, baseUrl: config.apiUrl, safeFetch });
+    case "whatsapp":
+      return createWhatsappChannel({ ...config, baseUrl: config.apiUrl, safeFetch });
+  }
+}
+
+/** The one way out, open to the configured networks only. */
+export function outbound({ x, meta, chat, messaging }: Config): SafeFetch {
+  const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl];
+  return createSafeFetch({ allowedOrigins: urls.filter((url) => url !== undefined) });
+}

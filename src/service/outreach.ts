@@ -1,0 +1,63 @@
+import type { Config } from "../config/config.ts";
+import type { Announce } from "../delivery/announce.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { xPrices } from "../networks/x.ts";
+import type { OutreachContext, Sleep } from "../outreach/context.ts";
+import { openSources } from "../outreach/sources/sources.ts";
+import { createStopWords } from "../outreach/stop-words.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Keyring } from "../privacy/keyring.ts";
+import type { Projector } from "../projector/projector.ts";
+import { parseTemplate } from "../template/template.ts";
+import type { Vault } from "../vault/vault.ts";
+import type { Account } from "./account.ts";
+
+export interface OutreachDeps {
+  readonly config: Config;
+  readonly account: Pick<Account, "network" | "tokens">;
+  readonly vault: Pick<Vault, "stableKey">;
+  readonly keyring: Pick<Keyring, "isForgotten">;
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly logger: Logger;
+  readonly announce: Announce;
+  /** Time as the machine has it, where nothing else is given. */
+  readonly clock?: Clock | undefined;
+  readonly sleep?: Sleep | undefined;
+}
+
+/** What the outreach agent works with, in the service and in commands. */
+export function outreachContext(deps: OutreachDeps): OutreachContext {
+  const { config, account, vault, keyring, eventLog, projector, logger, announce } = deps;
+  const { outreach } = config;
+  return {
+    eventLog,
+    projector,
+    network: account.network,
+    credentials: account.tokens,
+    logger,
+    announce,
+    holder: makeId(),
+    makeId,
+    clock: deps.clock ?? systemClock,
+    sleep: deps.sleep ?? sleep,
+    sources: openSources(outreach),
+    rules: {
+      // Never rendered where none is configured: then no run starts.
+      template: outreach.template ?? parseTemplate("-"),
+      requireConsent: outreach.requireConsent,
+      dailyLimit: outreach.dailyLimit,
+      hashes: createSuppressionHashes(vault.stableKey("suppression")),
+      isForgotten: keyring.isForgotten,
+    },
+    prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
+    isOptOut: createStopWords(outreach.stopWords),
+    random: Math.random,
+    timezone: outreach.timezone,
+    runMaxMs: outreach.runMaxMinutes * 60_000,
+    settleMs: outreach.inDoubtSettleSeconds * 1000,
+    spacingMs: outreach.sendSpacingSeconds === undefined ? undefined : outreach.sendSpacingSeconds * 1000,
+  };
+}
