@@ -2,9 +2,8 @@ import { isIP } from "node:net";
 import type { DataOf } from "../../events/catalog.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
-import { findAnswers } from "../privacy/find-answers.ts";
 import { findClicks } from "../privacy/find-clicks.ts";
-import { findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
+import { findAnswers, findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
 import { destroyKeys } from "../privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -33,9 +32,7 @@ them: who repeats such a request is refused. With an address go the records of
 its wrong tokens.
 
 Works beside a running service, which gives up what it knows of them.
-Interrupted, it is finished by the next command or start. What the log has from
-before personal data was encrypted cannot be erased: it is counted, and the exit
-code is 1.
+Interrupted, it is finished by the next command or start.
 
 Not reached: what networks, chats and backups of the key file hold. See
 docs/personal-data.md.`,
@@ -109,11 +106,8 @@ async function erase(
   return last;
 }
 
-function report({ out, err }: Terminal, subject: string, { events, open, keys }: Found, json: boolean): number {
-  const erased = events - open;
-  if (json) out(`${JSON.stringify({ events: erased, keys: keys.size, left: open })}\n`);
-  else out(`${printable(subject)} is erased: ${erased} events can no longer be read, ${keys.size} keys deleted\n`);
-  if (open === 0) return EXIT.ok;
-  err(`${open} events are of before personal data was sealed, and hold it as ever\n`);
-  return EXIT.fault;
+function report({ out }: Terminal, subject: string, { events, keys }: Found, json: boolean): number {
+  if (json) out(`${JSON.stringify({ events, keys: keys.size })}\n`);
+  else out(`${printable(subject)} is erased: ${events} events can no longer be read, ${keys.size} keys deleted\n`);
+  return EXIT.ok;
 }

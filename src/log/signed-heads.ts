@@ -6,9 +6,7 @@ import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import type { LogFiles } from "./log-files.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/forget.ts";
-import type { Loss } from "./contradict.ts";
-import { findLoss } from "./find-loss.ts";
-import { signHead } from "./sign-head.ts";
+import { findLoss, signHead, type Loss } from "./checkpoint.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface CheckpointsDeps {

@@ -19,7 +19,7 @@ export async function findClicks(
 ): Promise<Found> {
   const wanted = new Set([canonical(address), networkOf(address)]);
   const keys = new Set<string>();
-  let [events, open] = [0, 0];
+  let events = 0;
   for await (const event of log.readStored({ types: TYPES })) {
     onProgress(event.position);
     const { ip, address: caller } = log.open(event).data as { ip?: string; address?: string };
@@ -27,10 +27,9 @@ export async function findClicks(
     if (told === undefined || !wanted.has(canonical(told))) continue;
     events++;
     const box = ciphertextOf(event.data);
-    if (box === undefined) open++;
-    else keys.add(log.keyring.refOf(box));
+    if (box !== undefined) keys.add(log.keyring.refOf(box));
   }
-  return { keys, events, open };
+  return { keys, events };
 }
 
 /** An IPv4 address as a part of an IPv6 one, as URLs write it. */

@@ -1,5 +1,4 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { ENCRYPTED_TYPES } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { contacts as contactsProjection, isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { baseOf } from "./person-keys.ts";
@@ -7,20 +6,18 @@ import type { EncryptedLog } from "./encrypted-log.ts";
 
 /** What there is to delete of somebody. */
 export interface Found {
-  /** Refs of the keys that their data is sealed with. */
+  /** Refs of the keys that their data is encrypted with. */
   readonly keys: ReadonlySet<string>;
-  /** Events that tell of them. */
+  /** Events that are about them. */
   readonly events: number;
-  /** Of those, the ones from before sealing: they cannot be erased from the log. */
-  readonly open: number;
 }
 
 export interface Person extends Found {
   /** Everything they were ever called. */
   readonly names: readonly Recipient[];
-  /** Of these, the ones that tell them from others: their id, or where none is known the handles that they have. */
+  /** Of these, the ones that distinguish them from others: their id, or where none is known the handles that they have. */
   readonly own: readonly Recipient[];
-  /** Refs of keys that sealed what was told of others by a handle of theirs. */
+  /** Refs of keys that encrypted what was recorded of others by a handle of theirs. */
   readonly spared: readonly string[];
 }
 
@@ -28,22 +25,20 @@ export interface Person extends Found {
 export interface Known {
   readonly contacts: Contacts;
   readonly contact: Contact | undefined;
-  /** Of all events that tell of them. */
+  /** Of all events that are about them. */
   readonly positions: readonly number[];
 }
 
-/** What the events of one person are sealed with, and what could be of them later. */
+/** What the events of one person are encrypted with, and what could be of them later. */
 export async function findEncrypted(log: EncryptedLog, { contacts, contact, positions }: Known): Promise<Person> {
   const keys = new Set<string>();
   const names = new Map<string, Recipient>();
-  let open = 0;
   for (const position of positions) {
     for await (const event of log.readStored({ from: position, to: position })) {
       const { recipient } = log.open(event).data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
       const box = ciphertextOf(event.data);
       if (box !== undefined) keys.add(log.keyring.refOf(box));
-      else if (ENCRYPTED_TYPES.some((type) => type === event.type)) open++;
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
@@ -52,16 +47,16 @@ export async function findEncrypted(log: EncryptedLog, { contacts, contact, posi
     .filter((handle) => isHeldBy(contacts, handle, contact))
     .map((username) => ({ username }));
   const [known] = ids;
-  // Also what is sealed beside their own events, such as how far a source was read, or comes later.
+  // Also what is encrypted beside their own events, such as how far a source was read, or comes later.
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
   const own = ids.length > 0 ? ids : handles;
   const spared = await findSpared(log, new Set(refs.map(baseOf)), keys);
-  return { keys, names: [...names.values()], own, events: positions.length, open, spared };
+  return { keys, names: [...names.values()], own, events: positions.length, spared };
 }
 
-/** What the log has sealed under these handles with other keys: what it told of others who had them before. */
+/** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
 async function findSpared(
   log: EncryptedLog,
   bases: ReadonlySet<string>,
@@ -78,4 +73,22 @@ async function findSpared(
 
 function distinct(values: readonly (string | undefined)[]): readonly string[] {
   return [...new Set(values)].filter((value) => value !== undefined);
+}
+
+/**
+ * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
+ * of such a day go: whoever repeats one of its requests is refused, and nothing is done twice.
+ */
+export async function findAnswers(log: EncryptedLog, names: readonly Recipient[]): Promise<readonly string[]> {
+  const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
+  const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
+  const keys = new Set<string>();
+  for await (const event of log.readStored({ types: ["RequestAnswered"] })) {
+    const box = ciphertextOf(event.data);
+    if (box === undefined || keys.has(log.keyring.refOf(box))) continue;
+    const { body } = log.open(event).data as { body: string };
+    const text = body.toLowerCase();
+    if (wanted.some((name) => text.includes(name))) keys.add(log.keyring.refOf(box));
+  }
+  return [...keys];
 }

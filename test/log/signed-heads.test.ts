@@ -5,7 +5,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
-import { originOf } from "../../src/log/origin.ts";
+import { originOf } from "../../src/log/checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";

@@ -293,19 +293,3 @@ test.each(["contacts", "variants", undefined])(
     expect(projector.state("contacts").people.size).toBe(1);
   },
 );
-
-test("events from before sealing are counted, and told to be there as ever", async () => {
-  const { openSqliteStore } = await import("eventstore-lite");
-  const { codec } = await import("../../events/catalog.ts");
-  const file = (world.env["DATABASE_URL"] ?? "").slice("sqlite:".length);
-  {
-    await using plain = await openSqliteStore({ file, codec });
-    await createEventLog(plain, () => crypto.randomUUID()).append(
-      STREAMS.outreach,
-      [imported("ann_builds", "Old")],
-      {},
-    );
-  }
-  const { code, err } = await world.run(forget, "ann_builds");
-  expect([code, err]).toEqual([1, "1 events are of before personal data was sealed, and hold it as ever\n"]);
-});

@@ -1,7 +1,6 @@
 import { writeSync } from "node:fs";
 import { formatPublicKey, loadSigningKey } from "eventstore-lite";
-import { findLoss } from "../../log/find-loss.ts";
-import { signHead } from "../../log/sign-head.ts";
+import { findLoss, signHead } from "../../log/checkpoint.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { logFiles } from "../../log/log-files.ts";
 import { Command, configOf, EXIT, type MakeCommand } from "../command.ts";

@@ -11,7 +11,7 @@ import {
   type EventStore,
 } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
-import { contradict } from "../../log/contradict.ts";
+import { contradict } from "../../log/checkpoint.ts";
 import type { LogFiles } from "../../log/log-files.ts";
 import { usageError } from "../command.ts";
 
