@@ -1,6 +1,7 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
+import { canonicalAddress } from "../platform/address.ts";
 
-/** What Bun's server tells of the other end of a connection. */
+/** What Bun's server knows of the other end of a connection. */
 interface Server {
   requestIP(request: Request): { readonly address: string } | null;
 }
@@ -22,7 +23,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   const trusted = blockListOf(trustedProxies);
   const isTrusted = (address: string): boolean => trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4");
   return (request, server) => {
-    const peer = plain(server?.requestIP(request)?.address ?? LOOPBACK);
+    const peer = canonicalAddress(server?.requestIP(request)?.address ?? LOOPBACK);
     if (trustedProxies.length === 0 || !isTrusted(peer)) return peer;
     const hops = (request.headers.get("x-forwarded-for") ?? "").split(",").slice(-HOPS_MAX).map(addressIn);
     let last = peer;
@@ -47,14 +48,9 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** An IPv4 address as a socket for both kinds tells it is that IPv4 address. */
-function plain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+(?:\.\d+){3}$)/i, "");
-}
-
 /** One entry of the header; some proxies write the port too. Undefined when it is no address. */
 function addressIn(entry: string): string | undefined {
   const text = entry.trim();
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");
-  return isIP(bare) === 0 ? undefined : plain(bare);
+  return isIP(bare) === 0 ? undefined : canonicalAddress(bare);
 }

@@ -1,4 +1,4 @@
-import { networkOf } from "../platform/client-network.ts";
+import { networkOf } from "../platform/address.ts";
 
 /** A limit on requests, and what is left of it. */
 export interface Allowance {

@@ -1,0 +1,20 @@
+import { isIP, isIPv4 } from "node:net";
+import ipaddr from "ipaddr.js";
+
+/** The bits of an IPv6 address that a provider gives to one customer, who has all addresses in it. */
+const NETWORK_BITS = 64;
+
+/** One spelling for all of an address; an IPv4 address that is written as an IPv6 one is that IPv4 address. */
+export function canonicalAddress(address: string): string {
+  return isIPv4(address) || isIP(address) === 0 ? address : ipaddr.process(address).toString();
+}
+
+/**
+ * What stands for one caller where addresses are counted: an IPv4 address, or the network of an IPv6 address, since
+ * whoever has one has 2^64 of them.
+ */
+export function networkOf(address: string): string {
+  const canonical = canonicalAddress(address);
+  if (isIP(canonical) !== 6) return canonical;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${canonical}/${NETWORK_BITS}`).toString()}/${NETWORK_BITS}`;
+}
