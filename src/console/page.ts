@@ -40,8 +40,8 @@ ${table(["sent", "skipped", "failed", "in doubt"], [[view.stats.sent, view.stats
 <h2>Deliveries</h2>
 ${table(["channel", "delivered", "pending", "skipped", "in doubt", "dead letters", "suspended"], deliveryRows(view.deliveries))}
 <h2>Clicks</h2>
-<p>${view.clicks.total} by people (of these ${view.suspected.all.suspected} likely by X itself), ${view.clicks.bots} by bots</p>
-${table(["link", "people", "likely X", "bots", "last"], linkRows(view.clicks, view.suspected))}
+<p>${view.clicks.total} by people (of these ${view.suspected.all.suspected} suspected to be X's own), ${view.clicks.bots} by bots</p>
+${table(["link", "people", "suspected", "bots", "last"], linkRows(view.clicks, view.suspected))}
 <h2>Newest events</h2>
 ${table(["position", "time", "type", "stream", "caller"], view.events.map(eventRow))}`,
   );
@@ -52,7 +52,7 @@ export function signInPage(failed: boolean): string {
   return layout(
     "reachlog: sign in",
     `<h1>reachlog</h1>
-<p>${failed ? "That is not a token of this service." : "This page wants one of the service's API tokens."}</p>
+<p>${failed ? "That is not a token of this service." : "Sign in with an API token."}</p>
 <form method="post" action="/session"><label>Token <input name="token" type="password" autofocus required></label>
 <button>Sign in</button></form>`,
   );

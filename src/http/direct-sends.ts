@@ -49,7 +49,7 @@ const notification = Type.Object(
 export const notify = post({
   id: "notify",
   tag: "tracking",
-  summary: "Tells the team chat something.",
+  summary: "Sends a notification to the team chat.",
   description:
     "Waits five seconds for the network's answer. What is not delivered by then is tried again in the background.",
   takes: ["Idempotency-Key"],

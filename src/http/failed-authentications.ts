@@ -13,27 +13,27 @@ export interface FailureRecordDeps {
   readonly logger: Logger;
 }
 
-/** So long after the first failure they are told, all of that time together. */
-const TOLD_AFTER_MS = 60_000;
+/** So long after the first failure they are recorded, all of that time together. */
+const RECORDED_AFTER_MS = 60_000;
 
 /**
  * A limit that records what it counts and turns away: a few events a minute at most, whatever is tried. Disposing it
- * tells what is left; a kill loses what was not yet told.
+ * records what is left; a kill loses what was not yet recorded.
  */
 export function recordFailures(deps: FailureRecordDeps): RateLimit & AsyncDisposable {
   const { limit, clock, sleep } = deps;
   const tally = createFailureTally();
   const stopping = new AbortController();
-  let telling: Promise<void> | undefined;
+  let recording: Promise<void> | undefined;
 
-  const tell = async (): Promise<void> => {
-    await sleep(TOLD_AFTER_MS, stopping.signal);
-    telling = undefined;
+  const record = async (): Promise<void> => {
+    await sleep(RECORDED_AFTER_MS, stopping.signal);
+    recording = undefined;
     await append(deps, tally.take());
   };
   const note = (address: string, failure: "failed" | "turned_away"): void => {
     tally.note(address, failure, clock());
-    telling ??= tell();
+    recording ??= record();
   };
 
   return {
@@ -49,7 +49,7 @@ export function recordFailures(deps: FailureRecordDeps): RateLimit & AsyncDispos
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await telling;
+      await recording;
     },
   };
 }
@@ -70,18 +70,18 @@ async function append(
   }
 }
 
-/** Addresses told by themselves in a minute; more are told together, so that whoever has many cannot fill the log. */
-const ADDRESSES_TOLD_MAX = 8;
+/** Addresses with an event of their own in a minute; more share one, so that whoever has many cannot fill the log. */
+const ADDRESSES_ALONE_MAX = 8;
 
 /** What of a request with a wrong token was seen: it was tried, or not even looked at. */
 export type Failure = "failed" | "turned_away";
 
 type Summary = DataOf<"AuthenticationsFailed">;
 
-/** Counts failed authentications until they are told. */
+/** Counts failed authentications until they are recorded. */
 export interface FailureTally {
   note(address: string, failure: Failure, now: number): void;
-  /** What was counted, at most {@link ADDRESSES_TOLD_MAX} and one more; the count starts anew. */
+  /** What was counted, at most {@link ADDRESSES_ALONE_MAX} and one more; the count starts anew. */
   take(): Summary[];
 }
 
@@ -93,15 +93,15 @@ interface Count {
 }
 
 export function createFailureTally(): FailureTally {
-  let told = new Map<string, Count>();
+  let alone = new Map<string, Count>();
   let others: (Count & { readonly addresses: Set<string> }) | undefined;
 
   const countOf = (address: string, now: number): Count => {
-    const known = told.get(address);
+    const known = alone.get(address);
     if (known !== undefined) return known;
-    if (told.size < ADDRESSES_TOLD_MAX) {
+    if (alone.size < ADDRESSES_ALONE_MAX) {
       const count = { failed: 0, turned_away: 0, since: now, until: now };
-      told.set(address, count);
+      alone.set(address, count);
       return count;
     }
     others ??= { failed: 0, turned_away: 0, since: now, until: now, addresses: new Set() };
@@ -116,16 +116,16 @@ export function createFailureTally(): FailureTally {
       count.until = now;
     },
     take() {
-      const summaries = [...told].map(([address, count]): Summary => ({ address, addresses: 1, ...summaryOf(count) }));
+      const summaries = [...alone].map(([address, count]): Summary => ({ address, addresses: 1, ...summaryOf(count) }));
       if (others !== undefined) summaries.push({ addresses: others.addresses.size, ...summaryOf(others) });
-      told = new Map();
+      alone = new Map();
       others = undefined;
       return summaries;
     },
   };
 }
 
-/** Addresses told apart among those told together; past it the number stays, so that they cannot fill the memory. */
+/** Addresses distinguished among those that share an event; past it the number stays, so that they cannot fill the memory. */
 const OTHERS_COUNTED_MAX = 10_000;
 
 function summaryOf({ failed, turned_away, since, until }: Count) {

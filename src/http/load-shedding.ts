@@ -2,7 +2,7 @@ import { problems } from "./problem.ts";
 
 /**
  * Requests answered at the same time. Most take a millisecond; those that wait for a network hold some 10 KB for up to
- * six seconds. Past it a caller is better told to come back than kept waiting.
+ * six seconds. Past it it is better for a caller to come back than to wait.
  */
 export const IN_FLIGHT_MAX = 4_096;
 

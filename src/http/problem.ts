@@ -2,7 +2,7 @@ import { kindOf } from "../log/error-kind.ts";
 import type { ErrorKind } from "../platform/service-error.ts";
 import type { Answer } from "./answer.ts";
 
-/** A refusal as callers see it (RFC 9457). `detail` is for people and never tells of the inside. */
+/** A refusal as callers see it (RFC 9457). `detail` is for people and says nothing of the inside. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly slug: string;

@@ -18,13 +18,13 @@ export interface TokensFileDeps {
 
 /**
  * The file is read so often, and a change counts when two readings agree: an editor that writes in pieces is waited for.
- * Its bytes are compared and not its time, which tells nothing where a volume is exchanged as a whole.
+ * Its bytes are compared and not its time, which says nothing where a volume is exchanged as a whole.
  */
 const READ_EVERY_MS = 1_000;
 
 /**
  * Keeps the callers' tokens as the file has them. One that is gone, empty or faulty changes nothing, so that a slip of
- * the hand locks nobody out; it is told in the log, without what is in the file.
+ * the hand locks nobody out; the log says so, without what is in the file.
  */
 export function followTokensFile(deps: TokensFileDeps): AsyncDisposable {
   const stopping = new AbortController();

@@ -53,9 +53,9 @@ export const trackingBody = Type.Object(
 export const trackClick = post({
   id: "recordEvent",
   tag: "tracking",
-  summary: "Records a click; three networks are told of it.",
+  summary: "Records a click, which is dispatched to three channels.",
   description:
-    "Answered once the event is durable. The advertising network, the team chat and the messaging service are told afterwards.",
+    "Answered once the event is durable. The dispatches to the advertising network, the team chat and the messaging service follow.",
   takes: ["Idempotency-Key"],
   body: jsonBody(trackingBody),
   answers: { 202: { says: "The click is on disk.", schema: Type.Object({ id }) } },

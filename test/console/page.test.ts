@@ -56,5 +56,5 @@ test("clicks that X likely made itself are told, of all links and of each", () =
   shown.suspected.links.set("go.example/a", { clicks: 3, bots: 0, suspected: 2, last_position: 3 });
   const page = consolePage(shown);
   expect(rowOf(page, "go.example/a")).toEqual(["go.example/a", "3", "2", "0", log.events.at(-1)?.time ?? ""]);
-  expect(page).toContain("3 by people (of these 2 likely by X itself), 0 by bots");
+  expect(page).toContain("3 by people (of these 2 suspected to be X's own), 0 by bots");
 });

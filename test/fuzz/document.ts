@@ -19,9 +19,9 @@ export interface Schema {
 export interface DocumentedAnswer {
   /** That every such answer has. */
   readonly headers: readonly string[];
-  /** That such an answer may have beside them, of those that the document tells of at all. */
+  /** That such an answer may have beside them, of those that the document has at all. */
   readonly optional: readonly string[];
-  /** That the document tells of, and not for such an answer. */
+  /** That the document has, and not for such an answer. */
   readonly foreign: readonly string[];
   /** By content type; none: no body. */
   readonly content: ReadonlyMap<string, Schema>;

@@ -68,15 +68,15 @@ async function tryOne(
   counts: Counts,
 ): Promise<string[]> {
   const answer = await wire.send(request);
-  if (answer === undefined) return [`${told(request)}: hung up`];
+  if (answer === undefined) return [`${oneLine(request)}: hung up`];
   counts.count(request, answer.status);
   return faultsOf(request, answer, operations).map(
-    (fault) => `${told(request)}: ${fault}\n  ${answer.status} ${answer.body}`,
+    (fault) => `${oneLine(request)}: ${fault}\n  ${answer.status} ${answer.body}`,
   );
 }
 
 /** A request in one line, enough to send it again by hand. */
-function told({ operation, method, path, headers, body, host, caller, type }: FuzzRequest): string {
+function oneLine({ operation, method, path, headers, body, host, caller, type }: FuzzRequest): string {
   const bytes =
     body === undefined
       ? ""

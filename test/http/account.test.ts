@@ -8,7 +8,7 @@ import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork, OWN } from "../harness/memory/social-network.ts";
-import { ask, MASTER_KEY, openApp, told } from "../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, problemIn } from "../harness/memory/app.ts";
 import { openConnection } from "./wire/connection.ts";
 
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };
@@ -133,7 +133,7 @@ describe("a used state is refused", () => {
   test("by a browser that did not begin it", async () => {
     const { world, callback } = await finished();
     await using _world = world;
-    expect(await told(await callback("state=the-state&code=c", {}))).toBe("400 authorization-failed");
+    expect(await problemIn(await callback("state=the-state&code=c", {}))).toBe("400 authorization-failed");
   });
 
   test("where its authorization failed", async () => {
@@ -207,7 +207,7 @@ describe("a network that takes its time with the tokens", () => {
     expect((await answered).status).toBe(200);
   }, 60_000);
 
-  test("and a browser that asks again meanwhile is told the same as the first time", async () => {
+  test("and a browser that asks again meanwhile is answered as the first time", async () => {
     await using opened = await slow();
     const leaving = new AbortController();
     const first = opened.follow({ signal: leaving.signal }).catch(() => undefined);
@@ -221,7 +221,7 @@ describe("a network that takes its time with the tokens", () => {
   });
 });
 
-test("a program is told who was authorized", async () => {
+test("a program learns who was authorized", async () => {
   const { world, begin, callback } = await openX();
   await using _world = world;
   const response = await callback("state=the-state&code=c", { cookie: await begin(), ...JSON_WANTED });
@@ -248,7 +248,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
     await using _world = world;
     const cookie = await begin();
     const response = await callback(query, hasCookie ? { cookie } : {});
-    expect(await told(response)).toBe("400 authorization-failed");
+    expect(await problemIn(response)).toBe("400 authorization-failed");
     expect(await world.events("AccountAuthorized")).toEqual([]);
   });
 
@@ -257,7 +257,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
     await using _world = world;
     const cookie = await begin();
     world.now += 600_000;
-    expect(await told(await callback("state=the-state&code=c", { cookie }))).toBe("400 authorization-failed");
+    expect(await problemIn(await callback("state=the-state&code=c", { cookie }))).toBe("400 authorization-failed");
   });
 
   test("the network refuses the code", async () => {
@@ -268,16 +268,18 @@ describe("nothing is stored, and the answer is 400, when", () => {
     expect(await response.clone().json()).toMatchObject({
       detail: "The network answered: invalid_request. Nothing was stored.",
     });
-    expect(await told(response)).toBe("400 authorization-failed");
+    expect(await problemIn(response)).toBe("400 authorization-failed");
     expect(await world.events("AccountAuthorized")).toEqual([]);
   });
 });
 
-test("a network that is down is told as such", async () => {
+test("a network that is down is answered as such", async () => {
   const { world, x, begin, callback } = await openX();
   await using _world = world;
   x.faults.push(new OAuthError("unavailable", "down"));
-  expect(await told(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe("502 network-failed");
+  expect(await problemIn(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe(
+    "502 network-failed",
+  );
 });
 
 test("another account than the linked one gets 403, and the linked one stays", async () => {
@@ -285,7 +287,9 @@ test("another account than the linked one gets 403, and the linked one stays", a
   await using _world = world;
   await world.authorize();
   x.who = { id: "2", username: "stranger", name: "Stranger" };
-  expect(await told(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe("403 wrong-account");
+  expect(await problemIn(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe(
+    "403 wrong-account",
+  );
   expect(world.projector.state("account").user?.id).toBe("1");
 });
 
@@ -299,12 +303,12 @@ describe("/social/me", () => {
     expect([response.status, await response.json()]).toEqual([200, x.who]);
   });
 
-  test("is 401 without an account, and tells where to authorize one", async () => {
+  test("is 401 without an account, and says where to authorize one", async () => {
     const { world } = await openX();
     await using _world = world;
     const response = await ask(world.app, "/social/me");
     expect(response.headers.get("www-authenticate")).toStartWith("OAuth ");
-    expect(await told(response)).toBe("401 not-authorized");
+    expect(await problemIn(response)).toBe("401 not-authorized");
   });
 
   test("is 502 when the network is down", async () => {
@@ -313,6 +317,6 @@ describe("/social/me", () => {
     await world.authorize();
     const { account } = world.deps;
     Object.assign(account?.network ?? {}, { me: () => Promise.reject(new SocialError("unavailable", "down")) });
-    expect(await told(await ask(world.app, "/social/me"))).toBe("502 network-failed");
+    expect(await problemIn(await ask(world.app, "/social/me"))).toBe("502 network-failed");
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../src/http/listen.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 test("every route answers its own method, and any other with 405 and the right ones", async () => {
   await using world = await openApp();
@@ -9,7 +9,7 @@ test("every route answers its own method, and any other with 405 and the right o
     const allow = method === "GET" ? "GET, HEAD" : "POST";
     for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => name !== method)) {
       const response = await ask(world.app, path, { method: other, token: TOKEN });
-      expect([path, response.headers.get("allow"), await told(response)]).toEqual([
+      expect([path, response.headers.get("allow"), await problemIn(response)]).toEqual([
         path,
         allow,
         "405 method-not-allowed",
@@ -41,7 +41,7 @@ test.each([
   "/api",
 ])("nothing is at %s", async (path) => {
   await using world = await openApp();
-  expect(await told(await ask(world.app, path))).toBe("404 not-found");
+  expect(await problemIn(await ask(world.app, path))).toBe("404 not-found");
 });
 
 test("a query does not change the route", async () => {
@@ -64,7 +64,7 @@ describe("the host", () => {
     await using world = await openApp({ hosts: ["localhost", "reach.example", "[::1]"] });
     const response = await ask(world.app, "/social/health", { headers: { host } });
     expect(response.status).toBe(status);
-    if (status === 421) expect(await told(response)).toBe("421 misdirected-request");
+    if (status === 421) expect(await problemIn(response)).toBe("421 misdirected-request");
   });
 
   const publicUrl = "https://Reach.example";
@@ -132,12 +132,12 @@ describe("requests of strangers", () => {
     expect(await as(stranger)).toBe(200);
   });
 
-  test("are told when to come back", async () => {
+  test("learn when to come back", async () => {
     await using world = await openApp({ rateLimitPerMinute: 0 });
     Object.assign(world.app, { server: from("203.0.113.9") });
     world.now += 1;
     const response = await ask(world.app, "/social/health");
     expect(response.headers.get("retry-after")).toBe("60");
-    expect(await told(response)).toBe("429 too-many-requests");
+    expect(await problemIn(response)).toBe("429 too-many-requests");
   });
 });

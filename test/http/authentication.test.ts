@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../src/http/authentication.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { ask, GOOD, openApp, post, told, TOKEN, type Given } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
 
@@ -14,7 +14,7 @@ async function guarded(given: Given): Promise<string[]> {
   for (const { path, method } of ENDPOINTS) {
     if (!path.startsWith("/social") && !path.startsWith("/api")) continue;
     const response = await ask(world.app, path, { method });
-    if (response.status !== 401 || (await told(response.clone())) === "401 not-authorized") continue;
+    if (response.status !== 401 || (await problemIn(response.clone())) === "401 not-authorized") continue;
     expect(response.headers.get("www-authenticate")).toBe('Bearer realm="reachlog"');
     paths.push(path);
   }
@@ -51,8 +51,8 @@ describe("what wants a token", () => {
   test("without any token configured the two endpoints answer 401 to everyone", async () => {
     await using world = await openApp({ tokens: false });
     for (const path of GUARDED) {
-      expect(await told(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
-      expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("401 unauthorized");
+      expect(await problemIn(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
+      expect(await problemIn(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("401 unauthorized");
     }
   });
 });
@@ -103,7 +103,7 @@ test("a token in the query, in the body or in a cookie does not count", async ()
   const bodies = [GOOD["/api/messaging"], { access_token: TOKEN }, { text: "x", access_token: TOKEN }];
   for (const body of bodies) {
     const response = await post(world.app, `/api/messaging${query}`, body, { headers });
-    expect(await told(response)).toBe("401 unauthorized");
+    expect(await problemIn(response)).toBe("401 unauthorized");
   }
 });
 
@@ -116,14 +116,14 @@ test.each([
   await using world = await openApp({ authPolicy: "strict" });
   for (const path of [...GUARDED, "/api/notify", "/social/run"]) {
     const response = await post(world.app, path, body, { headers: { "content-type": "text/plain" } });
-    expect(await told(response)).toBe("401 unauthorized");
+    expect(await problemIn(response)).toBe("401 unauthorized");
   }
 });
 
 test("a wrong token is refused even where none is wanted", async () => {
   await using world = await openApp();
   for (const path of ["/social/health", "/api/health", "/social/stats"]) {
-    expect(await told(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
+    expect(await problemIn(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
     expect((await ask(world.app, path)).status).toBe(200);
   }
 });
@@ -139,15 +139,15 @@ test("the caller's name stands with the event, and the token stands nowhere", as
 test("after ten failures further ones from the address have to wait for the rest of the minute", async () => {
   await using world = await openApp();
   for (let failure = 1; failure <= 10; failure++) {
-    expect(await told(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
+    expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
   }
   world.now += 30_000;
   const response = await ask(world.app, "/social/health", { token: "wrong" });
-  expect([response.headers.get("retry-after"), await told(response)]).toEqual(["30", "429 too-many-requests"]);
+  expect([response.headers.get("retry-after"), await problemIn(response)]).toEqual(["30", "429 too-many-requests"]);
   // Who shows no token is not concerned.
   expect((await ask(world.app, "/social/health")).status).toBe(200);
   world.now += 30_000;
-  expect(await told(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
+  expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
 });
 
 test("a right token always passes: one bad client behind a proxy locks nobody out who shares its address", async () => {
@@ -156,7 +156,7 @@ test("a right token always passes: one bad client behind a proxy locks nobody ou
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   expect((await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN })).status).toBe(200);
   // And it does not wipe out what was counted.
-  expect(await told(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
+  expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
 });
 
 test("right tokens do not count as failures", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GOOD, openApp, post, slugOf, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();
@@ -25,14 +25,16 @@ function chunked(body: string): ReadableStream<Uint8Array> {
 
 describe("a body of 64 KiB is read, one byte more is refused", () => {
   const shapes = [
-    ["with its length told", (body: string) => body, true],
+    ["with its length given", (body: string) => body, true],
     ["chunked", chunked, false],
   ] as const;
   test.each(shapes)("%s", async (_what, shape, hasLength) => {
     await using world = await openApp();
     const headers = (bytes: number): Record<string, string> => (hasLength ? { "content-length": String(bytes) } : {});
-    expect(await told(await notify(world, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
-    expect(await told(await notify(world, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe("413 body-too-large");
+    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
+    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe(
+      "413 body-too-large",
+    );
   });
 });
 
@@ -45,7 +47,7 @@ test("a body without end is given up at the limit", async () => {
       controller.enqueue(new Uint8Array(10_000).fill(32));
     },
   });
-  expect(await told(await notify(world, endless))).toBe("413 body-too-large");
+  expect(await problemIn(await notify(world, endless))).toBe("413 body-too-large");
   expect(pulled).toBeLessThan(20);
 });
 
@@ -68,7 +70,7 @@ test.each([
 ])("the type %j is refused", async (type) => {
   await using world = await openApp();
   const body = text.encode(JSON.stringify(GOOD["/api/notify"]));
-  expect(await told(await notify(world, body, { "content-type": type }))).toBe("415 unsupported-media-type");
+  expect(await problemIn(await notify(world, body, { "content-type": type }))).toBe("415 unsupported-media-type");
 });
 
 test.each([
@@ -91,7 +93,7 @@ test.each([
   ["holding a pair the wrong way round", '{"message":"\\udc4b\\ud83d"}'],
 ])("a body that is %s is malformed", async (_what, body) => {
   await using world = await openApp();
-  expect(await told(await notify(world, body))).toBe("400 malformed-request");
+  expect(await problemIn(await notify(world, body))).toBe("400 malformed-request");
 });
 
 test.each([
@@ -110,7 +112,7 @@ test.each([
 test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
   await using world = await openApp();
   const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });
-  expect(await told(answer)).toBe("415 unsupported-media-type");
+  expect(await problemIn(answer)).toBe("415 unsupported-media-type");
 });
 
 test.each([
@@ -121,7 +123,7 @@ test.each([
 ])("invalid UTF-8 is refused rather than altered: %s", async (_what, bytes) => {
   await using world = await openApp();
   const body = new Uint8Array([...text.encode('{"message":"x'), ...bytes, ...text.encode('"}')]);
-  expect(await told(await notify(world, body))).toBe("400 malformed-request");
+  expect(await problemIn(await notify(world, body))).toBe("400 malformed-request");
   expect(await world.events("NotificationRequested")).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createClientAddress } from "../../src/http/client-address.ts";
-import { ask, openApp, told } from "../harness/memory/app.ts";
+import { ask, openApp, problemIn } from "../harness/memory/app.ts";
 
 const CLIENT = "203.0.113.9";
 
@@ -15,12 +15,12 @@ test.each([
   ["nobody is trusted, on this machine either", "127.0.0.1", CLIENT, [], "127.0.0.1"],
   ["the peer is none of our proxies", "198.51.100.1", CLIENT, ["10.0.0.0/8"], "198.51.100.1"],
   ["the peer is our proxy", "10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
-  ["the peer is our proxy, as IPv6 sockets tell it", "::ffff:10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
+  ["the peer is our proxy, as IPv6 sockets give it", "::ffff:10.1.2.3", CLIENT, ["10.0.0.0/8"], CLIENT],
   ["the caller has IPv4 and the socket both", "::ffff:203.0.113.9", undefined, [], CLIENT],
-  ["the proxy tells IPv4 as IPv6", "127.0.0.1", "::FFFF:203.0.113.9", ["127.0.0.1"], CLIENT],
+  ["the proxy gives IPv4 as IPv6", "127.0.0.1", "::FFFF:203.0.113.9", ["127.0.0.1"], CLIENT],
   ["the caller wrote the header too", "127.0.0.1", `1.1.1.1, 127.0.0.1, ${CLIENT}`, ["127.0.0.1"], CLIENT],
   ["there are two proxies", "127.0.0.1", `1.1.1.1, ${CLIENT}, 10.0.0.7`, ["127.0.0.1", "10.0.0.0/8"], CLIENT],
-  ["the proxy tells ports", "127.0.0.1", `${CLIENT}:4711`, ["127.0.0.1"], CLIENT],
+  ["the proxy gives ports", "127.0.0.1", `${CLIENT}:4711`, ["127.0.0.1"], CLIENT],
   ["the caller has IPv6", "::1", "[2001:db8::1]:4711", ["::1"], "2001:db8::1"],
   ["the proxy asks by itself", "127.0.0.1", undefined, ["127.0.0.1"], "127.0.0.1"],
   ["the last entry cannot be read", "127.0.0.1", `${CLIENT}, unknown`, ["127.0.0.1"], "127.0.0.1"],
@@ -43,10 +43,10 @@ describe("behind a proxy", () => {
   test("whoever guesses tokens makes only themselves wait", async () => {
     await using world = await openApp({ trustedProxies: ["127.0.0.1"] });
     for (let guess = 0; guess < 10; guess++) await ask(world.app, "/social/health", from("198.51.100.1", "wrong"));
-    expect(await told(await ask(world.app, "/social/health", from("198.51.100.1", "wrong")))).toBe(
+    expect(await problemIn(await ask(world.app, "/social/health", from("198.51.100.1", "wrong")))).toBe(
       "429 too-many-requests",
     );
-    expect(await told(await ask(world.app, "/social/health", from(CLIENT, "wrong")))).toBe("401 unauthorized");
+    expect(await problemIn(await ask(world.app, "/social/health", from(CLIENT, "wrong")))).toBe("401 unauthorized");
   });
 
   test("another address in the header at each guess does not help where the caller writes it", async () => {

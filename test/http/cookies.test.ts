@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createAuthorizationCookie } from "../../src/http/account.ts";
 import { createAuthentication } from "../../src/http/authentication.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { ask, MASTER_KEY, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const OTHER_KEY = new Uint8Array(32).fill(9);
 
@@ -82,7 +82,7 @@ describe("the console", () => {
     expect((await page(pairOf(set))).status).toBe(401);
   });
 
-  test("does not take a session sealed with another key", async () => {
+  test("does not take a session encrypted with another key", async () => {
     await using world = await openApp();
     const { authentication } = world.deps;
     const other = createSessions(OTHER_KEY, authentication, false, () => world.now);
@@ -126,7 +126,7 @@ describe("the console", () => {
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("a wrong token lets nobody in, and after ten of them only a right one is not told to wait", async () => {
+  test("a wrong token lets nobody in, and after ten of them only a right one does not have to wait", async () => {
     await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });
@@ -134,7 +134,7 @@ describe("the console", () => {
       const response = await signIn("wrong");
       expect([response.status, response.headers.get("set-cookie")]).toEqual([401, null]);
     }
-    expect(await told(await signIn("wrong"))).toBe("429 too-many-requests");
+    expect(await problemIn(await signIn("wrong"))).toBe("429 too-many-requests");
     expect((await signIn(TOKEN)).status).toBe(303);
   });
 

@@ -7,22 +7,22 @@ import { openCommands } from "../harness/memory/commands.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
-/** A limit on a real, sealed log. `pass` lets the time pass after which failures are told. */
+/** A limit on a real, encrypted log. `pass` lets the time pass after which failures are recorded. */
 async function openRecord(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();
   const logged: string[] = [];
   const at = (...said: unknown[]): void => void logged.push(JSON.stringify(said));
   const clock = { now: START };
-  let tell = Promise.withResolvers<void>();
+  let passed = Promise.withResolvers<void>();
   const eventLog = { ...createEventLog(world.store, () => crypto.randomUUID()), ...replaced };
   const record = recordFailures({
     limit: createRateLimit(10, () => clock.now),
     eventLog,
     clock: () => clock.now,
     async sleep(_ms, signal) {
-      signal.addEventListener("abort", () => tell.resolve());
-      await tell.promise;
-      tell = Promise.withResolvers();
+      signal.addEventListener("abort", () => passed.resolve());
+      await passed.promise;
+      passed = Promise.withResolvers();
     },
     logger: { debug: at, info: at, warn: at, error: at },
   });
@@ -34,7 +34,7 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
     logged,
     async pass(): Promise<void> {
       const { position } = await world.store.head();
-      tell.resolve();
+      passed.resolve();
       const until = new AbortController();
       for await (const _ of world.store.subscribe({ from: position + 1, types, signal: until.signal })) until.abort();
     },
@@ -76,7 +76,7 @@ test("a right token is neither counted nor recorded", async () => {
   expect(await opened.events()).toEqual([]);
 });
 
-test("each minute of an attack is told by itself", async () => {
+test("each minute of an attack is an event of its own", async () => {
   await using opened = await openRecord();
   for (let minute = 0; minute < 3; minute++) {
     opened.record.take("192.0.2.1");
@@ -100,7 +100,7 @@ test("whoever has many addresses cannot fill the log: a minute is nine events at
   expect(events.reduce((sum, { data }) => sum + data.failed, 0)).toBe(20_000);
 });
 
-test("the address is sealed in the log, and opens for who may read it", async () => {
+test("the address is encrypted in the log, and opens for who may read it", async () => {
   await using opened = await openRecord();
   opened.record.take("203.0.113.77");
   await opened.pass();
@@ -109,14 +109,14 @@ test("the address is sealed in the log, and opens for who may read it", async ()
   expect((await opened.events())[0]?.data.address).toBe("203.0.113.77");
 });
 
-test("what failed last is told when the service stops", async () => {
+test("what failed last is recorded when the service stops", async () => {
   await using opened = await openRecord();
   opened.record.take("192.0.2.1");
   await opened.record[Symbol.asyncDispose]();
   expect(await opened.events()).toHaveLength(1);
 });
 
-test("a log that takes nothing fails no caller, and the operator's log tells of it without addresses", async () => {
+test("a log that takes nothing fails no caller, and the operator's log shows it without addresses", async () => {
   await using opened = await openRecord({ append: () => Promise.reject(new Error("disk full")) });
   opened.record.take("203.0.113.77");
   await opened.record[Symbol.asyncDispose]();

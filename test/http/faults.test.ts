@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../../src/networks/network.ts";
 import { problemOf } from "../../src/http/problem.ts";
-import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const CANARY = "canary-4711";
 
@@ -22,7 +22,7 @@ test.each([
   for (const path of POSTS) {
     for (const headers of [{}, { "idempotency-key": "k-1" }]) {
       const response = await post(world.app, path, GOOD[path], { token: TOKEN, headers });
-      expect([path, response.headers.get("retry-after"), await told(response)]).toEqual([path, seconds, problem]);
+      expect([path, response.headers.get("retry-after"), await problemIn(response)]).toEqual([path, seconds, problem]);
     }
   }
 });
@@ -54,7 +54,7 @@ test("a fault while reading is one too", async () => {
   });
   const response = await ask(world.app, "/");
   expect(await response.clone().text()).not.toContain(CANARY);
-  expect(await told(response)).toBe("500 internal-error");
+  expect(await problemIn(response)).toBe("500 internal-error");
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import urls from "../fixtures/urls.json";
-import { GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
+import { GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 type Path = keyof typeof GOOD;
 
@@ -128,6 +128,6 @@ describe("original_url", () => {
 
   test.each(urls.invalid)("$url is refused: $reason", async ({ url }) => {
     const { response, data } = await send("/api/tracking/event", { original_url: url });
-    expect([await told(response), data]).toEqual(["422 invalid-request", undefined]);
+    expect([await problemIn(response), data]).toEqual(["422 invalid-request", undefined]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ask, GOOD, openApp, post, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 /** What a browser says of a page that is not ours, the older ones in `Origin` alone. */
 const FOREIGN = [
@@ -21,7 +21,7 @@ describe("a POST without a token", () => {
   test.each(FOREIGN)("that a browser sends for a page elsewhere, with %j, starts no run", async (headers) => {
     await using world = await openApp();
     await world.authorize();
-    expect(await told(await ask(world.app, "/social/run", { method: "POST", headers }))).toBe("403 foreign-site");
+    expect(await problemIn(await ask(world.app, "/social/run", { method: "POST", headers }))).toBe("403 foreign-site");
     expect(world.triggers).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe("signing in to the console", () => {
   test.each(FOREIGN)("from a page elsewhere, with %j and a right token, signs no browser in", async (headers) => {
     await using world = await openApp();
     const response = await signIn(world, headers);
-    expect([response.headers.get("set-cookie"), await told(response)]).toEqual([null, "403 foreign-site"]);
+    expect([response.headers.get("set-cookie"), await problemIn(response)]).toEqual([null, "403 foreign-site"]);
   });
 
   test.each(OWN)("from its own page, with %j, does", async (headers) => {
@@ -70,7 +70,7 @@ test("reading is open to links from elsewhere, which is how X sends a browser ba
 
 test("where a token is wanted, a page elsewhere learns that first", async () => {
   await using world = await openApp({ authPolicy: "strict" });
-  expect(await told(await ask(world.app, "/social/run", { method: "POST", headers: FOREIGN[0] }))).toBe(
+  expect(await problemIn(await ask(world.app, "/social/run", { method: "POST", headers: FOREIGN[0] }))).toBe(
     "401 unauthorized",
   );
 });

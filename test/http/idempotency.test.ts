@@ -3,7 +3,7 @@ import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventsto
 import type { RunEnd } from "../../events/outreach.ts";
 import { createApp } from "../../src/http/app.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { ask, GOOD, openApp, post, REPORT, told, TOKEN, type Ask, type Given } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, REPORT, problemIn, TOKEN, type Ask, type Given } from "../harness/memory/app.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
@@ -66,7 +66,7 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
     lost = undefined;
     const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
     const other = { ...GOOD[path], [name]: `${String(value)}-other` };
-    expect(await told(await send(other))).toBe("422 idempotency-key-reused");
+    expect(await problemIn(await send(other))).toBe("422 idempotency-key-reused");
     expect((await send(GOOD[path])).status).toBeLessThan(300);
   });
 });
@@ -86,7 +86,7 @@ test("a repeat that the log cannot answer does not read that nothing was done", 
   isLost = false;
   const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
   expect([again.status, (await again.clone().text()).includes("nothing")]).toEqual([503, false]);
-  expect(await told(again)).toBe("503 log-unavailable");
+  expect(await problemIn(again)).toBe("503 log-unavailable");
 });
 
 test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
@@ -105,7 +105,7 @@ test("another body under the same key is refused, also after a restart", async (
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const other = { ...GOOD[TRACK], short_code: "summer" };
   for (const app of [world.app, world.restart()]) {
-    expect(await told(await post(app, TRACK, other, keyed("k-1")))).toBe("422 idempotency-key-reused");
+    expect(await problemIn(await post(app, TRACK, other, keyed("k-1")))).toBe("422 idempotency-key-reused");
   }
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
@@ -163,7 +163,7 @@ test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256),
   "%j is no key",
   async (key) => {
     await using world = await openApp();
-    expect(await told(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
+    expect(await problemIn(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
     expect(await world.events("LinkClicked")).toEqual([]);
   },
 );
@@ -191,7 +191,7 @@ describe("what is kept", () => {
     const { triggered } = world;
     world.triggered = { kind: "running", run_id: "run-0" };
     const send = () => post(world.app, "/social/run", {}, keyed("k-1"));
-    expect(await told(await send())).toBe("409 run-in-progress");
+    expect(await problemIn(await send())).toBe("409 run-in-progress");
     world.triggered = triggered;
     expect((await send()).status).toBe(202);
     expect((await send()).status).toBe(202);

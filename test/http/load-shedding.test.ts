@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import { Problem } from "../../src/http/problem.ts";
-import { ask, GOOD, openApp, post, told } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn } from "../harness/memory/app.ts";
 
 const refusal = (act: () => void): unknown => {
   try {
@@ -41,11 +41,11 @@ test("a request that is still coming takes no place until it is there, nor when 
   expect([load.coming, refusal(() => load.admit(3))]).toEqual([0, "overloaded"]);
 });
 
-test("a busy service says when to come back, and does nothing; its health is told all the same", async () => {
+test("a busy service says when to come back, and does nothing; its health is answered all the same", async () => {
   await using world = await openApp();
   Object.assign(world.app, { server: busyWith(1_000_000) });
   const answer = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
-  expect([answer.headers.get("retry-after"), await told(answer)]).toEqual(["5", "503 overloaded"]);
+  expect([answer.headers.get("retry-after"), await problemIn(answer)]).toEqual(["5", "503 overloaded"]);
   expect((await ask(world.app, "/social/health")).status).toBe(200);
   expect((await ask(world.app, "/api/health")).status).toBe(200);
   expect(await world.events("LinkClicked")).toEqual([]);

@@ -17,18 +17,20 @@ test("every path is documented, with its method, and nothing else is", async () 
 });
 
 test("every problem that there is stands somewhere, under its own status", async () => {
-  const told = new Set<string>();
+  const documented = new Set<string>();
   for (const { answers } of operationsOf(await documentOf())) {
     for (const [status, { content }] of answers) {
       for (const type of content.get("application/problem+json")?.properties?.["type"]?.enum ?? [])
-        told.add(`${status} ${String(type)}`);
+        documented.add(`${status} ${String(type)}`);
     }
   }
   const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
   // These two are of paths and methods that are not there to be documented.
   const nowhere = ["not-found", "method-not-allowed"];
   const wanted = made.filter(({ slug }) => !nowhere.includes(slug));
-  expect([...told].sort()).toEqual(wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort());
+  expect([...documented].sort()).toEqual(
+    wanted.map(({ status, slug }) => `${status} urn:reachlog:problem:${slug}`).sort(),
+  );
 });
 
 interface Described {
@@ -65,7 +67,7 @@ test("formats are those that others know", async () => {
   expect(new Set(formats)).toEqual(new Set(["date-time", "ipv4", "ipv6", "uri", "uuid"]));
 });
 
-test("the limits are told of wherever they are sent", async () => {
+test("the limits are documented wherever they are sent", async () => {
   const strict = operationsOf(await documentOf({ authPolicy: "strict" }));
   const namesAt = (id: string, kind: "headers" | "optional") =>
     [...(strict.find((each) => each.id === id)?.answers ?? [])]

@@ -85,7 +85,7 @@ test.each([
     "line 2: the token has fewer than 16 characters",
   ],
   ["gives another's token a name", line("web", OTHER), "line 1 is the token of an earlier name"],
-])("a file that %s changes nothing, and is told once", async (_what, content, problem) => {
+])("a file that %s changes nothing, and is logged once", async (_what, content, problem) => {
   await using file = follow(line("web", OLD));
   await file.becomes(line("web", OLD), 3);
   await file.becomes(content, 5);

@@ -25,7 +25,7 @@ export const showDocument: Operation<DocumentDeps> = {
 /** What the operations are about. */
 const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
-  tracking: "Clicks, notifications and messages, and the channels that are told of them.",
+  tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
   service: "What an operator and a program need beside them.",
 };
 
@@ -39,7 +39,7 @@ const OF_KEY = ["keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as co
 const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
 GET answers HEAD too; any other method is answered 405 with \`Allow\`, any other path 404.
 Lengths are counted in UTF-16 units. A body holds no member twice, no NUL and no half of a surrogate pair.
-\`RateLimit\` and \`RateLimit-Policy\` tell what is left of the limits that apply to the caller.
+\`RateLimit\` and \`RateLimit-Policy\` show what is left of the limits that apply to the caller.
 What is not HTTP/1.1, and what has more than some 16 KB of headers, is refused with an empty answer and hung up on.`;
 
 /** The headers of every answer. */

@@ -21,7 +21,7 @@ export function documented(names: readonly ProblemName[], limits: Limits): Docum
   const byStatus = new Map<number, Sample[]>();
   for (const name of names) {
     const problem = sample(name);
-    const headers = [...Object.keys(problem.headers), ...(tellsLimit(name, limits) ? LIMIT_HEADERS : [])];
+    const headers = [...Object.keys(problem.headers), ...(showsLimit(name, limits) ? LIMIT_HEADERS : [])];
     byStatus.set(problem.status, [...(byStatus.get(problem.status) ?? []), { problem, headers }]);
   }
   return [...byStatus].map(([status, group]) => ({
@@ -35,7 +35,7 @@ export function documented(names: readonly ProblemName[], limits: Limits): Docum
   }));
 }
 
-/** Limits that are told beside the answers of an operation. */
+/** Limits that the answers of an operation show. */
 export interface Limits {
   /** That of an address: only where callers without a token may ask, and not to those of this machine. */
   readonly ofAddress: boolean;
@@ -45,10 +45,10 @@ export interface Limits {
 
 export const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
-/** Told before it is known whether the caller has a limit. */
+/** Answered before it is known whether the caller has a limit. */
 const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set(["misdirected", "overloaded", "unauthorized", "foreignSite"]);
 
-/** Told before the handler, which tells the day's quota. */
+/** Answered before the handler is called, and the day's quota shown. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",
@@ -57,7 +57,7 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   "invalid",
 ]);
 
-function tellsLimit(name: ProblemName, { ofAddress, ofDay }: Limits): boolean {
+function showsLimit(name: ProblemName, { ofAddress, ofDay }: Limits): boolean {
   return (ofAddress && !BEFORE_CALLER.has(name)) || (ofDay && !BEFORE_HANDLER.has(name));
 }
 

@@ -230,7 +230,7 @@ export async function slugOf(response: Response): Promise<string> {
 }
 
 /** The answer's status and its problem, e.g. `404 not-found`. */
-export async function told(response: Response): Promise<string> {
+export async function problemIn(response: Response): Promise<string> {
   return `${response.status} ${await slugOf(response)}`;
 }
 

@@ -3,7 +3,7 @@ export interface Sent {
   readonly path?: string;
   /** Lines between the request line and the empty one, in this order. `Host` comes first unless it is among them. */
   readonly headers?: readonly string[];
-  /** Sent with its length, unless the headers tell a length or an encoding. */
+  /** Sent with its length, unless the headers give a length or an encoding. */
   readonly body?: string | Uint8Array;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ask, openApp, post, REPORT, slugOf, told } from "../harness/memory/app.ts";
+import { ask, openApp, post, REPORT, slugOf, problemIn } from "../harness/memory/app.ts";
 
 const { run_id, ...rest } = REPORT;
 
@@ -12,7 +12,7 @@ async function authorized() {
 const run = (world: Awaited<ReturnType<typeof openApp>>, body: unknown = {}, prefer?: string) =>
   post(world.app, "/social/run", body, prefer === undefined ? {} : { headers: { prefer } });
 
-test("a run is started and its id told, with what is left of the day", async () => {
+test("a run is started and its id given, with what is left of the day", async () => {
   await using world = await authorized();
   const response = await run(world);
   expect([response.status, await response.json()]).toEqual([202, { run_id, dry_run: false, status: "started" }]);
@@ -40,7 +40,7 @@ test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""]
   },
 );
 
-test("whoever waited is told what is left of the day after the run", async () => {
+test("whoever waited sees what is left of the day after the run", async () => {
   await using world = await authorized();
   const done = Promise.resolve().then(() => {
     world.used = 66;
@@ -50,7 +50,7 @@ test("whoever waited is told what is left of the day after the run", async () =>
   expect((await run(world, {}, "wait=10")).headers.get("ratelimit")).toBe('"dm-day";r=34;t=57600');
 });
 
-test("a run that is not finished in time, or died, is told as started", async () => {
+test("a run that is not finished in time, or died, is answered as started", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
   expect((await run(world, {}, "wait=300")).status).toBe(202);
@@ -80,11 +80,11 @@ test("a dry run always waits, and shows whom it would write to and whom not", as
 test("a dry run that died of a fault is an internal error", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
-  expect(await told(await run(world, { dry_run: true }))).toBe("500 internal-error");
+  expect(await problemIn(await run(world, { dry_run: true }))).toBe("500 internal-error");
 });
 
 describe("a run that does not start", () => {
-  test("because one is in progress: its id is told", async () => {
+  test("because one is in progress: its id is given", async () => {
     await using world = await authorized();
     world.triggered = { kind: "running", run_id: "run-0" };
     const response = await run(world);
@@ -92,33 +92,33 @@ describe("a run that does not start", () => {
     expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
   });
 
-  test("because the day is used up: when to come back is told", async () => {
+  test("because the day is used up: it says when to come back", async () => {
     await using world = await authorized();
     world.triggered = { kind: "limit_reached" };
     const response = await run(world);
     expect(response.headers.get("retry-after")).toBe("57600");
     expect(response.headers.get("ratelimit-policy")).toBe('"dm-day";q=100;w=86400');
-    expect(await told(response)).toBe("429 daily-limit-reached");
+    expect(await problemIn(response)).toBe("429 daily-limit-reached");
   });
 
-  test("because nobody authorized an account: where to do that is told", async () => {
+  test("because nobody authorized an account: it says where to do that", async () => {
     await using world = await openApp();
     const response = await run(world);
     expect(response.headers.get("www-authenticate")).toContain("/social/auth");
-    expect(await told(response)).toBe("401 not-authorized");
+    expect(await problemIn(response)).toBe("401 not-authorized");
     expect(world.triggers).toEqual([]);
   });
 
   test("because the grant died meanwhile", async () => {
     await using world = await authorized();
     world.triggered = { kind: "not_authorized" };
-    expect(await told(await run(world))).toBe("401 not-authorized");
+    expect(await problemIn(await run(world))).toBe("401 not-authorized");
   });
 
   test("because there is no template", async () => {
     await using world = await openApp({ hasTemplate: false });
     await world.authorize();
-    expect(await told(await run(world))).toBe("503 no-message-template");
+    expect(await problemIn(await run(world))).toBe("503 no-message-template");
   });
 
   test("because X is not configured", async () => {
@@ -127,44 +127,5 @@ describe("a run that does not start", () => {
     expect((await run(world)).status).toBe(401);
     expect(await slugOf(await ask(world.app, "/social/auth"))).toBe("network-not-configured");
     expect(await slugOf(await ask(world.app, "/social/callback"))).toBe("network-not-configured");
-  });
-});
-
-test("health shows the run in progress, the account and the day", async () => {
-  await using world = await openApp();
-  const health = async () => (await ask(world.app, "/social/health")).json();
-  const quota = { limit: 100, used: 63, remaining: 37, resets_at: "2026-03-02T00:00:00.000Z" };
-  expect(await health()).toEqual({ status: "ok", running: false, run: null, authorized: false, quota });
-
-  await world.authorize();
-  await world.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
-  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const run = { id: run_id, dry_run: false, started_at: world.projector.time, ...counts, waiting: null };
-  expect(await health()).toEqual({ status: "ok", running: true, run, authorized: true, quota });
-
-  const waiting = { reason: "rate_limited" as const, until: new Date(world.now + 60_000).toISOString() };
-  await world.append("outreach", { type: "RunPaused", data: { run_id, ...waiting } });
-  expect(await health()).toMatchObject({ run: { waiting } });
-  world.now += 60_000;
-  expect(await health()).toMatchObject({ run: { waiting: null } });
-
-  await world.append("account", {
-    type: "TokenRefreshFailed",
-    data: { user_id: "1", reason: "invalid_request", dead: true },
-  });
-  expect(await health()).toMatchObject({ status: "degraded", authorized: false });
-});
-
-test("stats are counted over all time, as of a position", async () => {
-  await using world = await openApp();
-  const stats = async () => (await ask(world.app, "/social/stats")).json();
-  expect(await stats()).toEqual({ sent: 0, skipped: 0, failed: 0, as_of: { position: 0, time: null } });
-  const skip = { run_id, recipient: { id: "7" }, reason: "suppressed" } as const;
-  await world.append("outreach", { type: "DirectMessageSkipped", data: skip });
-  expect(await stats()).toEqual({
-    sent: 0,
-    skipped: 1,
-    failed: 0,
-    as_of: { position: 1, time: world.projector.time ?? "" },
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { setRateLimitHeaders } from "../../src/http/rate-limit.ts";
 import type { Triggered } from "../../src/outreach/runner.ts";
-import { ask, openApp, post, REPORT, told, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { ask, openApp, post, REPORT, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
 const callFrom = (world: AppHarness, address: string): void => {
   const server = { pendingRequests: 1, requestIP: () => ({ address }), timeout() {} };
@@ -10,7 +10,7 @@ const callFrom = (world: AppHarness, address: string): void => {
 
 const limitsOf = ({ headers }: Response) => [headers.get("ratelimit-policy"), headers.get("ratelimit")];
 
-test("a stranger is told what is left with each answer, refusals too", async () => {
+test("a stranger sees what is left with each answer, refusals too", async () => {
   await using world = await openApp({ rateLimitPerMinute: 2 });
   callFrom(world, "203.0.113.9");
   const policy = '"anonymous";q=2;w=60';
@@ -22,7 +22,7 @@ test("a stranger is told what is left with each answer, refusals too", async () 
   world.now += 15_000;
   const refused = await ask(world.app, "/social/health");
   expect([limitsOf(refused), refused.headers.get("retry-after")]).toEqual([[policy, '"anonymous";r=0;t=45'], "45"]);
-  expect(await told(refused)).toBe("429 too-many-requests");
+  expect(await problemIn(refused)).toBe("429 too-many-requests");
 });
 
 test("who has a token, or is on this machine, has no such limit", async () => {
@@ -33,7 +33,7 @@ test("who has a token, or is on this machine, has no such limit", async () => {
   expect(limitsOf(await ask(world.app, "/social/health"))).toEqual([null, null]);
 });
 
-test("a run tells the day's quota beside the limit of the address", async () => {
+test("a run shows the day's quota beside the limit of the address", async () => {
   await using world = await openApp();
   await world.authorize();
   callFrom(world, "203.0.113.9");

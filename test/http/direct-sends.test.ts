@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Settlement } from "../../src/delivery/delivery.ts";
-import { ask, GOOD, openApp, post, told, TOKEN } from "../harness/memory/app.ts";
+import { GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const detail = "the network said no";
 const settlements: readonly (readonly [string, Settlement | undefined, number, string])[] = [
@@ -15,36 +15,27 @@ describe.each([
   ["/api/notify", "NotificationRequested"],
   ["/api/messaging", "MessageRequested"],
 ] as const)("%s", (path, type) => {
-  test.each(settlements)("%s", async (_what, settlement, status, told) => {
+  test.each(settlements)("%s", async (_what, settlement, status, name) => {
     await using world = await openApp();
     world.settlement = settlement;
     const response = await post(world.app, path, GOOD[path], { token: TOKEN });
     const body = (await response.json()) as Record<string, unknown>;
     const [event] = await world.events(type);
     expect(response.status).toBe(status);
-    if (status < 300) expect(body).toEqual({ id: event?.id, status: told });
-    else expect(body).toMatchObject({ type: `urn:reachlog:problem:${told}`, detail });
+    if (status < 300) expect(body).toEqual({ id: event?.id, status: name });
+    else expect(body).toMatchObject({ type: `urn:reachlog:problem:${name}`, detail });
   });
 
-  test("without credentials nothing is owed", async () => {
+  test("without credentials nothing is recorded", async () => {
     await using world = await openApp({ channels: ["ads"] });
-    expect(await told(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe("503 channel-not-configured");
+    expect(await problemIn(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe(
+      "503 channel-not-configured",
+    );
     expect(await world.events(type)).toEqual([]);
   });
 });
 
-test("a click is answered with the id of its event, which tells the channels that owe it", async () => {
-  await using world = await openApp({ channels: ["ads", "messaging"] });
-  const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
-  const [event] = await world.events("LinkClicked");
-  expect([response.status, await response.json()]).toEqual([202, { id: event?.id }]);
-  expect(event).toMatchObject({
-    stream: "link-sho.rt/spring",
-    data: { ...GOOD["/api/tracking/event"], bot: false, channels: ["ads", "messaging"] },
-  });
-});
-
-test("a test message tells each channel's result, configured or not", async () => {
+test("a test message gives each channel's result, configured or not", async () => {
   await using world = await openApp({ channels: ["chat", "messaging"] });
   const results = async (settlement: Settlement | undefined) => {
     world.settlement = settlement;
@@ -62,23 +53,4 @@ test("a test message tells each channel's result, configured or not", async () =
   const doubt = { ok: false, status: "in_doubt", latency_ms: null, detail };
   expect(await results({ status: "in_doubt", detail })).toEqual({ ads, chat: doubt, messaging: doubt });
   expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });
-});
-
-test("health tells version, position and channels; a log that takes nothing makes it 503", async () => {
-  await using world = await openApp({ channels: ["chat"] });
-  const off = { configured: false, pending: 0, circuit: null, suspended: null };
-  const body = {
-    status: "ok",
-    version: "1.2.3",
-    log: { position: 0 },
-    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
-  };
-  const response = await ask(world.app, "/api/health");
-  expect([response.status, await response.json()]).toEqual([200, body]);
-
-  await using broken = await openApp({ isWritable: false });
-  const unwell = await broken.app.handle(
-    new Request("http://localhost/api/health", { headers: { host: "localhost" } }),
-  );
-  expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
 });

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { ask, openApp, REPORT } from "../harness/memory/app.ts";
+
+const { run_id } = REPORT;
+
+test("health shows the run in progress, the account and the day", async () => {
+  await using world = await openApp();
+  const health = async () => (await ask(world.app, "/social/health")).json();
+  const quota = { limit: 100, used: 63, remaining: 37, resets_at: "2026-03-02T00:00:00.000Z" };
+  expect(await health()).toEqual({ status: "ok", running: false, run: null, authorized: false, quota });
+
+  await world.authorize();
+  await world.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const run = { id: run_id, dry_run: false, started_at: world.projector.time, ...counts, waiting: null };
+  expect(await health()).toEqual({ status: "ok", running: true, run, authorized: true, quota });
+
+  const waiting = { reason: "rate_limited" as const, until: new Date(world.now + 60_000).toISOString() };
+  await world.append("outreach", { type: "RunPaused", data: { run_id, ...waiting } });
+  expect(await health()).toMatchObject({ run: { waiting } });
+  world.now += 60_000;
+  expect(await health()).toMatchObject({ run: { waiting: null } });
+
+  await world.append("account", {
+    type: "TokenRefreshFailed",
+    data: { user_id: "1", reason: "invalid_request", dead: true },
+  });
+  expect(await health()).toMatchObject({ status: "degraded", authorized: false });
+});
+
+test("health shows version, position and channels; a log that takes nothing makes it 503", async () => {
+  await using world = await openApp({ channels: ["chat"] });
+  const off = { configured: false, pending: 0, circuit: null, suspended: null };
+  const body = {
+    status: "ok",
+    version: "1.2.3",
+    log: { position: 0 },
+    channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
+  };
+  const response = await ask(world.app, "/api/health");
+  expect([response.status, await response.json()]).toEqual([200, body]);
+
+  await using broken = await openApp({ isWritable: false });
+  const unwell = await broken.app.handle(
+    new Request("http://localhost/api/health", { headers: { host: "localhost" } }),
+  );
+  expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
+});
