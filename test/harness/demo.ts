@@ -1,0 +1,49 @@
+import { join } from "node:path";
+
+export const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** A demo as a process of its own, and shells beside it. */
+export interface Demo extends AsyncDisposable {
+  /** What it printed once it was ready. */
+  readonly printed: string;
+  readonly url: string;
+  /** Runs a line as another terminal would; `until`: ends it once its output matches. */
+  shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
+}
+
+/** Starts the demo on free ports, with its files in `directory`. */
+export async function startDemo(directory: string): Promise<Demo> {
+  const options = { cwd: directory, env: { PATH: process.env["PATH"] ?? "" } } as const;
+  const child = Bun.spawn([process.execPath, MAIN, "demo", "--port", "0", "--sandbox-port", "0", "--keep", directory], {
+    ...options,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const printed = await readUntil(child.stdout, /Stop with Ctrl-C\./);
+  return {
+    printed,
+    url: /^reachlog +(\S+)/m.exec(printed)?.[1] ?? "",
+    async shell(line, until) {
+      // `exec`: a signal reaches the command itself.
+      const command = line.replace(/(?:bun )?reachlog /, `exec '${process.execPath}' '${MAIN}' `);
+      const beside = Bun.spawn(["sh", "-c", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
+      const err = new Response(beside.stderr).text();
+      const out = await readUntil(beside.stdout, until);
+      if (until !== undefined) beside.kill("SIGINT");
+      return { code: await beside.exited, out, err: await err };
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+/** All that comes, or what came until it matched. */
+async function readUntil(stream: ReadableStream<Uint8Array>, wanted?: RegExp): Promise<string> {
+  let text = "";
+  for await (const chunk of (stream as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (wanted?.test(text) === true) break;
+  }
+  return text;
+}

@@ -1,0 +1,109 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startDemo, type Demo } from "../harness/demo.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+
+const TOUR = readFileSync(join(import.meta.dirname, "../../docs/tour.md"), "utf8");
+
+/** A demo, a run with its pauses, and a dozen commands, each a process. */
+const TIMEOUT_MS = 300_000;
+
+test(
+  "the tour, step by step as it is written, gives what it shows",
+  async () => {
+    using folder = temporaryFolder();
+    await using demo = await startDemo(folder.path);
+    expect(demo.printed).toMatch(patternOf(blocks()[0]?.text ?? ""));
+    await authorize(demo.url);
+    let asked = "";
+    for (const { language, text } of blocks().slice(1)) {
+      if (language === "sh") {
+        asked = "";
+        for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
+      } else if (language === "json") {
+        // Shown on several lines, for people.
+        expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
+      } else {
+        await followSession(demo, folder.path, text);
+      }
+    }
+  },
+  TIMEOUT_MS,
+);
+
+/** The fenced blocks of the tour, in their order. */
+function blocks(): { readonly language: string; readonly text: string }[] {
+  return [...TOUR.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }));
+}
+
+/** Commands behind `$`, each with what it prints. The first one names the settings for all that follow. */
+async function followSession(demo: Demo, directory: string, text: string): Promise<void> {
+  const [settings = "", ...steps] = text.split(/^\$ /m).slice(1);
+  for (const step of steps) {
+    const [command = "", ...shown] = step.trimEnd().split("\n");
+    const pattern = patternOf(shown.join("\n"));
+    const line = inDemo(`${settings.trim()}; ${command}`, demo, directory);
+    const { out } = await demo.shell(line, command.endsWith("audit tail") ? CLICK_AND_MORE : undefined);
+    expect([command, out]).toEqual([command, expect.stringMatching(pattern)]);
+  }
+}
+
+/** As far as the tour has come: what follows the log goes on until Ctrl-C. */
+const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
+
+/** A line of the tour for this demo, which has other ports and another folder. */
+function inDemo(line: string, { url }: Demo, directory: string): string {
+  return line.replaceAll("localhost:3000", new URL(url).host).replaceAll("/tmp/reachlog-demo-x", directory);
+}
+
+/** What differs from one demo to the next, behind what it looks like in the tour. */
+const CHANGING: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}…/, "[\\s\\S]*?"],
+  [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, "[0-9a-f-]{36}"],
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/, "\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z"],
+  [/\d{4}-\d\d-\d\d/, "\\d{4}-\\d\\d-\\d\\d"],
+  [/\b[0-9a-f]{64}\b/, "[0-9a-f]{64}"],
+  [/(?<=token +)[\w-]{32}/, "[\\w-]{32}"],
+  [/127\.0\.0\.1:\d+/, "127\\.0\\.0\\.1:\\d+"],
+  [/\/tmp\/reachlog-demo-x/, "\\S+"],
+  // How many events there are by then depends on how fast the networks answer.
+  [/\b\d+(?= events)/, "\\d+"],
+  [/(?<=; head )\d+/, "\\d+"],
+  [/\b\d+(?= ms)/, "\\d+"],
+  [/\n?…/, "[\\s\\S]*?"],
+];
+const ANY = new RegExp(CHANGING.map(([{ source }]) => `(${source})`).join("|"), "g");
+
+/** Matches text that differs from the tour's only where one demo differs from another, and where it cuts with `…`. */
+function patternOf(shown: string, isWhole = false): RegExp {
+  let pattern = "";
+  let at = 0;
+  for (const found of shown.trimEnd().matchAll(ANY)) {
+    const which = found.slice(1).findIndex((group) => group !== undefined);
+    pattern += RegExp.escape(shown.slice(at, found.index)) + (CHANGING[which]?.[1] ?? "");
+    at = found.index + found[0].length;
+  }
+  pattern += RegExp.escape(shown.slice(at).trimEnd());
+  return new RegExp(isWhole ? `^${pattern}$` : pattern);
+}
+
+/** As a browser that the tour has gone to /social/auth with: the consent page's first account. */
+async function authorize(url: string): Promise<void> {
+  const start = await fetch(`${url}/social/auth`, { redirect: "manual" });
+  const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const consent = new URL(start.headers.get("location") ?? "");
+  const page = await (await fetch(consent)).text();
+  const form = new URLSearchParams(consent.search);
+  form.set(
+    "account",
+    /name="account"[^>]*value="(\d+)"|<option value="(\d+)"/.exec(page)?.slice(1).find(Boolean) ?? "",
+  );
+  form.set("decision", "authorize");
+  const decided = await fetch(consent.origin + consent.pathname, { method: "POST", body: form, redirect: "manual" });
+  const callback = new URL(decided.headers.get("location") ?? "");
+  const linked = await fetch(url + callback.pathname + callback.search, {
+    headers: { cookie, accept: "application/json" },
+  });
+  expect(linked.status).toBe(200);
+}
