@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportLog } from "../../src/commands/audit/export.ts";
 import { importLog } from "../../src/commands/audit/import.ts";
-import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { FORMATS, type Format } from "../../src/commands/export-formats.ts";
+import { capture } from "../harness/capture.ts";
 import { name, newEvent } from "./events.ts";
 
 /** Each run makes four logs; formats.test.ts has a thousand runs for what a line may hold. */
@@ -33,18 +33,8 @@ function newPlace(): Place {
   const directory = mkdtempSync(join(root, "place-"));
   const log = join(directory, "log.sqlite");
   const env = { DATABASE_URL: `sqlite:${log}`, API_TOKENS: "tester:round-trip-token-0123456789" };
-  const act = async (signal: AbortSignal, action: "export" | "import", args: readonly string[]) => {
-    let [out, err] = ["", ""];
-    const terminal: Terminal = {
-      env,
-      out: (text) => (out += text),
-      err: (text) => (err += text),
-      interactive: false,
-      signal,
-    };
-    const code = await runCommand(action === "export" ? exportLog : importLog, args, terminal);
-    return { code, out, err };
-  };
+  const act = (signal: AbortSignal, action: "export" | "import", args: readonly string[]) =>
+    capture(action === "export" ? exportLog : importLog, args, { env, signal });
   return {
     directory,
     log,

@@ -4,10 +4,11 @@ import type { EventStore, Snapshot } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { runCommand, type Terminal } from "../../src/commands/command.ts";
+import type { Terminal } from "../../src/commands/command.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/commands/replay/rebuild.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, truth } from "../projector/rebuilding.ts";
+import { capture } from "../harness/capture.ts";
 
 /** Aborts once `position` is folded. */
 function interruptedAt(position: number) {
@@ -171,41 +172,28 @@ describe("an interrupted rebuild", () => {
 });
 
 describe("the command", () => {
-  /** A terminal that nobody sits at. */
-  function terminalOf(file: string, signal: AbortSignal, interactive = false) {
-    const written = { out: "", err: "" };
-    const terminal: Terminal = {
-      env: { DATABASE_URL: `sqlite:${file}` },
-      out: (text) => void (written.out += text),
-      err: (text) => void (written.err += text),
-      interactive,
-      signal,
-    };
-    return { terminal, written };
-  }
+  const replayOf = (file: string, args: readonly string[], more: Partial<Terminal> = {}) =>
+    capture(replay, args, { env: { DATABASE_URL: `sqlite:${file}` }, ...more });
 
   test("says that it was interrupted, goes on from there and says so", async () => {
     const file = await servedLog();
-    const first = terminalOf(file, AbortSignal.abort());
-    expect(await runCommand(replay, [], first.terminal)).toBe(75);
-    expect(first.written).toEqual({ out: "", err: expect.stringContaining("interrupted") });
-    const second = terminalOf(file, new AbortController().signal);
-    expect(await runCommand(replay, [], second.terminal)).toBe(0);
-    expect(second.written.err).toMatch(/^going on from position [1-9]\d*, .*\n$/);
-    expect(second.written.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
+    const first = await replayOf(file, [], { signal: AbortSignal.abort() });
+    expect(first).toEqual({ code: 75, out: "", err: expect.stringContaining("interrupted") });
+    const second = await replayOf(file, []);
+    expect(second.code).toBe(0);
+    expect(second.err).toMatch(/^going on from position [1-9]\d*, .*\n$/);
+    expect(second.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
   });
 
   test("is silent beside its report for a script, and draws for a person", async () => {
     const file = await servedLog();
-    const script = terminalOf(file, new AbortController().signal);
-    expect(await runCommand(replay, ["--projection", "clicks", "--json"], script.terminal)).toBe(0);
-    expect(script.written.err).toBe("");
-    expect(JSON.parse(script.written.out)).toMatchObject({ projection: "clicks", differences: [] });
-    const person = terminalOf(file, new AbortController().signal, true);
-    await runCommand(replay, ["--projection", "clicks"], person.terminal);
-    expect(person.written.err).toMatch(/\rclicks █+.* 100 % · .*\/s /);
-    expect(person.written.err).toEndWith("\r\u001B[K");
-    expect(person.written.out).toContain("clicks: ");
+    const script = await replayOf(file, ["--projection", "clicks", "--json"]);
+    expect(script).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(script.out)).toMatchObject({ projection: "clicks", differences: [] });
+    const person = await replayOf(file, ["--projection", "clicks"], { interactive: true });
+    expect(person.err).toMatch(/\rclicks █+.* 100 % · .*\/s /);
+    expect(person.err).toEndWith("\r\u001B[K");
+    expect(person.out).toContain("clicks: ");
   });
 
   test("exits 1 when something differed, and 2 for a projection that is none", async () => {
@@ -214,11 +202,11 @@ describe("the command", () => {
       await using store = await open(file);
       await spoil(store, "clicks", (state) => (state.total += 1));
     }
-    const { terminal, written } = terminalOf(file, new AbortController().signal);
-    expect(await runCommand(replay, [], terminal)).toBe(1);
-    expect(written.out).toContain("clicks: ");
-    expect(written.out).toContain("1 differences, mended:\n  total: stored ");
-    const refused = await runCommand(replay, ["--projection", "weather"], terminal).catch((fault: unknown) => fault);
+    const { code, out } = await replayOf(file, []);
+    expect(code).toBe(1);
+    expect(out).toContain("clicks: ");
+    expect(out).toContain("1 differences, mended:\n  total: stored ");
+    const refused = await replayOf(file, ["--projection", "weather"]).catch((fault: unknown) => fault);
     expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("weather") });
   });
 });

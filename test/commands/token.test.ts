@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { runCommand } from "../../src/commands/command.ts";
 import { token } from "../../src/commands/token.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
+import { capture, type Captured } from "../harness/capture.ts";
 
 let directory: ReturnType<typeof temporaryFolder>;
 let file: string;
@@ -16,21 +16,8 @@ beforeEach(() => {
 });
 afterEach(() => directory[Symbol.dispose]());
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ["", ""];
-  const { signal } = new AbortController();
-  const code = await runCommand(token, args, {
-    env,
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-    interactive: false,
-    signal,
-  }).catch((fault: unknown) => {
-    err += String(fault);
-    return -1;
-  });
-  return { code, out, err };
-}
+const run = (...args: string[]): Promise<Captured> =>
+  capture(token, args, { env }).catch((fault: unknown) => ({ code: -1, out: "", err: String(fault) }));
 
 interface Made {
   readonly name: string;

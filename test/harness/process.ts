@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
+import { capture } from "./capture.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
@@ -157,11 +159,11 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
   return answer;
 }
 
-/** All events of the log, as the export writes them. */
+/** All events of the log, as the export writes them: made in this process, which is none of the service either. */
 export async function exported(
   world: Installation,
 ): Promise<{ position: number; type: string; data: Record<string, unknown>; meta: Record<string, unknown> }[]> {
-  const { out, code, err } = await world.command("audit", "export");
+  const { out, code, err } = await capture(audit, ["export"], { env: world.env });
   if (code !== 0) throw new Error(`the export failed: ${err}`);
   return out
     .trim()

@@ -9,6 +9,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork, OWN } from "../harness/memory/social-network.ts";
 import { ask, MASTER_KEY, openApp, problemIn } from "../harness/memory/app.ts";
+import { requestBytes } from "./wire/bytes.ts";
 import { openConnection } from "./wire/connection.ts";
 
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };
@@ -162,9 +163,11 @@ describe("a network that takes its time with the tokens", () => {
         redirect: "manual",
         ...init,
       });
-    /** Until the server has hung up on somebody who came later and says nothing. */
+    /** Until the server has hung up on somebody who came later, and says nothing more. */
     const idle = async (): Promise<void> => {
       using silent = await openConnection(url);
+      await silent.write(requestBytes(url, { path: "/api/health" }));
+      await silent.answered(1);
       await silent.closed();
     };
     return {

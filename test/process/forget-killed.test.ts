@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { audit } from "../../src/commands/audit.ts";
+import type { MakeCommand } from "../../src/commands/command.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { replay } from "../../src/commands/replay.ts";
+import { capture } from "../harness/capture.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 
 const TIMEOUT_MS = 1_200_000;
@@ -18,15 +23,8 @@ function copyOf(world: Installation, name: string) {
     cpSync(join(world.directory, file), join(directory, file));
   }
   const env = { DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}` };
-  const run = async (...args: string[]) => {
-    const child = world.start(args, env);
-    const [out, err, code] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
-    return { out, err, code };
-  };
+  // Each is another process to the one that was killed.
+  const run = (command: MakeCommand, ...args: string[]) => capture(command, args, { env });
   const written = (): number => statSync(join(directory, "reachlog.sqlite-wal"), { throwIfNoEntry: false })?.size ?? 0;
   return { env, run, written };
 }
@@ -40,24 +38,24 @@ test(
     let told = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const copy = copyOf(world, `round-${round}`);
-      const forget = world.start(["forget", "ada_builds"], copy.env);
+      const killed = world.start(["forget", "ada_builds"], copy.env);
       // The first thing that it writes to the log is the event.
-      while (copy.written() === 0 && forget.exitCode === null) await Bun.sleep(0);
+      while (copy.written() === 0 && killed.exitCode === null) await Bun.sleep(0);
       const until = performance.now() + round;
       while (performance.now() < until);
-      forget.kill("SIGKILL");
-      await forget.exited;
+      killed.kill("SIGKILL");
+      await killed.exited;
 
-      const { out: sealed } = await copy.run("audit", "export", "--sealed");
+      const { out: sealed } = await copy.run(audit, "export", "--sealed");
       const isSkipRecorded = sealed.includes("PersonForgotten");
       if (isSkipRecorded) told++;
-      const { out: opened } = await copy.run("audit", "export");
+      const { out: opened } = await copy.run(audit, "export");
       expect([round, TRACES.test(opened)]).toEqual([round, !isSkipRecorded]);
-      expect([round, (await copy.run("forget", "ada_builds")).code]).toEqual([round, isSkipRecorded ? 1 : 0]);
-      const { out: after } = await copy.run("audit", "export");
+      expect([round, (await copy.run(forget, "ada_builds")).code]).toEqual([round, isSkipRecorded ? 1 : 0]);
+      const { out: after } = await copy.run(audit, "export");
       expect([round, TRACES.test(after), after.includes("Grace Hopper")]).toEqual([round, false, true]);
-      expect(await copy.run("audit", "verify")).toMatchObject({ code: 0 });
-      expect((await copy.run("replay")).code).toBe(0);
+      expect(await copy.run(audit, "verify")).toMatchObject({ code: 0 });
+      expect((await copy.run(replay)).code).toBe(0);
     }
     // Otherwise no kill came after the event, and the case was not tried.
     expect(told).toBeGreaterThan(0);

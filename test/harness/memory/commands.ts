@@ -1,7 +1,8 @@
 import { loadConfig } from "../../../src/config/config.ts";
-import { runCommand, type MakeCommand } from "../../../src/commands/command.ts";
+import type { MakeCommand } from "../../../src/commands/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog, type OpenedLog } from "../../../src/service/open.ts";
+import { capture, type Captured } from "../capture.ts";
 import { METADATA } from "./log.ts";
 import { temporaryFolder } from "../temporary.ts";
 
@@ -15,13 +16,9 @@ export interface CommandHarness extends AsyncDisposable {
   append(stream: string, newEvents: readonly NewEvent[], metadata?: EventMetadata): Promise<void>;
   /** Sets the clock that much later, beside the minute of each event. */
   later(ms: number): void;
-  run(command: MakeCommand, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  run(command: MakeCommand, ...args: string[]): Promise<Captured>;
   /** The same, interrupted when the command looks for it the n-th time. */
-  interruptedAt(
-    n: number,
-    command: MakeCommand,
-    ...args: string[]
-  ): Promise<{ code: number; out: string; err: string }>;
+  interruptedAt(n: number, command: MakeCommand, ...args: string[]): Promise<Captured>;
 }
 
 /** `startMs`: when the log begins, if not in November 2025; `more`: settings of the log and the commands. */
@@ -33,17 +30,6 @@ export async function openCommands(startMs = START, more: Record<string, string>
   const config = loadConfig(env, () => "");
   const store = await openLog(config, { clock: () => startMs + passedMs + next * 60_000 });
   const eventLog = createEventLog(store, () => idAt(next));
-  const act = async (command: MakeCommand, args: readonly string[], signal: AbortSignal) => {
-    let [out, err] = ["", ""];
-    const code = await runCommand(command, args, {
-      env,
-      out: (text) => void (out += text),
-      err: (text) => void (err += text),
-      interactive: false,
-      signal,
-    });
-    return { code, out, err };
-  };
   return {
     store,
     env,
@@ -56,7 +42,7 @@ export async function openCommands(startMs = START, more: Record<string, string>
       }
     },
     later: (ms) => void (passedMs += ms),
-    run: (command, ...args) => act(command, args, new AbortController().signal),
+    run: (command, ...args) => capture(command, args, { env }),
     interruptedAt(n, command, ...args) {
       let asked = 0;
       const interrupt = new AbortController();
@@ -66,7 +52,7 @@ export async function openCommands(startMs = START, more: Record<string, string>
           return Reflect.get(target, name, target);
         },
       });
-      return act(command, args, signal);
+      return capture(command, args, { env, signal });
     },
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();

@@ -1,0 +1,25 @@
+import { runCommand, type MakeCommand, type Terminal } from "../../src/commands/command.ts";
+
+/** What a command printed, and its exit code. */
+export interface Captured {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command in this process. What it throws, `main.ts` would explain, is thrown on. */
+export async function capture(
+  command: MakeCommand,
+  args: readonly string[],
+  { signal = new AbortController().signal, interactive = false, ...given }: Pick<Terminal, "env"> & Partial<Terminal>,
+): Promise<Captured> {
+  let [out, err] = ["", ""];
+  const code = await runCommand(command, args, {
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+    interactive,
+    signal,
+    ...given,
+  });
+  return { code, out, err };
+}
