@@ -1,14 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import type { Secret } from "../platform/secret.ts";
 import { VERSION } from "../platform/version.ts";
 import { discordText } from "./discord-text.ts";
-import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import type { AnswerRules } from "./dispatch-result.ts";
 import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
 import { excerpt } from "./plain-text.ts";
 import { retryAfterMs, retryAfterOf } from "./retry-after.ts";
-import type { SafeFetch } from "./safe-fetch.ts";
-import { wordDispatch } from "./wording.ts";
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** `SUPPRESS_EMBEDS`: Discord visits no link of the message. */
 const SUPPRESS_EMBEDS = 1 << 2;
@@ -22,43 +20,28 @@ const USER_AGENT = `DiscordBot (reachlog, ${VERSION})`;
  */
 const WEBHOOKS = "/api/v10/webhooks/";
 
-export interface DiscordOptions {
-  /** The address is the credential; it may name a thread in its query. */
-  readonly webhookUrl: Secret;
-  readonly safeFetch: SafeFetch;
-}
-
-/** A Discord webhook as the chat channel. */
-export function createDiscordChannel({ webhookUrl, safeFetch }: DiscordOptions): Channel {
-  return {
-    name: "chat",
+/** A Discord webhook as the chat channel. Its address may name a thread in its query. */
+export function createDiscordChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
     network: "discord",
-    credential: webhookUrl,
-    async send(dispatch, { timeoutMs }) {
-      const url = addressOf(webhookUrl);
+    answers: DISCORD_ANSWERS,
+    headers: { "content-type": "application/json", "user-agent": USER_AGENT },
+    messageOf: (text) =>
+      JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
+    addressOf(webhookUrl) {
+      const url = versioned(webhookUrl);
       // Without it Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
-      const content = discordText(wordDispatch(dispatch));
-      const request = safeFetch(url.href, {
-        method: "POST",
-        headers: { "content-type": "application/json", "user-agent": USER_AGENT },
-        body: JSON.stringify({ content, allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
-        timeoutMs,
-      });
-      return resultOf(request, DISCORD_ANSWERS);
+      return url.href;
     },
-    check: (timeoutMs) =>
-      checked(async () => {
-        const headers = { "user-agent": USER_AGENT };
-        const answer = await safeFetch(addressOf(webhookUrl).href, { method: "GET", headers, timeoutMs });
-        if (answer.status === 200) return { ok: true, detail: "the webhook is alive" };
-        return { ok: false, detail: `${DISCORD_ANSWERS.describe(answer)}: check CHAT_WEBHOOK_URL` };
-      }),
-  };
+    probe: (webhookUrl) => ({ url: versioned(webhookUrl).href, method: "GET" }),
+    isAlive: ({ status }) => status === 200,
+    alive: "the webhook is alive",
+  });
 }
 
-function addressOf(webhookUrl: Secret): URL {
-  const url = new URL(webhookUrl.reveal());
+function versioned(webhookUrl: string): URL {
+  const url = new URL(webhookUrl);
   url.pathname = url.pathname.replace(/\/api(?:\/v\d+)?\/webhooks\//, WEBHOOKS);
   return url;
 }
@@ -86,7 +69,7 @@ const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_0
 export const DISCORD_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
     const sent = status === 200 ? readJson(SENT, text) : undefined;
-    return sent === undefined ? undefined : { networkId: sent.id, ...pauseAfter(headers) };
+    return sent === undefined ? undefined : { networkId: sent.id, pauseMs: pauseAfter(headers) };
   },
   describe({ status, text }) {
     const refused = readJson(REFUSED, text);
@@ -100,8 +83,7 @@ export const DISCORD_ANSWERS: AnswerRules = {
 };
 
 /** The last message that the window has room for says when the next one opens. */
-function pauseAfter(headers: Headers): { readonly pauseMs?: number } {
-  if (headers.get("x-ratelimit-remaining") !== "0") return {};
-  const pauseMs = retryAfterMs(headers.get("x-ratelimit-reset-after"));
-  return pauseMs === undefined ? {} : { pauseMs };
+function pauseAfter(headers: Headers): number | undefined {
+  const isLast = headers.get("x-ratelimit-remaining") === "0";
+  return isLast ? retryAfterMs(headers.get("x-ratelimit-reset-after")) : undefined;
 }

@@ -3,10 +3,16 @@ import { NetworkFault } from "./network-fault.ts";
 import { retryAfterOf } from "./retry-after.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
+/** As in {@link DispatchResult}. */
+interface Accepted {
+  readonly networkId?: string | undefined;
+  readonly pauseMs?: number | undefined;
+}
+
 /** What the answers of one network mean: all in which it differs from the others. */
 export interface AnswerRules {
   /** What a delivered dispatch is recorded with; undefined where the answer does not prove that it was taken. */
-  accepted(answer: NetworkAnswer): { readonly networkId?: string; readonly pauseMs?: number } | undefined;
+  accepted(answer: NetworkAnswer): Accepted | undefined;
   /** The answer in a few words, which hold neither a credential nor personal data. */
   describe(answer: NetworkAnswer): string;
   /** Whether a refusal would meet every other dispatch too: a revoked credential, an archived channel. */
@@ -26,7 +32,7 @@ export interface AnswerRules {
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;
   const accepted = rules.accepted(answer);
-  if (accepted !== undefined) return { outcome: "delivered", status, ...accepted };
+  if (accepted !== undefined) return delivered(status, accepted);
   const failed = { status, detail: rules.describe(answer) };
   const wait = rules.retryAfterMs === undefined ? retryAfterOf(answer.headers) : rules.retryAfterMs(answer);
   const retryable = { outcome: "retryable", ...failed, ...(wait === undefined ? {} : { retryAfterMs: wait }) } as const;
@@ -35,6 +41,11 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
     return deduplicates ? { ...retryable, mayHaveArrived: true } : { outcome: "in_doubt", ...failed };
   }
   return { outcome: "refused", ...failed, channel: rules.refusesChannel(answer) };
+}
+
+function delivered(status: number, { networkId, pauseMs }: Accepted): DispatchResult {
+  const id = networkId === undefined ? {} : { networkId };
+  return { outcome: "delivered", status, ...id, ...(pauseMs === undefined ? {} : { pauseMs }) };
 }
 
 /** Everything but a refusal; 408 leaves open how much the server understood. */

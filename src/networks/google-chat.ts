@@ -1,45 +1,24 @@
 import { Type } from "@sinclair/typebox";
-import type { Secret } from "../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import type { AnswerRules } from "./dispatch-result.ts";
 import { readJson } from "./json-answer.ts";
 import { withLookAlikes } from "./look-alikes.ts";
 import type { Channel } from "./network.ts";
 import { excerpt, truncate } from "./plain-text.ts";
-import type { NetworkAnswer, SafeFetch } from "./safe-fetch.ts";
-import { wordDispatch } from "./wording.ts";
-
-export interface GoogleChatOptions {
-  /** Its query holds the credential. */
-  readonly webhookUrl: Secret;
-  readonly safeFetch: SafeFetch;
-}
+import type { NetworkAnswer } from "./safe-fetch.ts";
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** A webhook of a Google Chat space as the chat channel. */
-export function createGoogleChatChannel({ webhookUrl, safeFetch }: GoogleChatOptions): Channel {
-  function post(message: object, timeoutMs: number): Promise<NetworkAnswer> {
-    return safeFetch(webhookUrl.reveal(), {
-      method: "POST",
-      headers: { "content-type": "application/json; charset=utf-8" },
-      body: JSON.stringify(message),
-      timeoutMs,
-    });
-  }
-
-  return {
-    name: "chat",
+export function createGoogleChatChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
     network: "google_chat",
-    credential: webhookUrl,
-    async send(dispatch, { timeoutMs }) {
-      return resultOf(post({ text: googleChatText(wordDispatch(dispatch)) }, timeoutMs), GOOGLE_CHAT_ANSWERS);
-    },
-    check: (timeoutMs) =>
-      checked(async () => {
-        // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
-        const answer = await post({}, timeoutMs);
-        if (missesContent(answer)) return { ok: true, detail: "the webhook is alive" };
-        return { ok: false, detail: `${GOOGLE_CHAT_ANSWERS.describe(answer)}: check CHAT_WEBHOOK_URL` };
-      }),
-  };
+    answers: GOOGLE_CHAT_ANSWERS,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    messageOf: (text) => JSON.stringify({ text: googleChatText(text) }),
+    // Nothing in it to post, so a living webhook complains of that, and a dead one of its address.
+    probe: (url) => ({ url, method: "POST", body: "{}" }),
+    isAlive: missesContent,
+    alive: "the webhook is alive",
+  });
 }
 
 /**

@@ -83,12 +83,6 @@ const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 /** Per cent of an allowance from which on we slow down: at 100 everything is refused, for up to an hour. */
 const USAGE_PERCENT_MAX = 95;
 
-/** {@link usagePauseMs} as a member of the result; nothing while there is room. */
-export function usagePause(headers: Headers): { readonly pauseMs?: number } {
-  const pauseMs = usagePauseMs(headers);
-  return pauseMs === undefined ? {} : { pauseMs };
-}
-
 /**
  * The pause that Meta's account of our use suggests; undefined while there is room. Shares are whole per cents of a
  * rolling hour, the time to regain access is in minutes.

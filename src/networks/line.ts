@@ -83,8 +83,7 @@ const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
 export const LINE_ANSWERS: AnswerRules = {
   accepted({ status, text }) {
     const id = readJson(ACCEPTED, text)?.sentMessages[0]?.id;
-    if (status !== 409 && (status !== 200 || id === undefined)) return undefined;
-    return id === undefined ? {} : { networkId: id };
+    return status === 409 || (status === 200 && id !== undefined) ? { networkId: id } : undefined;
   },
   describe: (answer) => `LINE answered ${answer.status} ${excerpt(refusalIn(answer).message)}`.trimEnd(),
   isRateLimit: ({ status, text }) => status === 429 && !QUOTA_USED_UP.test(text),

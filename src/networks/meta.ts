@@ -9,7 +9,6 @@ import {
   isGraphRateLimit,
   isPassing,
   rateLimitPauseMs,
-  usagePause,
   usagePauseMs,
 } from "./graph.ts";
 import { readJson } from "./json-answer.ts";
@@ -103,8 +102,7 @@ export function metaAnswers(events = 1): AnswerRules {
     accepted({ status, text, headers }) {
       const received = status === 200 ? readJson(RECEIVED, text) : undefined;
       if (received === undefined || received.events_received < events) return undefined;
-      const { fbtrace_id } = received;
-      return { ...(fbtrace_id === undefined ? {} : { networkId: fbtrace_id }), ...usagePause(headers) };
+      return { networkId: received.fbtrace_id, pauseMs: usagePauseMs(headers) };
     },
     describe: (answer) => describeGraph("Meta", answer),
     isRateLimit: isGraphRateLimit,

@@ -1,19 +1,5 @@
-/** What went wrong below HTTP. `forbidden`: we refused before connecting. `invalid`: not HTTP, or unforeseen. */
-export type NetworkFaultKind =
-  | "forbidden"
-  | "refused"
-  | "unreachable"
-  | "exhausted"
-  | "dns"
-  | "certificate"
-  | "tls"
-  | "reset"
-  | "timeout"
-  | "aborted"
-  | "redirect"
-  | "invalid";
-
-const MESSAGES: Readonly<Record<NetworkFaultKind, string>> = {
+const MESSAGES = {
+  /** We refused before connecting. */
   forbidden: "the call was not made: its address or headers are not allowed",
   refused: "the connection was refused",
   unreachable: "there is no way to the host",
@@ -25,8 +11,12 @@ const MESSAGES: Readonly<Record<NetworkFaultKind, string>> = {
   timeout: "no answer in time",
   aborted: "the call was given up",
   redirect: "the network answered with a redirect, which is not followed",
+  /** Or unforeseen. */
   invalid: "the answer was not understood as HTTP",
-};
+} as const;
+
+/** What went wrong below HTTP. */
+export type NetworkFaultKind = keyof typeof MESSAGES;
 
 /**
  * A call without an answer. `certainlyNotSent`: no byte of the request left, so that a repeat cannot double anything;

@@ -8,13 +8,14 @@ import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /** What a channel can be asked to deliver. The channel words it for its own network. */
-export type Dispatch =
+export type Dispatch = {
+  /** Of a click its event's; the de-duplication key where a network has one. */
+  readonly id: string;
+  /** When it was recorded, of a digest the last of its clicks; ISO 8601. */
+  readonly time: string;
+} & (
   | {
       readonly kind: "click";
-      /** Id of the `LinkClicked` event; the de-duplication key where a network has one. */
-      readonly id: string;
-      /** When the click was recorded, ISO 8601. */
-      readonly time: string;
       readonly event: string;
       readonly domain: string;
       readonly shortCode: string;
@@ -26,33 +27,19 @@ export type Dispatch =
       readonly userAgent: string | undefined;
       readonly bot: boolean;
     }
-  | {
-      readonly kind: "notification";
-      readonly id: string;
-      readonly time: string;
-      readonly message: string;
-      readonly service: string;
-      readonly level: string;
-    }
-  | {
-      readonly kind: "message";
-      readonly id: string;
-      readonly time: string;
-      readonly text: string;
-    }
+  | { readonly kind: "notification"; readonly message: string; readonly service: string; readonly level: string }
+  | { readonly kind: "message"; readonly text: string }
   | {
       /** Many clicks in one message, where a channel cannot keep up with each. */
       readonly kind: "digest";
-      readonly id: string;
-      /** When the last of them was recorded, ISO 8601. */
-      readonly time: string;
       readonly clicks: number;
       /** Of these, by bots. */
       readonly bots: number;
       /** The most clicked first. */
       readonly links: readonly DigestLink[];
     }
-  | { readonly kind: "test"; readonly id: string; readonly time: string };
+  | { readonly kind: "test" }
+);
 
 export interface DigestLink {
   readonly domain: string;
@@ -83,31 +70,19 @@ export type DispatchResult =
       /** The network's account of our use suggests to wait so long before the next request. */
       readonly pauseMs?: number;
     }
-  | {
-      readonly outcome: "retryable";
-      readonly detail: string;
-      readonly status?: number;
-      readonly retryAfterMs?: number;
-      /** It may have arrived: a repeat doubles nothing for {@link Channel.recognisesMs}, and by the same id only. */
-      readonly mayHaveArrived?: true;
-      /** Of a batch that ended early: no request was made for this one, so it is no attempt. */
-      readonly unasked?: true;
-    }
-  | {
-      readonly outcome: "in_doubt";
-      readonly detail: string;
-      readonly status?: number;
-    }
-  | {
-      readonly outcome: "refused";
-      readonly detail: string;
-      readonly status?: number;
-      readonly channel: boolean;
-    }
-  | {
-      readonly outcome: "skipped";
-      readonly reason: "no_user_agent" | "too_old";
-    };
+  | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "too_old" }
+  | ({ readonly detail: string; readonly status?: number } & (
+      | {
+          readonly outcome: "retryable";
+          readonly retryAfterMs?: number;
+          /** It may have arrived: a repeat doubles nothing for {@link Channel.recognisesMs}, and by the same id only. */
+          readonly mayHaveArrived?: true;
+          /** Of a batch that ended early: no request was made for this one, so it is no attempt. */
+          readonly unasked?: true;
+        }
+      | { readonly outcome: "in_doubt" }
+      | { readonly outcome: "refused"; readonly channel: boolean }
+    ));
 
 /** `now` in ms since the epoch. */
 export interface SendOptions {
@@ -174,17 +149,13 @@ export interface RateWindow {
 export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "sent"; readonly messageId: string }
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
-  | { readonly outcome: "recipient_closed" | "not_permitted"; readonly detail: string }
-  | { readonly outcome: "rejected"; readonly detail: string }
-  | { readonly outcome: "in_doubt"; readonly detail: string }
-  | { readonly outcome: "unreachable"; readonly detail: string }
-  | { readonly outcome: "unauthorized" }
-  /** The account as a whole may not send: the run ends with this reason. */
   | {
-      readonly outcome: "stopped";
-      readonly reason: StopReason;
+      readonly outcome: "recipient_closed" | "not_permitted" | "rejected" | "in_doubt" | "unreachable";
       readonly detail: string;
     }
+  | { readonly outcome: "unauthorized" }
+  /** The account as a whole may not send: the run ends with this reason. */
+  | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
 );
 
 /** Why the network stops an account, as the end of the run records it; `app_not_enrolled`: the app's access is at fault. */
@@ -250,11 +221,7 @@ export interface Prices {
 /** The social network, with the access token given to each call. Reads throw {@link SocialError}. */
 export interface SocialNetwork {
   readonly network: string;
-  me(token: string): Promise<{
-    readonly id: string;
-    readonly username: string;
-    readonly name: string;
-  }>;
+  me(token: string): Promise<Pick<SocialUser, "id" | "username" | "name">>;
   /** Up to 100 at once; those the network does not know, or could not know by their form, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;

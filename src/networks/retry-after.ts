@@ -23,8 +23,8 @@ export function retryAfterMs(seconds: string | number | null | undefined): numbe
 export function retryAfterOf(headers: Headers): number | undefined {
   const asked = headers.get("retry-after")?.trim();
   if (asked === undefined) return undefined;
-  const answeredAt = readHttpDate(headers.get("date") ?? "", 0);
-  const until = answeredAt === undefined ? undefined : readHttpDate(asked, answeredAt);
+  const answeredAt = readHttpDate(headers.get("date") ?? "");
+  const until = readHttpDate(asked);
   return until === undefined || answeredAt === undefined ? retryAfterMs(asked) : bounded(until - answeredAt);
 }
 
@@ -32,33 +32,17 @@ function bounded(ms: number): number {
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(RETRY_AFTER_MIN_MS, ms));
 }
 
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-const TIME = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
-const MONTH = `(?<month>${MONTHS.join("|")})`;
-
 /** What is sent today, and two forms from before 1995 that are still to be read: RFC 9110, section 5.6.7. */
-const FORMS = [
-  String.raw`\w{3}, (?<day>\d\d) ${MONTH} (?<year>\d{4}) ${TIME} GMT`,
-  String.raw`\w{6,9}, (?<day>\d\d)-${MONTH}-(?<year>\d\d) ${TIME} GMT`,
-  String.raw`\w{3} ${MONTH} (?<day>[ \d]\d) ${TIME} (?<year>\d{4})`,
-].map((form) => new RegExp(`^${form}$`));
+const HTTP_DATES = [
+  /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/,
+  /^\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT$/,
+  /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
+];
 
-/** A date of a header, in ms since the epoch, undefined for anything else. `now` decides the century of a short year. */
-function readHttpDate(text: string, now: number): number | undefined {
-  for (const form of FORMS) {
-    const found = form.exec(text)?.groups;
-    if (found === undefined) continue;
-    const { year = "", month = "", day, hour, minute, second } = found;
-    const years = year.length === 2 ? fullYear(Number(year), now) : Number(year);
-    return Date.UTC(years, MONTHS.indexOf(month), Number(day), Number(hour), Number(minute), Number(second));
-  }
-  return undefined;
-}
-
-/** More than 50 years ahead a year of two digits is one of the past. */
-function fullYear(year: number, now: number): number {
-  const thisYear = new Date(now).getUTCFullYear();
-  const near = thisYear - (thisYear % 100) + year;
-  return near > thisYear + 50 ? near - 100 : near;
+/** A date of a header, in ms since the epoch, undefined for anything else. */
+function readHttpDate(text: string): number | undefined {
+  if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
+  // The last of the forms does not name its zone.
+  const date = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
+  return Number.isNaN(date) ? undefined : date;
 }

@@ -1,37 +1,20 @@
-import type { Secret } from "../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import type { AnswerRules } from "./dispatch-result.ts";
 import type { Channel } from "./network.ts";
-import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
+import type { NetworkAnswer } from "./safe-fetch.ts";
 import { slackMessage } from "./slack-message.ts";
-import { wordDispatch } from "./wording.ts";
-
-export interface SlackOptions {
-  /** The address is the credential. */
-  readonly webhookUrl: Secret;
-  readonly safeFetch: SafeFetch;
-}
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** A Slack incoming webhook as the chat channel. */
-export function createSlackChannel({ webhookUrl, safeFetch }: SlackOptions): Channel {
-  function post(body: string, timeoutMs: number): Promise<NetworkAnswer> {
-    return safeFetch(webhookUrl.reveal(), { method: "POST", headers: JSON_BODY, body, timeoutMs });
-  }
-
-  return {
-    name: "chat",
+export function createSlackChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
     network: "slack",
-    credential: webhookUrl,
-    async send(dispatch, { timeoutMs }) {
-      return resultOf(post(slackMessage(wordDispatch(dispatch)), timeoutMs), SLACK_ANSWERS);
-    },
-    check: (timeoutMs) =>
-      checked(async () => {
-        // Nothing in it to post, so a living webhook complains, and a dead one answers that it is dead.
-        const answer = await post("{}", timeoutMs);
-        const isAlive = answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer));
-        return { ok: isAlive, detail: isAlive ? "the webhook is alive" : SLACK_ANSWERS.describe(answer) };
-      }),
-  };
+    answers: SLACK_ANSWERS,
+    messageOf: slackMessage,
+    // Nothing in it to post, so a living webhook complains, and a dead one answers that it is dead.
+    probe: (url) => ({ url, method: "POST", body: "{}" }),
+    isAlive: (answer) => answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer)),
+    alive: "the webhook is alive",
+  });
 }
 
 /** What a living webhook answers to a payload without a message. */

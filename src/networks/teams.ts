@@ -1,42 +1,23 @@
 import { Type } from "@sinclair/typebox";
-import type { Secret } from "../platform/secret.ts";
-import { checked, resultOf, type AnswerRules } from "./dispatch-result.ts";
+import type { AnswerRules } from "./dispatch-result.ts";
 import { readJson } from "./json-answer.ts";
 import type { Channel } from "./network.ts";
-import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "./safe-fetch.ts";
+import type { NetworkAnswer } from "./safe-fetch.ts";
 import { teamsMessage } from "./teams-card.ts";
-import { wordDispatch } from "./wording.ts";
+import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-export interface TeamsOptions {
-  /** The trigger's URL, whose `sig` is the credential. */
-  readonly webhookUrl: Secret;
-  readonly safeFetch: SafeFetch;
-}
-
-/** A Teams workflow as the chat channel. */
-export function createTeamsChannel({ webhookUrl, safeFetch }: TeamsOptions): Channel {
-  return {
-    name: "chat",
+/** A Teams workflow as the chat channel; of its address `sig` is the credential. */
+export function createTeamsChannel(options: WebhookOptions): Channel {
+  return createWebhookChannel(options, {
     network: "teams",
-    credential: webhookUrl,
-    async send(dispatch, { timeoutMs }) {
-      const body = teamsMessage(wordDispatch(dispatch));
-      return resultOf(
-        safeFetch(webhookUrl.reveal(), { method: "POST", headers: JSON_BODY, body, timeoutMs }),
-        TEAMS_ANSWERS,
-      );
-    },
-    check: (timeoutMs) =>
-      checked(async () => {
-        // Any request to the address itself would start the workflow, so only its host is asked.
-        await safeFetch(`${new URL(webhookUrl.reveal()).origin}/`, { method: "GET", timeoutMs });
-        return {
-          ok: true,
-          detail:
-            "the host answers; a workflow cannot be asked without posting: send a test (POST /api/tracking/test) and look for it in the channel",
-        };
-      }),
-  };
+    answers: TEAMS_ANSWERS,
+    messageOf: teamsMessage,
+    // Any request to the address itself would start the workflow, so only its host is asked.
+    probe: (url) => ({ url: `${new URL(url).origin}/`, method: "GET" }),
+    isAlive: () => true,
+    alive:
+      "the host answers; a workflow cannot be asked without posting: send a test (POST /api/tracking/test) and look for it in the channel",
+  });
 }
 
 const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: "^[A-Za-z]{1,80}$" }) }) });
@@ -58,8 +39,7 @@ const RUN = /^\w{1,100}$/;
 export const TEAMS_ANSWERS: AnswerRules = {
   accepted({ status, headers }) {
     const run = RUN.exec(headers.get("x-ms-workflow-run-id") ?? "")?.[0];
-    if (run !== undefined) return status === 202 || status === 200 ? { networkId: run } : undefined;
-    return status === 202 ? {} : undefined;
+    return status === 202 || (status === 200 && run !== undefined) ? { networkId: run } : undefined;
   },
   // Never its words, which can name the flow's address.
   describe: (answer) => `The Teams workflow answered ${answer.status} ${codeIn(answer)}`.trimEnd(),

@@ -9,7 +9,7 @@ import {
   isGraphRateLimit,
   isPassing,
   rateLimitPauseMs,
-  usagePause,
+  usagePauseMs,
 } from "./graph.ts";
 import { readJson } from "./json-answer.ts";
 import { withLookAlikes } from "./look-alikes.ts";
@@ -109,7 +109,7 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
  */
 export const WHATSAPP_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
-    return status === 200 && readJson(ACCEPTED, text) !== undefined ? usagePause(headers) : undefined;
+    return status === 200 && readJson(ACCEPTED, text) !== undefined ? { pauseMs: usagePauseMs(headers) } : undefined;
   },
   describe(answer) {
     const words = CHANNEL_FAULTS.get(codeOf(answer));

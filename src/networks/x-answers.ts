@@ -53,13 +53,17 @@ const CODED = Type.Object({ errors: Type.Array(CODE) });
 const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
 
 /** What a refusal of X means. `duplicate`: X says that the same text is there already. `unavailable`: nobody knows. */
-type XRefusal =
-  | { readonly kind: "unauthorized" }
-  | { readonly kind: "rate_limited" }
-  | { readonly kind: "stopped"; readonly reason: StopReason; readonly detail: string }
+type Meaning =
+  | { readonly kind: "stopped"; readonly reason: StopReason }
   | {
-      readonly kind: "recipient_closed" | "not_permitted" | "duplicate" | "rejected" | "unavailable";
-      readonly detail: string;
+      readonly kind:
+        | "unauthorized"
+        | "rate_limited"
+        | "recipient_closed"
+        | "not_permitted"
+        | "duplicate"
+        | "rejected"
+        | "unavailable";
     };
 
 interface Problem {
@@ -71,71 +75,64 @@ interface Problem {
   readonly codes: readonly number[];
 }
 
-/** Could not authenticate; invalid or expired token; bad authentication data. */
-const UNAUTHORIZED_CODES = [32, 89, 215];
-
-/** Rate limit of API v1.1. */
-const RATE_LIMITED_CODES = [88];
-
-/** Not following you; cannot send messages to this user. */
-const CLOSED_CODES = [150, 349];
-
-/** Same status already posted. */
-const DUPLICATE_CODES = [187];
-
-/** Account suspended; looks automated; account locked. */
-const RESTRICTED_CODES = [64, 226, 326];
-
-/** The app's access level does not include the endpoint. */
-const NOT_ENROLLED_CODES = [453];
-
-/**
- * Reads an answer without success by the last segment of `type`, by `detail` and by the legacy codes.
- * https://docs.x.com/x-api/fundamentals/response-codes-and-errors
- */
-export function classifyXRefusal(answer: NetworkAnswer): XRefusal {
-  const problem = problemOf(answer);
-  const { status, slug, title, codes } = problem;
-  const detail = describe(problem);
-  const coded = (known: readonly number[]): boolean => codes.some((code) => known.includes(code));
-
-  // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
-  if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable", detail };
-  if (status === 401 || coded(UNAUTHORIZED_CODES)) return { kind: "unauthorized" };
-  if (status === 402 || slug === "credits" || slug === "credits-depleted") {
-    return { kind: "stopped", reason: "credits_depleted", detail };
-  }
-  if (slug === "usage-capped" || title === "UsageCapExceeded")
-    return { kind: "stopped", reason: "usage_capped", detail };
-  if (status === 429 || coded(RATE_LIMITED_CODES)) return { kind: "rate_limited" };
-  if (coded(CLOSED_CODES)) return { kind: "recipient_closed", detail };
-  if (coded(DUPLICATE_CODES)) return { kind: "duplicate", detail };
-  if (coded(NOT_ENROLLED_CODES) || slug === "client-forbidden") {
-    return { kind: "stopped", reason: "app_not_enrolled", detail };
-  }
-  if (coded(RESTRICTED_CODES)) return { kind: "stopped", reason: "sender_restricted", detail };
-  if (status === 403) return classifyForbidden(problem, detail);
-  return { kind: "rejected", detail };
+/** By what X shows a meaning: any of these. */
+interface Signs {
+  readonly status?: number;
+  readonly slugs?: readonly string[];
+  readonly title?: string;
+  /** Of API v1.1. */
+  readonly codes?: readonly number[];
+  readonly words?: RegExp;
 }
 
-/**
- * The 403s differ by their words alone. "This operation is not permitted." is one person's in production while others
- * in the same run are reached, and so may be words that nobody knows. Without any word it does not come from the API,
- * and to go on could cost the account.
- */
-function classifyForbidden(problem: Problem, detail: string): XRefusal {
-  const words = problem.detail.toLowerCase();
-  if (/permission to dm|cannot send messages to this user|not following you/.test(words)) {
-    return { kind: "recipient_closed", detail };
-  }
-  if (words.includes("duplicate")) return { kind: "duplicate", detail };
-  if (problem.slug === "not-authorized-for-resource") return { kind: "rejected", detail };
+/** The first that fits holds. https://docs.x.com/x-api/fundamentals/response-codes-and-errors */
+const MEANINGS: readonly (Meaning & Signs)[] = [
+  // Could not authenticate; invalid or expired token; bad authentication data.
+  { kind: "unauthorized", status: 401, codes: [32, 89, 215] },
+  { kind: "stopped", reason: "credits_depleted", status: 402, slugs: ["credits", "credits-depleted"] },
+  { kind: "stopped", reason: "usage_capped", slugs: ["usage-capped"], title: "UsageCapExceeded" },
+  { kind: "rate_limited", status: 429, codes: [88] },
+  // Not following you; cannot send messages to this user.
+  { kind: "recipient_closed", codes: [150, 349] },
+  // Same status already posted.
+  { kind: "duplicate", codes: [187] },
+  // The app's access level does not include the endpoint.
+  { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [453] },
+  // Account suspended; looks automated; account locked.
+  { kind: "stopped", reason: "sender_restricted", codes: [64, 226, 326] },
+];
+
+/** The other 403s, which differ by their words alone. */
+const FORBIDDEN: readonly (Meaning & Signs)[] = [
+  { kind: "recipient_closed", words: /permission to dm|cannot send messages to this user|not following you/i },
+  { kind: "duplicate", words: /duplicate/i },
+  { kind: "rejected", slugs: ["not-authorized-for-resource"] },
   // A token of the app rather than of the user lacks the right to write as well.
-  if (problem.slug === "unsupported-authentication" || words === "forbidden") {
-    return { kind: "stopped", reason: "missing_scope", detail };
-  }
-  const isSilent = words === "" && problem.codes.length === 0;
-  return isSilent ? { kind: "stopped", reason: "sender_restricted", detail } : { kind: "not_permitted", detail };
+  { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
+];
+
+/** Reads an answer without success. */
+export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly detail: string } {
+  const problem = problemOf(answer);
+  return { ...meaningOf(problem), detail: describe(problem) };
+}
+
+function meaningOf(problem: Problem): Meaning {
+  const { status, detail, codes } = problem;
+  // Whatever such a body says, the message may have gone through; 408 leaves open how much was understood.
+  if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable" };
+  const isShown = (signs: Signs): boolean => fits(problem, signs);
+  const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
+  if (known !== undefined) return known;
+  // "This operation is not permitted." is one person's in production while others in the same run are reached, and so
+  // may be words that nobody knows. Without any word it does not come from the API, and to go on could cost the account.
+  const isSilent = detail === "" && codes.length === 0;
+  return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
+}
+
+function fits(problem: Problem, { status, slugs = [], title, codes = [], words }: Signs): boolean {
+  if (problem.status === status || slugs.includes(problem.slug) || problem.title === title) return true;
+  return problem.codes.some((code) => codes.includes(code)) || words?.test(problem.detail) === true;
 }
 
 function problemOf({ status, text }: NetworkAnswer): Problem {

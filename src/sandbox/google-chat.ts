@@ -4,7 +4,7 @@ import { renderGoogleChat, type Rendered } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
-import { withRetryAfter } from "./request.ts";
+import { membersOf, parseJson, withRetryAfter } from "./request.ts";
 
 /** A space's, shared by all that write there: https://developers.google.com/workspace/chat/limits */
 const DEFAULT_LIMIT = 60;
@@ -47,7 +47,7 @@ function create(state: GoogleChatState, body: string): Response {
   const { bucket, limit, clock, messages, space } = state;
   const now = clock.now();
   if (takeTurn(now, { bucket, limit, periodMs: PERIOD_MS }) > 0) return rateLimited();
-  const { text } = JSON.parse(body) as { text: string };
+  const { text } = parseJson(body) as { text: string };
   messages.add({ ...renderGoogleChat(text), at: now });
   const thread = { name: `spaces/${space}/threads/t${messages.total}` };
   return HttpResponse.json({ name: `spaces/${space}/messages/t.${messages.total}`, text, thread });
@@ -55,25 +55,16 @@ function create(state: GoogleChatState, body: string): Response {
 
 /** What Google complains of; undefined: nothing. */
 function faultOf(body: string): string | undefined {
-  const message = parsed(body);
-  if (message === undefined) return "Invalid JSON payload received. Unexpected token.";
+  const message = parseJson(body);
+  if (typeof message !== "object" || message === null) return "Invalid JSON payload received. Unexpected token.";
   const unknown = Object.keys(message).find((name) => !["text", "thread", "cardsV2"].includes(name));
   if (unknown !== undefined) return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;
-  const { text } = message;
+  const { text } = membersOf(message);
   if (text !== undefined && typeof text !== "string") return "Invalid value at 'message.text' (TYPE_STRING)";
   if (text === undefined || text.trim() === "") {
     return "Message cannot be empty. Discarding empty create message request in spaces/AAAASandbox.";
   }
   return Buffer.byteLength(body) > MESSAGE_BYTES_MAX ? "Message is too long." : undefined;
-}
-
-function parsed(body: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** An error of Google's APIs: https://cloud.google.com/apis/design/errors#http_mapping */

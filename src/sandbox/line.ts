@@ -5,12 +5,6 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-export interface LineMessage {
-  readonly to: string;
-  readonly text: string;
-  readonly at: number;
-}
-
 /** A push that was taken. */
 interface Accepted {
   readonly requestId: string;
@@ -34,7 +28,7 @@ export function createLineState(clock: SandboxClock) {
     accessToken: "SandboxLineChannelAccessToken0123456789",
     /** The only user who is there. */
     to: "U0123456789abcdef0123456789abcdef",
-    messages: createRecorded<LineMessage>(),
+    messages: createRecorded<{ readonly to: string; readonly text: string; readonly at: number }>(),
     /** By retry key. */
     accepted: new Map<string, Accepted>(),
     bucket: createBucket(),

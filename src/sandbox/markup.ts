@@ -5,6 +5,14 @@ export interface Rendered {
   readonly marks: readonly string[];
 }
 
+/** A text as it was sent, and as readers see it. */
+export interface ShownText {
+  readonly text: string;
+  readonly shown: string;
+  readonly marks: readonly string[];
+  readonly at: number;
+}
+
 /** One piece of a network's syntax. `pattern` is sticky; `shows` gives what is seen of it. */
 export interface Rule {
   /** Undefined: it leaves no mark. */

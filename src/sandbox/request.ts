@@ -5,7 +5,16 @@ export function bearerOf({ headers }: Request): string {
 
 /** The body, whatever its type claims to be; undefined where it is no JSON. */
 export async function jsonOf(request: Request): Promise<unknown> {
-  return request.json().catch(() => undefined);
+  return parseJson(await request.text());
+}
+
+/** Undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export function isJson({ headers }: Request): boolean {

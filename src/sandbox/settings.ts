@@ -40,12 +40,6 @@ export function credentialsOf({ x, meta, telegram, line, whatsapp }: World) {
 
 export type Credentials = ReturnType<typeof credentialsOf>;
 
-/** The networks of which a service uses one at a time; Slack and Telegram where nothing is said. */
-export interface Choice {
-  readonly chat?: "slack" | "discord" | "google_chat" | "teams";
-  readonly messaging?: "telegram" | "line" | "whatsapp";
-}
-
 type Settings = Record<string, string>;
 
 interface Place {
@@ -53,15 +47,40 @@ interface Place {
   readonly credentials: Credentials;
 }
 
+/** The networks of which a service uses one at a time, with the settings of each. */
+const CHATS = {
+  slack: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.slackWebhook }),
+  discord: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.discordWebhook }),
+  google_chat: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.googleChatWebhook }),
+  teams: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.teamsWebhook }),
+};
+const MESSENGERS = {
+  telegram: ({ urls, credentials }: Place): Settings => ({
+    TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
+    TELEGRAM_CHAT_ID: credentials.telegramChatId,
+    TELEGRAM_API_URL: urls.telegram,
+  }),
+  line: ({ urls, credentials }: Place): Settings => ({
+    LINE_CHANNEL_ACCESS_TOKEN: credentials.lineAccessToken,
+    LINE_TO: credentials.lineTo,
+    LINE_API_URL: urls.line,
+  }),
+  whatsapp: ({ urls, credentials }: Place): Settings => ({
+    WHATSAPP_ACCESS_TOKEN: credentials.whatsappAccessToken,
+    WHATSAPP_PHONE_NUMBER_ID: credentials.whatsappPhoneNumberId,
+    WHATSAPP_TO: credentials.whatsappTo,
+    WHATSAPP_API_URL: urls.whatsapp,
+  }),
+};
+
+export interface Choice {
+  readonly chat?: keyof typeof CHATS;
+  readonly messaging?: keyof typeof MESSENGERS;
+}
+
 /** The environment that points a service at a sandbox. */
-export function settingsOf({ urls, credentials }: Place, choice: Choice = {}): Settings {
-  const { chat = "slack", messaging = "telegram" } = choice;
-  const webhooks = {
-    slack: urls.slackWebhook,
-    discord: urls.discordWebhook,
-    google_chat: urls.googleChatWebhook,
-    teams: urls.teamsWebhook,
-  };
+export function settingsOf(place: Place, { chat = "slack", messaging = "telegram" }: Choice = {}): Settings {
+  const { urls, credentials } = place;
   return {
     X_CLIENT_ID: credentials.xClientId,
     ...(credentials.xClientSecret === undefined ? {} : { X_CLIENT_SECRET: credentials.xClientSecret }),
@@ -71,29 +90,8 @@ export function settingsOf({ urls, credentials }: Place, choice: Choice = {}): S
     META_ACCESS_TOKEN: credentials.metaAccessToken,
     META_API_URL: urls.meta,
     CHAT_PROVIDER: chat,
-    CHAT_WEBHOOK_URL: webhooks[chat],
+    ...CHATS[chat](place),
     MESSAGING_PROVIDER: messaging,
-    ...messengersOf({ urls, credentials })[messaging],
-  };
-}
-
-function messengersOf({ urls, credentials }: Place): Record<NonNullable<Choice["messaging"]>, Settings> {
-  return {
-    telegram: {
-      TELEGRAM_BOT_TOKEN: credentials.telegramBotToken,
-      TELEGRAM_CHAT_ID: credentials.telegramChatId,
-      TELEGRAM_API_URL: urls.telegram,
-    },
-    line: {
-      LINE_CHANNEL_ACCESS_TOKEN: credentials.lineAccessToken,
-      LINE_TO: credentials.lineTo,
-      LINE_API_URL: urls.line,
-    },
-    whatsapp: {
-      WHATSAPP_ACCESS_TOKEN: credentials.whatsappAccessToken,
-      WHATSAPP_PHONE_NUMBER_ID: credentials.whatsappPhoneNumberId,
-      WHATSAPP_TO: credentials.whatsappTo,
-      WHATSAPP_API_URL: urls.whatsapp,
-    },
+    ...MESSENGERS[messaging](place),
   };
 }

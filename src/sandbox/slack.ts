@@ -1,19 +1,10 @@
 import { http } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderSlack } from "./markup.ts";
+import { renderSlack, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
-
-export interface SlackMessage {
-  /** Everything of it, as it was sent. */
-  readonly text: string;
-  /** What readers see. */
-  readonly shown: string;
-  readonly marks: readonly string[];
-  readonly at: number;
-}
 
 /** "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits */
 const DEFAULT_LIMIT = 5;
@@ -25,7 +16,7 @@ export function createSlackState(clock: SandboxClock) {
     clock,
     /** The webhook's path, which is its secret. */
     path: "/services/T0SANDBOX/B0SANDBOX/sandboxWebhookSecret",
-    messages: createRecorded<SlackMessage>(),
+    messages: createRecorded<ShownText>(),
     bucket: createBucket(),
     /** Messages in 5 seconds, at once or spread. */
     limit: DEFAULT_LIMIT,

@@ -4,7 +4,7 @@ import { joined, render, type Rendered, type Rule } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
-import { withRetryAfter } from "./request.ts";
+import { isRecord, membersOf, parseJson, withRetryAfter } from "./request.ts";
 
 /** https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using#rate-limiting-for-connectors */
 const DEFAULT_LIMIT = 4;
@@ -55,14 +55,12 @@ function trigger({ clock, messages, failures }: TeamsState, body: string): Respo
 }
 
 function mismatchOf(body: string): string | undefined {
-  try {
-    const { type, attachments } = JSON.parse(body) as Readonly<Record<string, unknown>>;
-    if (type !== "message") return "type wants to be message";
-    const isList = Array.isArray(attachments) && attachments.every((one) => typeof one === "object" && one !== null);
-    return isList ? undefined : "attachments wants a list of objects";
-  } catch {
-    return "no object in JSON";
-  }
+  const message = parseJson(body);
+  if (!isRecord(message)) return "no object in JSON";
+  const { type, attachments } = message;
+  if (type !== "message") return "type wants to be message";
+  const isList = Array.isArray(attachments) && attachments.every((one) => typeof one === "object" && one !== null);
+  return isList ? undefined : "attachments wants a list of objects";
 }
 
 /** What Teams takes of a message, about: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using */
@@ -94,10 +92,10 @@ interface CardElement {
 /** What readers see of a posted body, or why the workflow fails to post it. */
 export function renderTeams(body: string): Rendered | { readonly failure: string } {
   if (Buffer.byteLength(body) > CARD_BYTES_MAX) return { failure: "RequestEntityTooLarge" };
-  const { attachments } = JSON.parse(body) as { attachments: readonly { contentType?: unknown; content?: unknown }[] };
+  const { attachments } = parseJson(body) as { attachments: readonly { contentType?: unknown; content?: unknown }[] };
   const card = attachments.length === 1 ? attachments[0] : undefined;
   if (card?.contentType !== "application/vnd.microsoft.card.adaptive") return { failure: "no adaptive card" };
-  const { type, version, body: elements } = (card.content ?? {}) as Readonly<Record<string, unknown>>;
+  const { type, version, body: elements } = membersOf(card.content);
   if (type !== "AdaptiveCard" || typeof version !== "string") return { failure: "a bad adaptive card" };
   if (!Array.isArray(elements) || elements.length === 0) return { failure: "an empty adaptive card" };
   const lines = (elements as CardElement[]).map(renderElement).filter((line) => line !== undefined);

@@ -1,19 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderTelegram } from "./markup.ts";
+import { renderTelegram, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { jsonOf, membersOf } from "./request.ts";
-
-export interface TelegramMessage {
-  readonly chat_id: string;
-  readonly text: string;
-  /** What readers see. */
-  readonly shown: string;
-  readonly marks: readonly string[];
-  readonly at: number;
-}
 
 type Parameters = Readonly<Record<string, unknown>>;
 
@@ -32,7 +23,7 @@ export function createTelegramState(clock: SandboxClock) {
     clock,
     botToken: "1234567890:AASandboxTelegramToken_0123456789abc",
     chatId: "-1009876543210",
-    messages: createRecorded<TelegramMessage>(),
+    messages: createRecorded<ShownText & { readonly chat_id: string }>(),
     chatBucket: createBucket(),
     groupBucket: createBucket(),
     /** Messages to one chat in 5 seconds, at once or spread; a group takes four times as many in a minute. */

@@ -1,20 +1,11 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { graphError, graphRefusal } from "./graph.ts";
-import { renderWhatsapp } from "./markup.ts";
+import { renderWhatsapp, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
-
-export interface WhatsappMessage {
-  readonly to: string;
-  readonly text: string;
-  /** What the person sees of it. */
-  readonly shown: string;
-  readonly marks: readonly string[];
-  readonly at: number;
-}
 
 /** https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput */
 const DEFAULT_LIMIT = 80;
@@ -38,7 +29,7 @@ export function createWhatsappState(clock: SandboxClock) {
     accessToken: "EAASandboxWhatsappToken0123456789",
     /** The only person who is on WhatsApp, digits alone. */
     to: "15550783881",
-    messages: createRecorded<WhatsappMessage>(),
+    messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
     /** Messages of the number in a second. */

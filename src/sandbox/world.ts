@@ -45,6 +45,20 @@ export function createWorld(clock: SandboxClock, { x = {}, xApp = {} }: WorldOpt
 
 export type World = Readonly<ReturnType<typeof createWorld>>;
 
+/** The chat and messaging networks, and what the limit of each counts. */
+export function channelsOf(world: World) {
+  return [
+    { network: "slack", title: "Slack", counts: "messages in 5 s", state: world.slack },
+    { network: "discord", title: "Discord", counts: "messages in 2 s", state: world.discord },
+    { network: "google_chat", title: "Google Chat", counts: "messages in a minute", state: world.googleChat },
+    { network: "teams", title: "Teams", counts: "requests in a second", state: world.teams },
+    // A group takes four times as many in a minute.
+    { network: "telegram", title: "Telegram", counts: "messages in 5 s", state: world.telegram },
+    { network: "line", title: "LINE", counts: "requests in a second", state: world.line },
+    { network: "whatsapp", title: "WhatsApp", counts: "messages in a second", state: world.whatsapp },
+  ] as const;
+}
+
 /** The world as its own pages control it. */
 export interface ControlledWorld extends World {
   /** The origin, without a slash at its end. */

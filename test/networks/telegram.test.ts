@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
-import { telegramText } from "../../src/networks/telegram-text.ts";
-import { createTelegramChannel, TELEGRAM_ANSWERS } from "../../src/networks/telegram.ts";
+import { createTelegramChannel, TELEGRAM_ANSWERS, telegramText } from "../../src/networks/telegram.ts";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
 import { renderTelegram } from "../../src/sandbox/markup.ts";
 import { secret } from "../../src/platform/secret.ts";

@@ -1,18 +1,71 @@
 import { parseFault } from "../faults.ts";
 import { NETWORKS } from "../network.ts";
 import { isRecord, membersOf } from "../request.ts";
-import type { ControlledWorld } from "../world.ts";
+import { channelsOf, type ControlledWorld } from "../world.ts";
 import { deliver } from "../x/messages.ts";
 import type { Person } from "../x/people.ts";
 import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
+import { revokeAll } from "../x/tokens.ts";
 
 /** Somebody asked the control API for what it cannot do; the message says what. */
 export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-export function addFault({ faults }: ControlledWorld, body: unknown): void {
+/** Does one thing and answers what came of it. Throws {@link Misuse}. */
+type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
+
+export const ACTIONS: Readonly<Record<string, Action>> = {
+  "GET /_sandbox/arrived": arrived,
+  "GET /_sandbox/faults": ({ faults }) => faults.list(),
+  "POST /_sandbox/faults": addFault,
+  "DELETE /_sandbox/faults": clearFaults,
+  "POST /_sandbox/faults/clear": clearFaults,
+  "POST /_sandbox/limits": setLimits,
+  "POST /_sandbox/people": putPeople,
+  "POST /_sandbox/inbound": receive,
+  "POST /_sandbox/post": post,
+  "POST /_sandbox/clock": moveClock,
+  "POST /_sandbox/telegram/migrate": migrate,
+  "POST /_sandbox/x/revoke": ({ x }) => revokeAll(x),
+  "POST /_sandbox/reset": (sandbox) => sandbox.reset(),
+};
+
+/** Everything that arrived: counts are complete, lists hold the newest. */
+function arrived(sandbox: ControlledWorld) {
+  const { tally, x, meta, teams } = sandbox;
+  const perRecipient = [...x.accepted.values()];
+  const channels = channelsOf(sandbox).map(({ network, state: { messages } }) => {
+    return [network, { ...tally[network], total: messages.total, messages: messages.kept }] as const;
+  });
+  const ofChannels = Object.fromEntries(channels);
+  return {
+    x: {
+      ...tally.x,
+      total: x.messages.total,
+      messages: x.messages.kept,
+      accepted: perRecipient.reduce((sum, count) => sum + count, 0),
+      billed: x.billed,
+      recipients: perRecipient.length,
+      most_per_recipient: most(perRecipient),
+      accepted_by_recipient: Object.fromEntries(x.accepted),
+      grants: x.grants.kept,
+      refreshes_per_token_most: most(x.refreshUses.values()),
+    },
+    meta: { ...tally.meta, bodies: meta.requests.total, unique: meta.events.total, events: meta.events.kept },
+    ...ofChannels,
+    teams: { ...ofChannels["teams"], failures: teams.failures.kept },
+  };
+}
+
+function most(counts: Iterable<number>): number {
+  let highest = 0;
+  for (const count of counts) highest = Math.max(highest, count);
+  return highest;
+}
+
+function addFault({ faults }: ControlledWorld, body: unknown): void {
   const fault = parseFault(body);
   if (fault === undefined) {
     throw new Misuse("a fault wants network and kind, and may have count, path, retryAfter, asDate");
@@ -20,28 +73,27 @@ export function addFault({ faults }: ControlledWorld, body: unknown): void {
   faults.add(fault);
 }
 
-export function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSearchParams): void {
+function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSearchParams): void {
   const network = NETWORKS.find((name) => name === query.get("network"));
   faults.clear(network, query.get("kind") ?? undefined);
 }
 
 /** `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, any of them; what each counts is at its state. */
-export function setLimits(sandbox: ControlledWorld, body: unknown): void {
-  const { x, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
+function setLimits(sandbox: ControlledWorld, body: unknown): void {
+  const { x } = sandbox;
   if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
   const limits = membersOf(body["x"]);
   const unknown = Object.keys(limits).find((name) => !Object.hasOwn(x.limits, name));
   if (unknown !== undefined) throw new Misuse(`X has no limit ${unknown}`);
   Object.assign(x.limits, limits);
-  const limited = { slack, discord, google_chat: googleChat, teams, telegram, line, whatsapp };
-  for (const [name, state] of Object.entries(limited)) {
-    const limit = body[name];
+  for (const { network, state } of channelsOf(sandbox)) {
+    const limit = body[network];
     if (typeof limit === "number") state.limit = limit;
   }
 }
 
 /** Adds people, or replaces those with the same id. */
-export function putPeople({ x }: ControlledWorld, body: unknown): void {
+function putPeople({ x }: ControlledWorld, body: unknown): void {
   if (!Array.isArray(body) || !body.every(isPerson))
     throw new Misuse("people want a list of {id, username, name, ...}");
   for (const person of body) {
@@ -58,14 +110,14 @@ function isPerson(value: unknown): value is Person {
 }
 
 /** Somebody writes to somebody on X: `{from, to, text}`, by id or handle. */
-export function receive({ x }: ControlledWorld, body: unknown): { id: string } {
+function receive({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, to, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
   return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
 /** Somebody posts: `{from, text}`, by id or handle. */
-export function post({ x }: ControlledWorld, body: unknown): { id: string } {
+function post({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");
   return { id: publish(x, personOf(x, from), text).id };
@@ -79,7 +131,7 @@ function personOf(x: XState, handleOrId: unknown): Person {
 }
 
 /** `{advanceMs, speed}`, one or both. */
-export function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
+function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
   const { advanceMs, speed } = membersOf(body);
   if (typeof speed === "number") clock.setSpeed(speed);
   if (typeof advanceMs === "number") clock.advance(advanceMs);
@@ -87,7 +139,7 @@ export function moveClock({ clock }: ControlledWorld, body: unknown): { now: num
 }
 
 /** The Telegram group becomes a supergroup: `{to}` is its new id, null takes it back. */
-export function migrate({ telegram }: ControlledWorld, body: unknown): void {
+function migrate({ telegram }: ControlledWorld, body: unknown): void {
   const { to } = membersOf(body);
   const isChat = typeof to === "string" && /^-?\d+$/.test(to);
   if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");

@@ -2,7 +2,7 @@ import { faultKindsOf, type FaultBoard, type FaultKind } from "../faults.ts";
 import { escapeHtml, htmlPage } from "../html.ts";
 import { NETWORKS, type Network } from "../network.ts";
 import type { Recorded } from "../recorded.ts";
-import type { ControlledWorld } from "../world.ts";
+import { channelsOf, type ControlledWorld } from "../world.ts";
 import type { Person } from "../x/people.ts";
 
 const REFRESH_S = 5;
@@ -19,45 +19,42 @@ export function overviewPage(sandbox: ControlledWorld): string {
 function arrivals(sandbox: ControlledWorld): string[] {
   const { x, meta, tally } = sandbox;
   const handle = (id: string): string => `@${x.people.get(id)?.username ?? id}`;
-  const at = (time: number): string => new Date(time).toISOString().slice(11, 19);
   return [
     table(
       `X: ${x.messages.total} direct messages (${tally.x.requests} requests)`,
       ["at", "from", "to", "text"],
-      newest(x.messages.kept).map((dm) => [at(dm.created_at), handle(dm.sender_id), handle(dm.recipient_id), dm.text]),
+      newest(x.messages.kept).map((dm) => [
+        timeOf(dm.created_at),
+        handle(dm.sender_id),
+        handle(dm.recipient_id),
+        dm.text,
+      ]),
     ),
     table(
       `Meta: ${meta.events.total} events (${tally.meta.requests} requests)`,
       ["event", "id", "url"],
       newest(meta.events.kept).map((event) => [event.event_name, event.event_id ?? "", event.event_source_url ?? ""]),
     ),
-    ...channelsOf(sandbox).map(({ title, network, messages }) =>
-      table(
-        `${title}: ${messages.total} messages (${tally[network].requests} requests)`,
-        ["at", "text", "formatted"],
-        newest(messages.kept).map((message) => [at(message.at), message.text, message.marks?.join(", ") ?? ""]),
-      ),
-    ),
+    ...channelsOf(sandbox).flatMap(({ title, network, state }) => {
+      const requests = tally[network].requests;
+      const sent = messageTable(title, requests, state.messages);
+      if (!("failures" in state)) return [sent];
+      return [sent, messageTable(`${title}, accepted and not posted`, requests, state.failures)];
+    }),
   ];
 }
 
-interface ChannelSection {
-  readonly title: string;
-  readonly network: Network;
-  readonly messages: Recorded<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>;
+function messageTable(
+  title: string,
+  requests: number,
+  { total, kept }: Recorded<{ readonly text: string; readonly at: number; readonly marks?: readonly string[] }>,
+): string {
+  const rows = newest(kept).map(({ at, text, marks = [] }) => [timeOf(at), text, marks.join(", ")]);
+  return table(`${title}: ${total} messages (${requests} requests)`, ["at", "text", "formatted"], rows);
 }
 
-function channelsOf(sandbox: ControlledWorld): ChannelSection[] {
-  return [
-    { title: "Slack", network: "slack", messages: sandbox.slack.messages },
-    { title: "Discord", network: "discord", messages: sandbox.discord.messages },
-    { title: "Google Chat", network: "google_chat", messages: sandbox.googleChat.messages },
-    { title: "Teams", network: "teams", messages: sandbox.teams.messages },
-    { title: "Teams, accepted and not posted", network: "teams", messages: sandbox.teams.failures },
-    { title: "Telegram", network: "telegram", messages: sandbox.telegram.messages },
-    { title: "LINE", network: "line", messages: sandbox.line.messages },
-    { title: "WhatsApp", network: "whatsapp", messages: sandbox.whatsapp.messages },
-  ];
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(11, 19);
 }
 
 function people({ x }: ControlledWorld): string {
@@ -76,21 +73,10 @@ function takes({ receives_your_dm, closed_when_sent }: Person): string {
   return closed_when_sent === true ? "closed, but found out only when sent" : "open";
 }
 
-function limits({ x, slack, discord, googleChat, teams, telegram, line, whatsapp }: ControlledWorld): string {
-  return table(
-    "Limits",
-    ["limit", "value"],
-    [
-      ...Object.entries(x.limits).map(([name, value]): Row => [`X ${name}`, String(value)]),
-      ["Slack, messages in 5 s", String(slack.limit)],
-      ["Discord, messages in 2 s", String(discord.limit)],
-      ["Google Chat, messages in a minute", String(googleChat.limit)],
-      ["Teams, requests in a second", String(teams.limit)],
-      ["Telegram, messages in 5 s; in a group four times as many in a minute", String(telegram.limit)],
-      ["LINE, requests in a second", String(line.limit)],
-      ["WhatsApp, messages in a second", String(whatsapp.limit)],
-    ],
-  );
+function limits(sandbox: ControlledWorld): string {
+  const ofX = Object.entries(sandbox.x.limits).map(([name, value]) => [`X ${name}`, String(value)]);
+  const others = channelsOf(sandbox).map(({ title, counts, state }) => [`${title}, ${counts}`, String(state.limit)]);
+  return table("Limits", ["limit", "value"], [...ofX, ...others]);
 }
 
 /** For each network a button for each of its faults, which switches it on or off, and one for all off. */

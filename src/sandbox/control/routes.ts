@@ -1,27 +1,7 @@
+import { parseJson } from "../request.ts";
 import type { ControlledWorld } from "../world.ts";
-import { revokeAll } from "../x/tokens.ts";
-import { addFault, clearFaults, migrate, Misuse, moveClock, post, putPeople, receive, setLimits } from "./actions.ts";
-import { arrived } from "./arrived.ts";
+import { ACTIONS, Misuse } from "./actions.ts";
 import { overviewPage } from "./page.ts";
-
-/** Does one thing and answers what came of it. Throws {@link Misuse}. */
-type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
-
-const ACTIONS: Readonly<Record<string, Action>> = {
-  "GET /_sandbox/arrived": (sandbox) => arrived(sandbox),
-  "GET /_sandbox/faults": ({ faults }) => faults.list(),
-  "POST /_sandbox/faults": addFault,
-  "DELETE /_sandbox/faults": clearFaults,
-  "POST /_sandbox/faults/clear": clearFaults,
-  "POST /_sandbox/limits": setLimits,
-  "POST /_sandbox/people": putPeople,
-  "POST /_sandbox/inbound": receive,
-  "POST /_sandbox/post": post,
-  "POST /_sandbox/clock": moveClock,
-  "POST /_sandbox/telegram/migrate": migrate,
-  "POST /_sandbox/x/revoke": ({ x }) => revokeAll(x),
-  "POST /_sandbox/reset": (sandbox) => sandbox.reset(),
-};
 
 /**
  * What tests and the page use: what arrived, faults, limits, people, the clock. Outside of the networks' paths, so
@@ -49,11 +29,9 @@ async function bodyOf(request: Request, isForm: boolean): Promise<unknown> {
   const text = await request.text();
   if (isForm) return Object.fromEntries(new URLSearchParams(text));
   if (text === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Misuse("the body is no JSON");
-  }
+  const body = parseJson(text);
+  if (body === undefined) throw new Misuse("the body is no JSON");
+  return body;
 }
 
 function html(page: string): Response {

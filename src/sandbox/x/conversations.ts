@@ -1,34 +1,24 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidParameter, refuseId } from "./answers.ts";
-import { choicesOf, readUserFields, shownUser } from "./fields.ts";
+import { refuseId } from "./answers.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, visibleTo } from "./messages.ts";
 import { paged } from "./page.ts";
-import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
+import { bill, findAll, type DirectMessage, type Grant, type XState } from "./state.ts";
 
 const SCOPES = ["dm.read", "tweet.read", "users.read"];
 
-/** As in X's specification since 2026-08: `sender_id` and `participant_ids` are no fields any more. */
-const EVENT_FIELDS = [
-  "attachments",
-  "created_at",
-  "dm_conversation_id",
-  "entities",
-  "event_type",
-  "id",
-  "referenced_posts",
-  "text",
-];
 const DEFAULT_FIELDS = ["id", "event_type", "text"];
-const EVENT_TYPES = ["MessageCreate", "ParticipantsJoin", "ParticipantsLeave"];
-const EXPANSIONS = [
-  "attachments.media_keys",
-  "participant_ids",
-  "referenced_posts",
-  "referenced_posts.id",
-  "sender_id",
-];
+
+/** As in X's specification since 2026-08: `sender_id` and `participant_ids` are no fields any more. */
+const CHOICES = {
+  "dm_event.fields": "attachments created_at dm_conversation_id entities event_type id referenced_posts text".split(
+    " ",
+  ),
+  event_types: ["MessageCreate", "ParticipantsJoin", "ParticipantsLeave"],
+  expansions: "attachments.media_keys participant_ids referenced_posts referenced_posts.id sender_id".split(" "),
+};
 
 /** Reading one conversation, or all of them. */
 export function conversationHandlers(state: XState) {
@@ -46,36 +36,32 @@ export function conversationHandlers(state: XState) {
 function read(state: XState, { userId }: Grant, request: Request, participant: string | undefined): Response {
   const malformed = participant === undefined ? undefined : refuseId("participant_id", participant);
   if (malformed !== undefined) return malformed;
-  const url = new URL(request.url);
-  const query = url.searchParams;
-  const choices = {
-    fields: choicesOf(query, "dm_event.fields", EVENT_FIELDS),
-    types: choicesOf(query, "event_types", EVENT_TYPES),
-    expansions: choicesOf(query, "expansions", EXPANSIONS),
-    userFields: readUserFields(query),
-  };
-  const unknown = Object.values(choices).find((choice) => choice.unknown !== undefined)?.unknown;
-  if (unknown !== undefined) return invalidParameter(unknown.name, unknown.value, "is not one of the known values");
-  const { fields, types, expansions, userFields } = choices;
-
-  // Nobody joins or leaves here: everything is a message.
-  const wantsMessages = types.values.length === 0 || types.values.includes("MessageCreate");
-  const all = wantsMessages ? visibleTo(state, userId, participant) : [];
-  const expandsSender = expansions.values.includes("sender_id");
-  const listing = {
-    url,
-    now: state.clock.now(),
-    all,
-    size: { least: 1, most: 100, usual: 100 },
-    tokens: "to_the_end",
-  } as const;
-  return paged(listing, (page) => {
-    const senders = expandsSender ? sendersOf(state, page, userFields.values) : undefined;
-    bill(state, { messages: page.length, users: senders?.length ?? 0 });
-    return {
-      data: page.map((message) => shownEvent(message, [...DEFAULT_FIELDS, ...fields.values], expandsSender)),
-      ...(senders === undefined ? {} : { includes: { users: senders } }),
-    };
+  return withChoices(request, { ...CHOICES, ...USER_FIELDS }, (chosen) => {
+    // Nobody joins or leaves here: everything is a message.
+    const { event_types: types, "dm_event.fields": fields } = chosen;
+    const wantsMessages = types.length === 0 || types.includes("MessageCreate");
+    const expandsSender = chosen.expansions.includes("sender_id");
+    const listing = {
+      url: new URL(request.url),
+      now: state.clock.now(),
+      all: wantsMessages ? visibleTo(state, userId, participant) : [],
+      size: { least: 1, most: 100, usual: 100 },
+      tokens: "to_the_end",
+    } as const;
+    return paged(listing, (page) => {
+      const people = expandsSender
+        ? findAll(
+            state,
+            page.map(({ sender_id }) => sender_id),
+          )
+        : undefined;
+      const senders = people?.map((person) => shownUser(person, chosen["user.fields"]));
+      bill(state, { messages: page.length, users: senders?.length ?? 0 });
+      return {
+        data: page.map((message) => shownEvent(message, [...DEFAULT_FIELDS, ...fields], expandsSender)),
+        ...(senders === undefined ? {} : { includes: { users: senders } }),
+      };
+    });
   });
 }
 
@@ -91,11 +77,6 @@ function shownEvent(message: DirectMessage, fields: readonly string[], expandsSe
     ...(expandsSender ? { sender_id: message.sender_id } : {}),
   };
   return Object.fromEntries(Object.entries(all).filter(([name]) => name === "sender_id" || fields.includes(name)));
-}
-
-function sendersOf(state: XState, page: readonly DirectMessage[], fields: readonly string[]) {
-  const ids = new Set(page.map(({ sender_id }) => sender_id));
-  return [...ids].flatMap((id) => findById(state, id) ?? []).map((person) => shownUser(person, fields));
 }
 
 interface WrappedUrl {

@@ -1,50 +1,33 @@
 import { invalidParameter } from "./answers.ts";
 import type { Person } from "./people.ts";
 
-/** A comma-separated parameter whose values X knows; `unknown` is the first that it does not. */
-export interface Choices {
-  readonly values: readonly string[];
-  readonly unknown: { readonly name: string; readonly value: string } | undefined;
+/**
+ * Answers with what was chosen by comma-separated parameters, by their names; none is an empty list. A value that X
+ * does not know refuses it all.
+ */
+export function withChoices<N extends string>(
+  { url }: Request,
+  known: Readonly<Record<N, readonly string[]>>,
+  answer: (chosen: Readonly<Record<N, readonly string[]>>) => Response,
+): Response {
+  const query = new URL(url).searchParams;
+  const chosen = {} as Record<N, readonly string[]>;
+  for (const name of Object.keys(known) as N[]) {
+    chosen[name] = query.get(name)?.split(",") ?? [];
+    const unknown = chosen[name].find((value) => !known[name].includes(value));
+    if (unknown !== undefined) return invalidParameter(name, unknown, "is not one of the known values");
+  }
+  return answer(chosen);
 }
 
-export function choicesOf(query: URLSearchParams, name: string, known: readonly string[]): Choices {
-  const values = query.get(name)?.split(",") ?? [];
-  const value = values.find((one) => !known.includes(one));
-  return { values, unknown: value === undefined ? undefined : { name, value } };
-}
-
-/** What `user.fields` may name: https://docs.x.com/x-api/fundamentals/data-dictionary */
-const USER_FIELDS = [
-  "affiliation",
-  "confirmed_email",
-  "connection_status",
-  "created_at",
-  "description",
-  "entities",
-  "id",
-  "is_identity_verified",
-  "location",
-  "name",
-  "parody",
-  "profile_banner_url",
-  "profile_image_url",
-  "protected",
-  "public_metrics",
-  "receives_your_dm",
-  "subscribes_to_you",
-  "subscription",
-  "subscription_type",
-  "url",
-  "username",
-  "verified",
-  "verified_followers_count",
-  "verified_type",
-  "withheld",
-];
-
-export function readUserFields(query: URLSearchParams): Choices {
-  return choicesOf(query, "user.fields", USER_FIELDS);
-}
+/** https://docs.x.com/x-api/fundamentals/data-dictionary */
+export const USER_FIELDS = {
+  "user.fields": (
+    "affiliation confirmed_email connection_status created_at description entities id is_identity_verified location " +
+    "name parody profile_banner_url profile_image_url protected public_metrics receives_your_dm subscribes_to_you " +
+    "subscription subscription_type url username verified verified_followers_count verified_type withheld"
+  ).split(" "),
+};
 
 /** The three default fields, and those that were asked for and that the sandbox has. */
 export function shownUser({ id, name, username, ...person }: Person, fields: readonly string[]) {
@@ -57,11 +40,4 @@ export function shownUser({ id, name, username, ...person }: Person, fields: rea
   };
   const asked = Object.entries(others).filter(([field]) => fields.includes(field));
   return { id, name, username, ...Object.fromEntries(asked) };
-}
-
-/** Answers with the fields that were asked for; a field that X does not know refuses it all. */
-export function withFields(request: Request, answer: (fields: readonly string[]) => Response): Response {
-  const { values, unknown } = readUserFields(new URL(request.url).searchParams);
-  if (unknown === undefined) return answer(values);
-  return invalidParameter(unknown.name, unknown.value, "is not one of the known values");
 }

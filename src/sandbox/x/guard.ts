@@ -62,10 +62,6 @@ function rateHeaders(quarter: WindowState, day: WindowState | undefined): Record
     [`${prefix}-remaining`]: String(remaining),
     [`${prefix}-reset`]: String(Math.ceil(resetAt / 1000)),
   });
-  if (day === undefined) return named("x-rate-limit", quarter);
-  return {
-    ...named("x-rate-limit", quarter),
-    ...named("x-user-limit-24hour", day),
-    ...named("x-app-limit-24hour", day),
-  };
+  const ofDay = day === undefined ? {} : { ...named("x-user-limit-24hour", day), ...named("x-app-limit-24hour", day) };
+  return { ...named("x-rate-limit", quarter), ...ofDay };
 }

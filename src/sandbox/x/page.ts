@@ -1,5 +1,6 @@
 import { HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
+import { parseJson } from "../request.ts";
 import { invalidParameter } from "./answers.ts";
 
 /** What `max_results` may be. */
@@ -101,20 +102,12 @@ function rangeOf(
   all: readonly { readonly id: string }[],
   { list, size, now }: { list: string; size: number; now: number },
 ): Range | undefined {
-  const place = placeOf(token);
+  const place = parseJson(Buffer.from(token, "base64url").toString()) as Place | null | undefined;
   if (place?.list !== list || now >= place.until) return undefined;
   const entry = "after" in place ? place.after : place.upTo;
   const at = all.findIndex(({ id }) => id === entry);
   if (at < 0 && entry !== "") return undefined;
   return "after" in place ? { start: at + 1, end: at + 1 + size } : { start: Math.max(0, at + 1 - size), end: at + 1 };
-}
-
-function placeOf(token: string): Place | null | undefined {
-  try {
-    return JSON.parse(Buffer.from(token, "base64url").toString()) as Place | null;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Which list a request asks for: its path, and what of its query chooses entries. */

@@ -1,11 +1,11 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest } from "./answers.ts";
-import { choicesOf, shownUser, withFields } from "./fields.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";
-import { oldestSearched, recentPosts, snowflakeAt, type Post } from "./posts.ts";
-import { bill, findById, type XState } from "./state.ts";
+import { oldestSearched, recentPosts, snowflakeAt } from "./posts.ts";
+import { bill, findAll, type XState } from "./state.ts";
 
 /** https://docs.x.com/x-api/fundamentals/rate-limits: of a user, in 15 minutes */
 const SEARCH: Terms = { endpoint: "search", scopes: ["tweet.read", "users.read"], limit: 300 };
@@ -16,16 +16,10 @@ const SIZE: PageSize = { least: 10, most: 100, usual: 10 };
 const QUERY_CHARS_MAX = 512;
 
 /** What X documents; but for the author nothing of it is known here. */
-const EXPANSIONS = [
-  "attachments.media_keys",
-  "attachments.poll_ids",
-  "author_id",
-  "entities.mentions.username",
-  "geo.place_id",
-  "in_reply_to_user_id",
-  "referenced_posts",
-  "referenced_posts.id",
-];
+const EXPANSIONS = (
+  "attachments.media_keys attachments.poll_ids author_id entities.mentions.username geo.place_id in_reply_to_user_id " +
+  "referenced_posts referenced_posts.id"
+).split(" ");
 
 /** Searching the posts of the last days. */
 export function searchHandlers(state: XState) {
@@ -41,20 +35,21 @@ function search(state: XState, request: Request): Response {
   const query = url.searchParams.get("query") ?? "";
   const refused = refuse(state, url.searchParams, query);
   if (refused !== undefined) return refused;
-  const expands = choicesOf(url.searchParams, "expansions", EXPANSIONS).values.includes("author_id");
   const since = BigInt(url.searchParams.get("since_id") ?? 0);
   const all = recentPosts(state).filter(({ id, text }) => BigInt(id) > since && matches(query, text.toLowerCase()));
-  return withFields(request, (fields) =>
-    paged({ url, now: state.clock.now(), all, size: SIZE, tokens: "next" }, (page) => {
-      const users = expands ? authorsOf(state, page) : [];
+  return withChoices(request, { expansions: EXPANSIONS, ...USER_FIELDS }, (chosen) => {
+    const expands = chosen.expansions.includes("author_id");
+    return paged({ url, now: state.clock.now(), all, size: SIZE, tokens: "next" }, (page) => {
+      const authors = page.map(({ author_id }) => author_id);
+      const users = expands ? findAll(state, authors) : [];
       bill(state, { posts: page.length, users: users.length });
       return {
         data: page.map(({ id, text, author_id }) => ({ id, text, ...(expands ? { author_id } : {}) })),
-        ...(expands ? { includes: { users: users.map((person) => shownUser(person, fields)) } } : {}),
+        ...(expands ? { includes: { users: users.map((person) => shownUser(person, chosen["user.fields"])) } } : {}),
         meta: { newest_id: page[0]?.id, oldest_id: page.at(-1)?.id },
       };
-    }),
-  );
+    });
+  });
 }
 
 function refuse(state: XState, parameters: URLSearchParams, query: string): Response | undefined {
@@ -64,8 +59,6 @@ function refuse(state: XState, parameters: URLSearchParams, query: string): Resp
   if (wordsOf(query).length === 0) {
     return invalidParameter("query", query, "must have at least one stand-alone operator");
   }
-  const { unknown } = choicesOf(parameters, "expansions", EXPANSIONS);
-  if (unknown !== undefined) return invalidParameter("expansions", unknown.value, "is not one of the known values");
   const since = parameters.get("since_id");
   return since === null ? undefined : refuseSince(state, since);
 }
@@ -79,11 +72,6 @@ function refuseSince(state: XState, since: string): Response | undefined {
   const minute = `${new Date(oldest).toISOString().slice(0, 16)}Z`;
   const wish = `Please use a 'since_id' that is larger than ${least}`;
   return invalidRequest(`'since_id' must be a tweet id created after ${minute}. ${wish}`, { since_id: [since] });
-}
-
-function authorsOf(state: XState, page: readonly Post[]) {
-  const ids = new Set(page.map(({ author_id }) => author_id));
-  return [...ids].flatMap((id) => findById(state, id) ?? []);
 }
 
 /** The plain words of a query; operators such as `lang:en` and `-is:retweet` leave nothing out here. */

@@ -37,19 +37,6 @@ export interface TokenGrant {
   readonly at: number;
 }
 
-export interface XLimits {
-  /** Messages in 15 minutes (X documents 15; 99 was seen live). */
-  dmLimit: number;
-  /** Messages in 24 hours. */
-  dmDayLimit: number;
-  /** Reads of conversations in 15 minutes. */
-  dmReadLimit: number;
-  /** Whether answers carry the x-rate-limit headers: sometimes they are missing. */
-  rateHeaders: boolean;
-  /** How long an accepted message stays out of look-ups. */
-  lateCommitMs: number;
-}
-
 /** How the app is registered with X. */
 export interface XApp {
   /** A public client has no secret. */
@@ -62,13 +49,20 @@ export interface XApp {
 }
 
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
-const DOCUMENTED_LIMITS: XLimits = {
+const DOCUMENTED_LIMITS = {
+  /** Messages in 15 minutes (99 was seen live). */
   dmLimit: 15,
+  /** Messages in 24 hours. */
   dmDayLimit: 1_440,
+  /** Reads of conversations in 15 minutes. */
   dmReadLimit: 15,
+  /** Whether answers carry the x-rate-limit headers: sometimes they are missing. */
   rateHeaders: true,
+  /** How long an accepted message stays out of look-ups. */
   lateCommitMs: 0,
 };
+
+export type XLimits = typeof DOCUMENTED_LIMITS;
 
 /** X as the sandbox keeps it. */
 export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp) {
@@ -116,6 +110,11 @@ export function findByUsername(state: XState, username: string): Person | undefi
     if (exists(person) && person.username.toLowerCase() === username.toLowerCase()) return person;
   }
   return undefined;
+}
+
+/** Those of `ids` who are there, each once, in their order. */
+export function findAll(state: XState, ids: readonly string[]): Person[] {
+  return [...new Set(ids)].flatMap((id) => findById(state, id) ?? []);
 }
 
 /** Everybody but the account itself. */

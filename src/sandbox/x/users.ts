@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./answers.ts";
-import { shownUser, withFields } from "./fields.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";
 import { LIST_ID, type Person } from "./people.ts";
@@ -29,7 +29,7 @@ export function userHandlers(state: XState) {
         const person = findById(state, userId);
         // A suspended account's tokens are worth nothing.
         if (person === undefined) return unauthorized();
-        return withFields(request, (fields) => {
+        return withChoices(request, USER_FIELDS, ({ "user.fields": fields }) => {
           bill(state, { users: 1 });
           return HttpResponse.json({ data: shownUser(person, fields) });
         });
@@ -58,7 +58,7 @@ function lookUp(
     }
     const malformed = values.find((value) => !form.test(value));
     if (malformed !== undefined) return invalidParameter(parameter, malformed, `does not match ${form.source}`);
-    return withFields(request, (fields) => {
+    return withChoices(request, USER_FIELDS, ({ "user.fields": fields }) => {
       const data = values.flatMap((value) => find(value) ?? []).map((person) => shownUser(person, fields));
       bill(state, { users: data.length });
       const unknown = values.filter((value) => find(value) === undefined);
@@ -114,7 +114,7 @@ function peoplePage(
     size,
     tokens: "both",
   } as const;
-  return withFields(request, (fields) =>
+  return withChoices(request, USER_FIELDS, ({ "user.fields": fields }) =>
     paged(listing, (page) => {
       bill(state, { [kind]: page.length });
       return { data: page.map((person) => shownUser(person, fields)) };
