@@ -51,7 +51,7 @@ async function stateAsOf(terminal: Terminal, store: EventStore<Event>, moment: M
 
 /** People, a line each. */
 export function tableOf(people: readonly Contact[]): string {
-  return table(["username", "id", "basis", "status", "told skips"], people.map(row));
+  return table(["username", "id", "basis", "status", "skipped for"], people.map(row));
 }
 
 function row({ username, id, basis, status, suppressed, skipped }: Contact): string[] {

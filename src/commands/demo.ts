@@ -82,7 +82,7 @@ token     ${token}
 2. See whom a run would write to, then let it run:
      curl -s -X POST ${url}/social/run -H 'content-type: application/json' -d '{"dry_run":true}'
      curl -s -X POST ${url}/social/run -H 'prefer: wait=60'
-3. Post a click, and see three networks told of it in the sandbox:
+3. Post a click, and see in the sandbox that it is dispatched to three networks:
      curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
 4. Ask what happened, in another terminal of this folder with the demo's settings:
      set -a; . '${settings}'; set +a

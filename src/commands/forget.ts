@@ -85,10 +85,10 @@ async function ofPerson(
   return { ...person, keys: new Set([...person.keys, ...(await findAnswers(log, person.names))]) };
 }
 
-/** Refs told in one event, which may be at most 256 KiB long. */
+/** Refs named in one event, which may be at most 256 KiB long. */
 const KEYS_PER_EVENT = 4_000;
 
-/** The event comes first: whoever opens the log later finishes what it tells of. Answers its position. */
+/** The event comes first: whoever opens the log later finishes what it asks for. Answers its position. */
 async function erase(
   eventLog: EventLog,
   log: EncryptedLog,

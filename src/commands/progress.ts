@@ -1,6 +1,6 @@
 import type { Terminal } from "./command.ts";
 
-/** A line on the terminal that tells how far a long work is. */
+/** A line on the terminal that says how far a long work is. */
 export interface Progress {
   update(done: number): void;
   /** Removes the line. */
@@ -9,7 +9,7 @@ export interface Progress {
 
 const WIDTH = 30;
 
-/** Redrawing more often costs time and tells nobody more. */
+/** Redrawing more often costs time and shows nobody more. */
 const REDRAW_MS = 100;
 
 /** Draws on stderr, and only on a terminal: a script's output stays clean. `from`: what was done before this start. */

@@ -61,6 +61,6 @@ function lineOf({ projection, events, position, differences: found }: Rebuilt): 
       ? "built anew, there was no snapshot to compare with"
       : found.length === 0
         ? "no difference"
-        : `${found.length} differences, mended:\n  ${found.map(printable).join("\n  ")}`;
+        : `${found.length} differences, corrected:\n  ${found.map(printable).join("\n  ")}`;
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
 }

@@ -59,7 +59,7 @@ function tokenId(sha256: string): string {
 /** 256 bits: nobody guesses it, and a plain hash of it is as good as a slow one. */
 const TOKEN_BYTES = 32;
 
-/** Lets scanners for leaked secrets find one, and people tell what it is. */
+/** Lets scanners for leaked secrets find one, and people see what it is. */
 const PREFIX = "reachlog_";
 
 function makeToken(terminal: Terminal, name: string, { add, json }: { add: boolean; json: boolean }): number {

@@ -205,7 +205,7 @@ describe("the command", () => {
     const { code, out } = await replayOf(file, []);
     expect(code).toBe(1);
     expect(out).toContain("clicks: ");
-    expect(out).toContain("1 differences, mended:\n  total: stored ");
+    expect(out).toContain("1 differences, corrected:\n  total: stored ");
     const refused = await replayOf(file, ["--projection", "weather"]).catch((fault: unknown) => fault);
     expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("weather") });
   });

@@ -112,7 +112,7 @@ describe("audit show", () => {
         code: 0,
         err: "",
         out: `${lines(1, 4, 5, 7, 9, 12)}
-username  id   basis   status      told skips
+username  id   basis   status      skipped for
 ROBERT    101  opt_in  suppressed
 (as of position 21, ${timeAt(21)})
 `,

@@ -177,7 +177,7 @@ test("contacts: everybody or one, with how far we got with them at the moment", 
   };
   expect(await Promise.all([2, 3, 4, 5, 6].map(status))).toEqual(["open", "attempted", "failed", "open", "open"]);
   expect((await world.run(contacts, "--as-of", "4")).out).toBe(
-    "username  id  basis   status  told skips\n" +
+    "username  id  basis   status  skipped for\n" +
       "ann           opt_in  open\n" +
       "u42       42  opt_in  failed\n" +
       `(as of position 4, ${timeAt(4)})\n`,

@@ -342,11 +342,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { projection: "stats", version: 1, position: 9, differences: 1 },
-      "the projection stats (version 1) was rebuilt up to position 9: 1 difference to the stored state, mended",
+      "the projection stats (version 1) was rebuilt up to position 9: 1 difference to the stored state, corrected",
     ],
     [
       { projection: "stats", version: 1, position: 9, differences: 2 },
-      "the projection stats (version 1) was rebuilt up to position 9: 2 differences to the stored state, mended",
+      "the projection stats (version 1) was rebuilt up to position 9: 2 differences to the stored state, corrected",
     ],
   ],
   AccountAuthorized: [
@@ -377,7 +377,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   PersonalKeysLost: [
     [
       { lost: "0badcafe", replaced_by: "1badcafe" },
-      "the key file 0badcafe was accepted as lost: what it sealed reads as erased; 1badcafe takes its place",
+      "the key file 0badcafe was accepted as lost: what it encrypted reads as erased; 1badcafe takes its place",
     ],
   ],
   AccountUnlinked: [

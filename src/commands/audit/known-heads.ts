@@ -55,7 +55,7 @@ async function read(what: string, file: string): Promise<Omit<KnownHead, "public
   try {
     return { what, note: await readCheckpointFile(file) };
   } catch (fault) {
-    // It is no text, and thus no checkpoint: as any other file that is none, it is told with the rest.
+    // It is no text, and thus no checkpoint: as any other file that is none, it is reported with the rest.
     if (fault instanceof CheckpointRefused) return { what, note: "" };
     throw fault;
   }

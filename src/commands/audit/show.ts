@@ -1,11 +1,15 @@
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
+import { linkOf } from "../link.ts";
 import { openExistingLog } from "../log-session.ts";
 import { AS_OF_OPTION, asOf, parseMoment, placeOf } from "../moment.ts";
+import { recipientOf } from "../person.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
+import { historyOfEvent } from "./show/event.ts";
 import { eventsAt, type History, type Reading } from "./show/history.ts";
 import { asJson, sentenceOf } from "./show/lines.ts";
-import { subjectOf } from "./show/subject.ts";
+import { historyOfLink } from "./show/link.ts";
+import { historyOfPerson } from "./show/person.ts";
 
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -74,4 +78,29 @@ async function writeSentences(
   if (!isCut) return;
   out(`… ${between} more, which --all shows …\n`);
   for await (const event of eventsAt(reading, positions.slice(-SHOWN_EVENTS))) out(sentenceOf(event));
+}
+
+/** What a history is asked for. */
+interface Subject {
+  readonly kind: "event or run" | "click of" | "person called";
+  historyIn(reading: Reading): Promise<History | undefined>;
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** An address on X is that of a person; any other with a slash is a link. */
+const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
+
+/** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
+function subjectOf(text: string): Subject {
+  if (UUID.test(text)) {
+    return { kind: "event or run", historyIn: (reading) => historyOfEvent(reading, text.toLowerCase()) };
+  }
+  if (text.includes("/") && !PROFILE.test(text)) {
+    const link = linkOf(text);
+    return { kind: "click of", historyIn: (reading) => historyOfLink(reading, link) };
+  }
+  // Refuses what can be nobody's handle before the log is read.
+  recipientOf(text);
+  return { kind: "person called", historyIn: (reading) => historyOfPerson(reading, text) };
 }

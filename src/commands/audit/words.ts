@@ -1,12 +1,33 @@
 import type { DataOf, EventType, Folded } from "../../../events/catalog.ts";
-import { ACCESS_WORDS } from "./words/access.ts";
-import { ACCOUNT_WORDS } from "./words/account.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
-import { OUTREACH_WORDS } from "./words/outreach.ts";
-import { plain } from "./words/phrases.ts";
-import { RUN_WORDS } from "./words/run.ts";
+import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
+import { nameOf, plain, quoted } from "./words/phrases.ts";
 
-/** Says in a sentence what an event tells. An event of the catalog without words does not compile. */
+/** Who gets in, and with which key. */
+const ACCESS_WORDS = {
+  AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
+    const who = address ?? `${addresses} ${addresses === 1 ? "address" : "addresses"}`;
+    const tokens = `${failed} wrong ${failed === 1 ? "token" : "tokens"}`;
+    return turned_away === 0 ? `${who} tried ${tokens}` : `${who} tried ${tokens}; turned away ${turned_away} times`;
+  },
+  KeyRotated: ({ from, to }: DataOf<"KeyRotated">) => `the master key ${from} was replaced by ${to}`,
+};
+
+/** The social account that messages are sent from. */
+const ACCOUNT_WORDS = {
+  AccountAuthorized: ({ user, scopes, expires_at }: DataOf<"AccountAuthorized">) =>
+    `the account ${nameOf(user)} was linked with the scopes ${scopes.join(" ")}; its access token lasts until ${expires_at}`,
+  TokenRefreshed: ({ user_id, expires_at }: DataOf<"TokenRefreshed">) =>
+    `the access token of account ${user_id} was renewed and lasts until ${expires_at}`,
+  TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) =>
+    `the access token of account ${user_id} could not be renewed: ${quoted(reason)}` +
+    (dead ? "; the grant is dead, and a person has to authorize again" : ""),
+  AccountUnlinked: ({ user_id, revoked }: DataOf<"AccountUnlinked">) =>
+    `the account ${user_id} was unlinked; ` +
+    (revoked ? "the network revoked its tokens" : "the network did not confirm that its tokens are revoked"),
+};
+
+/** What each event says, in a sentence. An event of the catalog without words does not compile. */
 const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   ...OUTREACH_WORDS,
   ...RUN_WORDS,
@@ -27,14 +48,14 @@ const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   PersonalDataExpired: ({ before, days }) =>
     `the personal data of ${days} ${days === 1 ? "day" : "days"} before ${before} was erased, as it had expired`,
   PersonalKeysLost: ({ lost, replaced_by }) =>
-    `the key file ${lost} was accepted as lost: what it sealed reads as erased; ${replaced_by} takes its place`,
+    `the key file ${lost} was accepted as lost: what it encrypted reads as erased; ${replaced_by} takes its place`,
   ProjectionRebuilt: ({ projection, version, position, differences }) => {
     const found =
       differences === undefined
         ? "there was no stored state to compare with"
         : differences === 0
           ? "no difference to the stored state"
-          : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, mended`;
+          : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, corrected`;
     return `the projection ${projection} (version ${version}) was rebuilt up to position ${position}: ${found}`;
   },
 };

@@ -31,7 +31,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
     datacontenttype: "application/json",
     sequence: String(position),
     streamversion: version,
-    ...told(meta),
+    ...attributesOf(meta),
     meta: jsonText(meta),
     hash,
     ...(stored === undefined ? {} : { stored: jsonText(stored) }),
@@ -39,8 +39,8 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
   };
 }
 
-/** What others may want of `meta` without taking it apart: only told, never read back. */
-function told(meta: unknown) {
+/** What others may want of `meta` without taking it apart: only written, never read back. */
+function attributesOf(meta: unknown) {
   const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
   const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;
   return {
@@ -54,7 +54,8 @@ function fromCloudEvent(line: Readonly<Record<string, unknown>>): StoredEvent {
   if (specversion !== SPEC_VERSION || source !== SOURCE) throw new Error("not a CloudEvent 1.0 of reachlog");
   if (typeof type !== "string" || !type.startsWith(TYPE_PREFIX)) throw new Error("its type is not one of reachlog");
   if (typeof sequence !== "string" || !/^[1-9]\d*$/.test(sequence)) throw new Error("its sequence is not a position");
-  if (typeof meta !== "string") throw new Error("its meta is missing: the export is of a version that did not tell it");
+  if (typeof meta !== "string")
+    throw new Error("its meta is missing: the export is of a version that did not write it");
   return {
     position: Number(sequence),
     id,

@@ -4,7 +4,7 @@ import { attempt, LineFault, type ExportFormat, type ReadLines, type StoredEvent
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
 const HEADER = COLUMNS.join(",");
-/** Of exports from before anything was sealed. */
+/** Of exports from before anything was encrypted. */
 const OLD_HEADER = COLUMNS.slice(0, -1).join(",");
 
 /** Cells that a spreadsheet would run as formulas, and those that look as if they were guarded already. */
@@ -13,7 +13,7 @@ const TO_BE_GUARDED = /^[=+\-@\t\r'\uff1d\uff0b\uff0d\uff20]/;
 const GUARD = "'";
 
 /**
- * RFC 4180; data, meta and stored as JSON, the last one empty where nothing is sealed. No field of an event holds a line
+ * RFC 4180; data, meta and stored as JSON, the last one empty where nothing is encrypted. No field of an event holds a line
  * break, so that a record is a line.
  */
 export const csv: ExportFormat = {

@@ -3,7 +3,7 @@ import type { NewEvent, Recorded } from "eventstore-lite";
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
 
-/** An event as it is shown: opened. `stored`: its data as the log holds it, where something of it is sealed. */
+/** An event as it is shown: opened. `stored`: its data as the log holds it, where something of it is encrypted. */
 export type ShownEvent = StoredEvent & { readonly stored?: unknown };
 
 /** What was stored of a line that shows it opened: the hashes cover nothing else. */

@@ -1,4 +1,6 @@
-import type { Run } from "../../../projections/run.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import type { OpenAttempt, Run } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { createAnnounce } from "../../delivery/announce.ts";
@@ -10,8 +12,8 @@ import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
-import { printable } from "../table.ts";
-import { settledSince, settlementText } from "./settlement.ts";
+import { printable, table } from "../table.ts";
+import { nameOf } from "../audit/words/phrases.ts";
 import { startStatusLine } from "./status-line.ts";
 
 export const reconcile: MakeCommand = (terminal, exit) =>
@@ -84,4 +86,43 @@ function showRunning({ err }: Terminal, runId: string | undefined): number {
   const which = runId === undefined ? "a run" : `run ${printable(runId)}`;
   err(`${which} is in progress; it settles what is in doubt at its end\n`);
   return EXIT.temporary;
+}
+
+/** What became of messages that were in doubt. */
+interface Outcomes {
+  sent: number;
+  notDelivered: number;
+}
+
+/** Counts how `attempts` were settled from a position on, by whomever. */
+async function settledSince(
+  store: EventStore<Event>,
+  from: number,
+  attempts: ReadonlyMap<string, OpenAttempt>,
+): Promise<Outcomes> {
+  const outcomes = { sent: 0, notDelivered: 0 };
+  for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
+    if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
+    if (type === "DirectMessageSent") outcomes.sent++;
+    else outcomes.notDelivered++;
+  }
+  return outcomes;
+}
+
+interface Settlement {
+  readonly inDoubt: number;
+  readonly outcomes: Outcomes;
+  readonly stay: readonly OpenAttempt[];
+  /** A run whose process had died. */
+  readonly closed: string | undefined;
+}
+
+/** Says what was found, and lists what stays in doubt. */
+function settlementText({ inDoubt, outcomes, stay, closed }: Settlement): string {
+  const { sent, notDelivered } = outcomes;
+  const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
+  const run = closed === undefined ? "" : `run ${printable(closed)}, whose process had died, was closed\n`;
+  if (stay.length === 0) return counts + run;
+  const rows = stay.map(({ recipient, attempted_at, run_id }) => [nameOf(recipient), attempted_at, run_id]);
+  return `${counts}${run}\n${table(["in doubt", "since", "run"], rows)}`;
 }

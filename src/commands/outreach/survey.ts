@@ -9,7 +9,7 @@ export interface Survey {
   readonly template: string;
   /** In their own order. */
   readonly variants: readonly VariantSample[];
-  /** Still open, but known by handle only: the id, which the network tells, decides their variant. */
+  /** Still open, but known by handle only: the id, which the network knows, decides their variant. */
   readonly undecided: number;
   readonly skips: ReadonlyMap<SkipReason, Skipped>;
   /** Their message failed, and they are tried again only when that is allowed by hand. */
@@ -94,7 +94,7 @@ function samplesOf({ template }: OutreachRules, contact: Contact): [string, Samp
   return renderAll(template, messageRecipient(contact)).map(({ variant, rendered }) => [variant, { person, rendered }]);
 }
 
-/** Stand for what the network tells of a person only when they are written to. */
+/** Stand for what the network says of a person only when they are written to. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;
 
 function messageRecipient({ id, username, name, fields }: Contact): MessageRecipient {

@@ -38,7 +38,7 @@ interface Following {
   readonly from: number;
 }
 
-/** What is told of a run. An import beside it may be of thousands, and is no part of it. */
+/** What is shown of a run. An import beside it may be of thousands, and is no part of it. */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
 /** Follows one run to its end. Answers the exit code. */

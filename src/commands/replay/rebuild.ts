@@ -41,7 +41,7 @@ export interface Rebuilt {
 
 /**
  * Folds the log anew from its start, in one pass for all `names`, beside whatever serves it; then keeps the states and
- * tells of them in the log. Answers undefined when it was interrupted.
+ * records that in the log. Answers undefined when it was interrupted.
  */
 export async function rebuild(
   store: EventStore<Event>,
@@ -132,7 +132,7 @@ function reportOf({ states, foldedBefore, comparisons }: Work, projection: Proje
   return { projection, events, position, differences: comparisons.get(projection)?.found() ?? null };
 }
 
-/** Keeps the states before the log tells of them; whoever finds the event can rely on them. */
+/** Keeps the states before the log names them; whoever finds the event can rely on them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[]): Promise<void> {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);

@@ -6,7 +6,7 @@ export function nameOf({ id, username }: Recipient): string {
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
-/** A text of others, told from our own words by its quotes; line breaks and quotes in it are escaped. */
+/** A text of others, set apart from our own words by its quotes; line breaks and quotes in it are escaped. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }
