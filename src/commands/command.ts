@@ -86,7 +86,8 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .exitOverride()
     .enablePositionalOptions()
     .helpOption("-h, --help", "show this")
-    .configureHelp({ subcommandTerm: (one) => [one.name(), ...one.registeredArguments.map(termOf)].join(" ") })
+    .configureHelp({ subcommandTerm: (one) => one.name() })
+    .description(inParagraphs(command.description()))
     .configureOutput({
       writeOut: (text) => terminal.out(text),
       writeErr: (text) => terminal.err(text),
@@ -109,10 +110,9 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   for (const one of command.commands) prepare(one, terminal);
 }
 
-/** As usage lines write it. */
-export function termOf(argument: Pick<typed.Argument, "name" | "required" | "variadic">): string {
-  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
-  return argument.required ? `<${name}>` : `[${name}]`;
+/** Lines broken in the source are no line breaks of the text; empty and indented lines are. */
+function inParagraphs(text: string): string {
+  return text.replace(/(?<!\n)\n(?=\S)/g, " ");
 }
 
 /** The arguments do not fit; shown with a pointer to `--help`. */

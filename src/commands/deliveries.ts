@@ -8,7 +8,7 @@ import { show } from "./deliveries/show.ts";
 
 export const deliveries = group(
   "deliveries",
-  "list what is pending, dead letters and suspended channels, and decide of them",
+  "show what is pending, suspended or dead, and decide about it",
   [list, show, lag, retry, discard, resume],
   "All of them work beside a running service.",
 );

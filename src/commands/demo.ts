@@ -18,7 +18,7 @@ const DEMO_DM_LIMIT = 1_440;
 
 export const demo: MakeCommand = (terminal, exit) =>
   new Command("demo")
-    .summary("the service on a fresh log, wired to a local sandbox of the networks")
+    .summary("run the service on a fresh log beside a sandbox of the networks")
     .description(
       `Starts the sandbox and the service on loopback, with sample recipients and a fresh
 log, and prints what to do next. Needs no account. Everything is deleted at the

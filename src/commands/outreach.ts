@@ -5,7 +5,7 @@ import { watch } from "./outreach/watch.ts";
 
 export const outreach = group(
   "outreach",
-  "preview a run, watch the one in progress, settle what is in doubt",
+  "preview a run, watch one, settle messages in doubt",
   [preview, watch, reconcile],
   "All of them work beside a running service. Runs are started by POST /social/run.",
 );

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
 import { reachlog, runCommandLine } from "../../src/commands/command-line.ts";
-import { termOf, type Terminal } from "../../src/commands/command.ts";
+import type { Terminal } from "../../src/commands/command.ts";
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];
@@ -41,9 +41,22 @@ describe("help", () => {
     },
   );
 
+  test.each([[], ...COMMANDS.map(([path]) => path)].map((path) => [path.join(" "), path] as const))(
+    "of reachlog %s fills its lines",
+    async (_name, path) => {
+      const { out } = await run(...path, "--help");
+      const lines = (out.split(/^(?:Arguments|Options):$/m)[0] ?? "").split("\n");
+      const broken = lines.filter((line, at) => {
+        const word = /^\S+/.exec(lines[at + 1] ?? "")?.[0];
+        return /^\S/.test(line) && word !== undefined && `${line} ${word}`.length <= 80;
+      });
+      expect(broken).toEqual([]);
+    },
+  );
+
   test("each command has a summary of one line, and each option and argument says what it is", () => {
     for (const [path, command] of COMMANDS) {
-      expect([path, command.summary()]).toEqual([path, expect.stringMatching(/^[^\n]{10,90}$/)]);
+      expect([path, command.summary()]).toEqual([path, expect.stringMatching(/^[^\n]{10,63}$/)]);
       for (const { flags, description } of command.options) expect([flags, description]).not.toEqual([flags, ""]);
       for (const one of command.registeredArguments)
         expect([one.name(), one.description]).not.toEqual([one.name(), ""]);
@@ -111,6 +124,12 @@ describe("the documents", () => {
     expect(table.map((line) => line.replace(/ +/g, " ")).join("\n")).toBe(rows.join("\n"));
   });
 });
+
+/** As usage lines write it. */
+function termOf(argument: Pick<Argument, "name" | "required" | "variadic">): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
 
 function usageOf(path: readonly string[], { registeredArguments, options }: CommandUnknownOpts): string {
   const shown = options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));

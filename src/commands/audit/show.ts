@@ -13,7 +13,7 @@ import { historyOfPerson } from "./show/person.ts";
 
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
-    .summary("say in words what happened to a person, a link, an event or a run")
+    .summary("say what happened to a person, a link, an event or a run")
     .description(
       `Says in words all that happened to one person or link, or what belongs to the
 event or run with an id: the same request, message or dispatch. For a person no
