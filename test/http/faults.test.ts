@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../../src/networks/network.ts";
+import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
 import { problemOf } from "../../src/http/problem.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
@@ -66,6 +67,32 @@ test.each([
 ] as const)("the network's %s is the problem %s", (kind, slug, status) => {
   expect(problemOf(new SocialError(kind, "told so"))).toMatchObject({ slug, status });
 });
+
+const STATUS: Readonly<Record<ErrorKind, number | undefined>> = {
+  usage: undefined,
+  configuration: undefined,
+  damaged: undefined,
+  invalid: undefined,
+  not_found: undefined,
+  conflict: 422,
+  busy: 503,
+  overloaded: 503,
+  full: 503,
+  closed: 503,
+  in_doubt: 503,
+  unavailable: 502,
+  rate_limited: 502,
+  unauthorized: 401,
+  rejected: 502,
+  stopped: 502,
+};
+
+test.each(Object.entries(STATUS) as [ErrorKind, number | undefined][])(
+  "a failure of the kind %s is %p",
+  (kind, status) => {
+    expect(problemOf(new ServiceError(kind, "told so"))?.status).toBe(status as number);
+  },
+);
 
 test("what is no problem is left to be logged", () => {
   for (const fault of [new Error(CANARY), "thrown text", undefined, null, { status: 200 }]) {
