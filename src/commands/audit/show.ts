@@ -6,6 +6,7 @@ import { recipientOf } from "../person.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { historyOfEvent } from "./show/event.ts";
+import { EVENT_ID } from "./show/find-event.ts";
 import { eventsAt, type History, type Reading } from "./show/history.ts";
 import { asJson, sentenceOf } from "./show/lines.ts";
 import { historyOfLink } from "./show/link.ts";
@@ -86,14 +87,12 @@ interface Subject {
   historyIn(reading: Reading): Promise<History | undefined>;
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** An address on X is that of a person; any other with a slash is a link. */
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
 /** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
 function subjectOf(text: string): Subject {
-  if (UUID.test(text)) {
+  if (EVENT_ID.test(text)) {
     return { kind: "event or run", historyIn: (reading) => historyOfEvent(reading, text.toLowerCase()) };
   }
   if (text.includes("/") && !PROFILE.test(text)) {

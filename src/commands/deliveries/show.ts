@@ -2,7 +2,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import { requestedChannels } from "../../../projections/deliveries.ts";
 import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
-import { findEvent } from "../audit/show/find-event.ts";
+import { EVENT_ID, findEvent } from "../audit/show/find-event.ts";
 import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
 import { sentenceOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
@@ -11,8 +11,6 @@ import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -46,7 +44,7 @@ channel, what was decided by hand, where it is now, and when the next attempt is
     );
 
 function eventIdOf(text: string): string {
-  if (!UUID.test(text)) throw usageError("show wants one event id");
+  if (!EVENT_ID.test(text)) throw usageError("show wants one event id");
   return text.toLowerCase();
 }
 

@@ -1,4 +1,5 @@
 import type { NewEvent, Recorded } from "eventstore-lite";
+import { ServiceError } from "../../platform/service-error.ts";
 
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
@@ -31,11 +32,11 @@ export interface ExportFormat {
 export type ReadLines = (lines: readonly string[]) => readonly (StoredEvent | undefined)[];
 
 /** A line that holds no event of this format; `index` counts from the first line of the batch. */
-export class LineFault extends Error {
+export class LineFault extends ServiceError<"invalid"> {
   override readonly name = "LineFault";
   readonly index: number;
   constructor(index: number, message: string) {
-    super(message);
+    super("invalid", message);
     this.index = index;
   }
 }

@@ -1,6 +1,9 @@
 import type { Recorded } from "../../../../events/catalog.ts";
 import type { Reading } from "./history.ts";
 
+/** Event and run ids are UUIDs, of whatever version an imported log has. */
+export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /**
  * The event with this id, or the start of the run with this id. Ids of events hold the time at which they were made
  * (RFC 9562, UUIDv7), so the search starts there; only an id that is not in the log costs a reading of all of it.
