@@ -1,6 +1,7 @@
-import { describe, expect, test } from "bun:test";
-import type { Contact } from "../../projections/contacts.ts";
-import { quota } from "../../projections/quota.ts";
+import { describe, test } from "bun:test";
+import type { DataOf } from "../../events/catalog.ts";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
 import {
   decideStart,
@@ -11,84 +12,84 @@ import {
   type OutreachRules,
   type OutreachState,
 } from "../../src/outreach/decide.ts";
-import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
+import { given } from "../harness/memory/decider.ts";
+import { RULES } from "../harness/memory/outreach.ts";
 import { OWN, person } from "../harness/memory/social-network.ts";
 
 const DAY = "2026-03-01";
 const at = (day: string) => momentIn("UTC", Date.parse(day));
-const hashes = createSuppressionHashes(new Uint8Array(32).fill(7));
-const RULES: OutreachRules = {
-  template: parseTemplate("Hi {{name}}"),
-  requireConsent: true,
-  dailyLimit: 100,
-  hashes,
-  isForgotten: () => false,
+
+const SEVEN = { id: "7", username: "user_7" };
+const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: SEVEN };
+
+const AUTHORIZED: NewEvent = {
+  type: "AccountAuthorized",
+  data: { user: OWN, scopes: [], expires_at: "2026-03-01T10:00:00.000Z" },
+};
+const RUNNING: NewEvent = { type: "RunStarted", data: { run_id: "r", dry_run: false } };
+const SUPPRESSED: NewEvent = { type: "RecipientSuppressed", data: { recipient: SEVEN, reason: "opt_out" } };
+const ATTEMPTED: NewEvent = {
+  type: "DirectMessageAttempted",
+  data: { ...ATTEMPT, text: "Hi", variant: "A", day: DAY },
+};
+const SENT: NewEvent = { type: "DirectMessageSent", data: { ...ATTEMPT, message_id: "m", settled_by: "answer" } };
+const IN_DOUBT: NewEvent = { type: "DirectMessageInDoubt", data: { ...ATTEMPT, detail: "time-out" } };
+const FAILED: NewEvent = {
+  type: "DirectMessageFailed",
+  data: { ...ATTEMPT, reason: "rejected", detail: "", frees_quota: false, retry: false },
 };
 
-interface Given {
-  readonly contact?: Partial<Contact> & { key?: string };
-  readonly authorized?: boolean;
-  readonly running?: boolean;
-  readonly used?: number;
-}
+/** The row of user 7 in an import. */
+const listed = (more: Partial<DataOf<"RecipientAdded">> = {}): NewEvent => ({
+  type: "RecipientAdded",
+  data: { recipient: SEVEN, basis: "opt_in", fields: {}, source: "list", ...more },
+});
 
-/** A state in which user 7 opted in, unless told otherwise. */
-function given({ contact = {}, authorized = true, running = false, used = 0 }: Given = {}): OutreachState {
-  const known: Contact = {
-    id: "7",
-    username: "user_7",
-    basis: "opt_in",
-    fields: {},
-    listed: true,
-    status: "open",
-    suppressed: false,
-    inbound: false,
-    received: false,
-    replied: false,
-    again: false,
-    skipped: [],
-    ...contact,
-  };
-  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const current = { run_id: "r", dry_run: false, started_at: DAY, ...counts, waiting: null };
-  return {
-    run: { current: running ? current : null, open: new Map() },
-    quota: { ...quota.initial(), days: new Map([[DAY, used]]) },
-    contacts: {
-      people: new Map([["7", known]]),
-      ids: new Map([["7", "7"]]),
-      handles: new Map([["user_7", "7"]]),
-      former: new Map(),
-      fields: new Map(),
-      hashes: new Map(),
-      taken: 0,
-      refused: [],
+/** Messages to as many others on that day. */
+const messages = (count: number): NewEvent[] =>
+  Array.from({ length: count }, (_, nth): NewEvent => ({
+    type: "DirectMessageAttempted",
+    data: {
+      attempt_id: `a${nth}`,
+      run_id: "r0",
+      recipient: { id: `1${nth}`, username: `user_1${nth}` },
+      text: "Hi",
+      variant: "A",
+      day: DAY,
     },
-    account: { user: authorized ? OWN : null, scopes: [], authorized },
-  };
-}
+  }));
+
+/** The account is authorized and user 7 has opted in. */
+const openTo7 = (...newEvents: NewEvent[]) => given(AUTHORIZED, listed(), ...newEvents);
 
 describe("whether a run starts", () => {
   test.each([
-    ["nothing speaks against it", given(), false, "start"],
-    ["nobody authorized an account", given({ authorized: false }), false, "not_authorized"],
-    ["nobody authorized an account, not even for a dry run", given({ authorized: false }), true, "not_authorized"],
-    ["a run is in progress", given({ running: true }), false, "running"],
-    ["a run is in progress, which also excludes a dry run", given({ running: true }), true, "running"],
-    ["one place is left", given({ used: 99 }), false, "start"],
-    ["the day's places are used up", given({ used: 100 }), false, "limit_reached"],
-    ["the day's places are used up, but a dry run takes none", given({ used: 100 }), true, "start"],
-    ["a run that is in progress counts before the limit", given({ running: true, used: 100 }), false, "running"],
-  ] as const)("%s", (_what, state, dryRun, wanted) => {
-    expect(decideStart(state, RULES, at(DAY), dryRun)).toBe(wanted);
+    ["nothing speaks against it", openTo7(), false, "start"],
+    ["nobody authorized an account", given(listed()), false, "not_authorized"],
+    ["nobody authorized an account, not even for a dry run", given(listed()), true, "not_authorized"],
+    ["a run is in progress", openTo7(RUNNING), false, "running"],
+    ["a run is in progress, which also excludes a dry run", openTo7(RUNNING), true, "running"],
+    ["one place is left", openTo7(...messages(99)), false, "start"],
+    ["the day's places are used up", openTo7(...messages(100)), false, "limit_reached"],
+    ["the day's places are used up, but a dry run takes none", openTo7(...messages(100)), true, "start"],
+    ["a run that is in progress counts before the limit", openTo7(RUNNING, ...messages(100)), false, "running"],
+  ] as const)("%s", (_what, log, dryRun, wanted) => {
+    log.when((state) => decideStart(state, RULES, at(DAY), dryRun)).thenAnswers(wanted);
   });
 
   test("the places of one day do not count on another, and are never fewer than none", () => {
-    expect(remaining(given({ used: 30 }), RULES, at(DAY))).toBe(70);
-    expect(remaining(given({ used: 30 }), RULES, at("2026-03-02"))).toBe(100);
-    expect(remaining(given({ used: 130 }), RULES, at(DAY))).toBe(0);
+    const left = (day: string) => (state: OutreachState) => remaining(state, RULES, at(day));
+    given(...messages(30))
+      .when(left(DAY))
+      .thenAnswers(70);
+    given(...messages(30))
+      .when(left("2026-03-02"))
+      .thenAnswers(100);
+    given(...messages(130))
+      .when(left(DAY))
+      .thenAnswers(0);
   });
 });
 
@@ -98,66 +99,90 @@ describe("whether a person gets a message", () => {
     template: parseTemplate(template),
     ...more,
   });
-  const judge = (user: Partial<SocialUser>, state = given(), wanted: OutreachRules = RULES) =>
-    judgeUser(state, wanted, person("7", user));
-  const skip = (reason: string) => ({ verdict: "skip", reason });
+  const judge =
+    (user: Partial<SocialUser>, wanted: OutreachRules = RULES) =>
+    (state: OutreachState) =>
+      judgeUser(state, wanted, person("7", user));
+  const skip = (reason: string, detail?: string) => ({ verdict: "skip", reason, ...(detail && { detail }) });
+  const write = (text: string) => ({ verdict: "write", text, variant: "A" });
+  const long = { fields: { x: "y".repeat(10_001) } };
 
   test.each([
-    ["open, and consented", judge({}), { verdict: "write", text: "Hi Name 7", variant: "A" }],
-    ["does not say whether DMs are open", judge({ receivesOurDm: undefined }), { verdict: "write" }],
-    ["ourselves", judge({ id: "1", username: "renamed" }), skip("self")],
-    ["suppressed", judge({}, given({ contact: { suppressed: true } })), skip("suppressed")],
-    ["sent already", judge({}, given({ contact: { status: "sent" } })), skip("already_contacted")],
-    ["attempted just now", judge({}, given({ contact: { status: "attempted" } })), skip("already_contacted")],
-    ["in doubt", judge({}, given({ contact: { status: "in_doubt" } })), skip("already_contacted")],
-    ["failed for good, which the log tells", judge({}, given({ contact: { status: "failed" } })), { verdict: "pass" }],
-    ["no consent", judge({}, given({ contact: { basis: "none" } })), skip("no_consent")],
-    ["nobody we know", judge({ id: "8", username: "user_8" }), skip("no_consent")],
-    ["protected", judge({ protected: true, receivesOurDm: undefined }), skip("protected")],
-    ["protected and closed", judge({ protected: true, receivesOurDm: false }), skip("protected")],
-    ["protected, but open to us", judge({ protected: true }), { verdict: "write" }],
-    ["closed", judge({ receivesOurDm: false }), skip("cannot_receive_dm")],
-    [
-      "lacks a field",
-      judge({}, given(), rules("{{company}} {{city}}")),
-      { ...skip("missing_field"), detail: "city, company" },
-    ],
-    ["has no visible name", judge({ name: " " }), { ...skip("missing_field"), detail: "name" }],
+    ["open, and consented", openTo7(), judge({}), write("Hi Name 7")],
+    ["does not say whether DMs are open", openTo7(), judge({ receivesOurDm: undefined }), write("Hi Name 7")],
+    ["ourselves", openTo7(), judge({ id: "1", username: "renamed" }), skip("self")],
+    ["suppressed", openTo7(SUPPRESSED), judge({}), skip("suppressed")],
+    ["sent already", openTo7(ATTEMPTED, SENT), judge({}), skip("already_contacted")],
+    ["attempted just now", openTo7(ATTEMPTED), judge({}), skip("already_contacted")],
+    ["in doubt", openTo7(ATTEMPTED, IN_DOUBT), judge({}), skip("already_contacted")],
+    ["failed for good, which the log has", openTo7(ATTEMPTED, FAILED), judge({}), { verdict: "pass" }],
+    ["no consent", given(AUTHORIZED, listed({ basis: "none" })), judge({}), skip("no_consent")],
+    ["nobody we know", openTo7(), judge({ id: "8", username: "user_8" }), skip("no_consent")],
+    ["protected", openTo7(), judge({ protected: true, receivesOurDm: undefined }), skip("protected")],
+    ["protected and closed", openTo7(), judge({ protected: true, receivesOurDm: false }), skip("protected")],
+    ["protected, but open to us", openTo7(), judge({ protected: true }), write("Hi Name 7")],
+    ["closed", openTo7(), judge({ receivesOurDm: false }), skip("cannot_receive_dm")],
+    ["lacks a field", openTo7(), judge({}, rules("{{company}} {{city}}")), skip("missing_field", "city, company")],
+    ["has no visible name", openTo7(), judge({ name: " " }), skip("missing_field", "name")],
     [
       "would get too long a message",
-      judge({}, given({ contact: { fields: { x: "y".repeat(10_001) } } }), rules("{{x}}")),
-      { ...skip("missing_field"), detail: "the message would be 10001 characters long" },
+      given(AUTHORIZED, listed(long)),
+      judge({}, rules("{{x}}")),
+      skip("missing_field", "the message would be 10001 characters long"),
     ],
-  ])("%s", (_what, verdict, wanted) => {
-    expect(verdict).toMatchObject(wanted);
+  ])("%s", (_what, log, judged, wanted) => {
+    log.when(judged).thenAnswers(wanted);
   });
 
   test("an imported name beats the network's, and fields are those of the import", () => {
-    const state = given({ contact: { name: "Ann", fields: { company: "Acme" } } });
-    expect(judge({}, state, rules("{{name}} of {{company}}"))).toMatchObject({ text: "Ann of Acme" });
+    given(AUTHORIZED, listed({ name: "Ann", fields: { company: "Acme" } }))
+      .when(judge({}, rules("{{name}} of {{company}}")))
+      .thenAnswers(write("Ann of Acme"));
   });
 
   test("without REQUIRE_CONSENT somebody unknown is written to", () => {
-    const verdict = judge({ id: "8" }, given(), rules("Hi", { requireConsent: false }));
-    expect(verdict).toMatchObject({ verdict: "write" });
+    openTo7()
+      .when(judge({ id: "8" }, rules("Hi", { requireConsent: false })))
+      .thenAnswers(write("Hi"));
   });
 
   test("what stands in the log is refused before anything is asked of the network", () => {
-    expect(judgeKnown(given({ contact: { suppressed: true } }), RULES, { username: "USER_7" })).toEqual({
-      verdict: "skip",
-      reason: "suppressed",
-    });
-    expect(judgeKnown(given(), RULES, { username: "We" })).toEqual({ verdict: "skip", reason: "self" });
-    expect(judgeKnown(given(), rules("{{company}}"), { id: "7" })).toMatchObject({ reason: "missing_field" });
-    const long = given({ contact: { fields: { x: "y".repeat(10_001) } } });
-    expect(judgeKnown(long, rules("{{x}}"), { id: "7" })).toMatchObject({ reason: "missing_field" });
-    expect(judgeKnown(given(), RULES, { id: "7" })).toEqual({ verdict: "ask" });
+    const known =
+      (who: Recipient, wanted: OutreachRules = RULES) =>
+      (state: OutreachState) =>
+        judgeKnown(state, wanted, who);
+    openTo7(SUPPRESSED)
+      .when(known({ username: "USER_7" }))
+      .thenAnswers(skip("suppressed"));
+    openTo7()
+      .when(known({ username: "We" }))
+      .thenAnswers(skip("self"));
+    openTo7()
+      .when(known({ id: "7" }, rules("{{company}}")))
+      .thenAnswers(skip("missing_field", "company"));
+    given(AUTHORIZED, listed(long))
+      .when(known({ id: "7" }, rules("{{x}}")))
+      .thenAnswers(skip("missing_field", "the message would be 10001 characters long"));
+    openTo7()
+      .when(known({ id: "7" }))
+      .thenAnswers({ verdict: "ask" });
   });
 
-  test("a skip is told once for each reason", () => {
-    const state = given({ contact: { skipped: ["protected"] } });
-    expect(isSkipRecorded(state, { id: "7" }, "protected")).toBe(true);
-    expect(isSkipRecorded(state, { id: "7" }, "suppressed")).toBe(false);
-    expect(isSkipRecorded(state, { id: "8" }, "protected")).toBe(false);
+  test("a skip is recorded once for each reason", () => {
+    const skipped: NewEvent = {
+      type: "DirectMessageSkipped",
+      data: { run_id: "r", recipient: SEVEN, reason: "protected" },
+    };
+    const isRecorded = (who: Recipient, reason: SkipReason) => (state: OutreachState) =>
+      isSkipRecorded(state, who, reason);
+    openTo7(skipped)
+      .when(isRecorded({ id: "7" }, "protected"))
+      .thenAnswers(true);
+    openTo7(skipped)
+      .when(isRecorded({ id: "7" }, "suppressed"))
+      .thenAnswers(false);
+    openTo7(skipped)
+      .when(isRecorded({ id: "8" }, "protected"))
+      .thenAnswers(false);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { stop } from "../faults/ending.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
-import { holdTokens, type HeldTokens } from "./held-tokens.ts";
+import { holdTokens, type HeldTokens } from "./way-to-x.ts";
 import {
   authorize,
   BEARER,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exitCodeOf } from "../faults/ending.ts";
-import { holdTokens } from "./held-tokens.ts";
+import { holdTokens } from "./way-to-x.ts";
 import {
   authorize,
   openInstallation,

@@ -7,11 +7,11 @@ const START = Date.parse("2026-11-20T10:00:00.000Z");
 /** A log in memory: gives events their positions, versions and times, a second apart. */
 export interface TestLog {
   readonly events: Recorded[];
-  /** Appends a fact and answers its position. */
+  /** Appends an event and answers its position. */
   add<T extends EventType>(type: T, data: DataOf<T>): number;
 }
 
-export function testLog(): TestLog {
+export function testLog(start = START): TestLog {
   const events: Recorded[] = [];
   const versions = new Map<string, number>();
   return {
@@ -23,7 +23,7 @@ export function testLog(): TestLog {
       versions.set(stream, version);
       const id = `019a9f00-0000-7000-8000-${String(position).padStart(12, "0")}`;
       const event: Event = makeEvent(type, id, data, { caller: "test" });
-      const time = new Date(START + position * 1000).toISOString();
+      const time = new Date(start + position * 1000).toISOString();
       // A fold that changes an event would change the history of every other fold.
       events.push(deepFreeze({ ...event, position, stream, version, time, hash: "" }) as Recorded);
       return position;
@@ -31,14 +31,14 @@ export function testLog(): TestLog {
   };
 }
 
-/** The state after these facts. */
+/** The state after these events. */
 export function given<State>(projection: Projection<State>, newEvents: readonly NewEvent[]): State {
   const log = testLog();
   for (const { type, data } of newEvents) log.add(type, data);
   return fold(projection, projection.initial(), log.events);
 }
 
-/** Stands for the streams of the journal; only that outreach has one of its own matters here. */
+/** Stands for the streams of the log; only that outreach has one of its own matters here. */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
   if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";

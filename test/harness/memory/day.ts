@@ -1,26 +1,23 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
-import { KEY_BYTES } from "../../src/vault/key.ts";
-import type { Tokens } from "../../src/account/tokens.ts";
-import { isoTime } from "../../src/platform/clock.ts";
-import { loadConfig } from "../../src/config/config.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
-import { openAccount } from "../../src/service/account.ts";
-import { connectNetworks, outbound } from "../../src/service/networks.ts";
-import { outreachContext } from "../../src/service/outreach.ts";
-import { openVault } from "../../src/vault/vault.ts";
-import { createRunner } from "../../src/outreach/runner.ts";
-import { startProjector } from "../../src/projector/projector.ts";
-import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
-import { settingsOf } from "../../src/sandbox/settings.ts";
-import type { XLimits } from "../../src/sandbox/x/state.ts";
-import { createVirtualTime, type VirtualTime } from "../harness/memory/virtual-time.ts";
-import { authorized } from "../sandbox/client.ts";
-import { METADATA, SILENT } from "../harness/memory/log.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../../events/catalog.ts";
+import { KEY_BYTES } from "../../../src/vault/key.ts";
+import type { Tokens } from "../../../src/account/tokens.ts";
+import { isoTime } from "../../../src/platform/clock.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
+import { openAccount } from "../../../src/service/account.ts";
+import { connectNetworks, outbound } from "../../../src/service/networks.ts";
+import { outreachContext } from "../../../src/service/outreach.ts";
+import { openVault } from "../../../src/vault/vault.ts";
+import { createRunner } from "../../../src/outreach/runner.ts";
+import { startProjector } from "../../../src/projector/projector.ts";
+import { startSandbox, type Sandbox } from "../../../src/sandbox/sandbox.ts";
+import { settingsOf } from "../../../src/sandbox/settings.ts";
+import type { XLimits } from "../../../src/sandbox/x/state.ts";
+import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+import { authorized } from "../../sandbox/client.ts";
+import { METADATA, openMemoryLog, randomId, SILENT } from "./log.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
 /** More than a day takes. */
@@ -43,17 +40,16 @@ export interface Day extends AsyncDisposable {
 }
 
 export async function openDay(x: Partial<XLimits>): Promise<Day> {
-  await using stack = new AsyncDisposableStack();
-  const directory = mkdtempSync(join(tmpdir(), "reachlog-day-"));
-  stack.defer(() => rmSync(directory, { recursive: true }));
   const busy = createBusy();
-  const time = stack.use(createVirtualTime(START, busy.isBusy));
+  const time = createVirtualTime(START, busy.isBusy);
   const clock = (): number => time.now();
-  const sandbox = stack.use(await startSandbox({ clock, x }));
-  const config = configOf(sandbox, join(directory, "log.sqlite"));
-  const store = stack.use(await openSqliteStore<Event>({ file: config.log.file, codec, clock }));
-  const eventLog = createEventLog(busy.watched(store), () => crypto.randomUUID());
-  const projector = stack.use(await startProjector(store));
+  const log = await openMemoryLog({ clock });
+  log.use(time);
+  const { store, folder } = log;
+  const sandbox = log.use(await startSandbox({ clock, x }));
+  const config = configOf(sandbox, folder.file("log.sqlite"));
+  const eventLog = createEventLog(busy.watched(store), randomId);
+  const projector = log.use(await startProjector(store));
   busy.follow(() => projector.position);
   const fetching = outbound(config);
   const safeFetch: SafeFetch = (url, request) =>
@@ -65,25 +61,24 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       return answer;
     });
   const keyring = { isForgotten: () => false };
-  const vault = stack.use(openVault(join(directory, "vault"), new Uint8Array(KEY_BYTES)));
+  const vault = log.use(openVault(folder.file("vault"), new Uint8Array(KEY_BYTES)));
   const { social } = connectNetworks(config, safeFetch, clock);
   if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
   };
   const deps = { config, vault, keyring, eventLog, projector, logger: SILENT, announce, clock, sleep: time.sleep };
-  const account = stack.use(openAccount({ ...deps, social }));
+  const account = log.use(openAccount({ ...deps, social }));
   await link(sandbox, account.tokens, clock() + TOKEN_LIFE_MS);
   await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);
   await projector.until((await store.head()).position);
-  const runner = stack.use(createRunner(outreachContext({ ...deps, account })));
-  const parts = stack.move();
+  const runner = log.use(createRunner(outreachContext({ ...deps, account })));
   const day: Day = {
     sandbox,
     time,
     beforeSend: () => {},
     run: () => performed(runner),
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
   };
   return day;
 }

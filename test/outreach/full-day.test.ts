@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { MINUTE_MS, openDay, WAY_MS, type Day } from "./day-world.ts";
+import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/day.ts";
 
 /** Real time; hours of the other one pass in it. */
 const TIMEOUT_MS = 1_200_000;
