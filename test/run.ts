@@ -6,8 +6,8 @@ import { availableParallelism } from "node:os";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { runReported, summaryOf } from "./reported.ts";
 
-/** A file may wait for a timer or a process while another one works. */
-const PROCESSES = Math.max(2, availableParallelism());
+/** Two for each core: a file that waits for a timer or a process leaves the core to another one. */
+const PROCESSES = 2 * availableParallelism();
 
 /** Only what hangs is cut. The processes beside the first have no other way to know. */
 const TEST_TIMEOUT_MS = 1_200_000;
