@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { BEARER, openInstallation, until, type Installation } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { BEARER, openInstallation, until, type Installation, stop } from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 

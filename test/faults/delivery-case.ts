@@ -1,11 +1,10 @@
 import { expect } from "bun:test";
-import { until } from "../harness/process.ts";
+import { until, stop } from "../harness/process.ts";
 import type { FaultRow } from "./delivery-faults.ts";
 import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./delivery-lives.ts";
 import { createLoad, type NamedLoad } from "./delivery-load.ts";
 import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";
-import { stop } from "./ending.ts";
 
 /** Before the fault, so that several are in flight at once when it comes. */
 const CLICKS_BEFORE = 8;

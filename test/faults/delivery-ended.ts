@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { arrivedByName, untilSettled, type Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { logOf, toldOf, type Logged, type Told } from "./delivery-told.ts";
-import { stop } from "./ending.ts";
+import { stop } from "../harness/process.ts";
 
 /** The log and what it owed the channel, once all of that is settled and the service is suspended in order. */
 export async function ended(

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
-import { BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import { BEARER, openInstallation, until, type Running, type Installation, stop } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { unlimit } from "./delivery-networks.ts";
-import { stop } from "./ending.ts";
 
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
 const CALLERS = 8;

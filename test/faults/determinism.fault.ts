@@ -6,8 +6,16 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openLogAt } from "../../src/service/open.ts";
-import { authorize, BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import {
+  authorize,
+  BEARER,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  stop,
+  kill,
+} from "../harness/process.ts";
 import { click } from "./load.ts";
 import { addPeople } from "./people.ts";
 
@@ -79,8 +87,7 @@ async function liveThrough(world: Installation): Promise<void> {
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size >= 1,
   );
-  service.process.kill("SIGKILL");
-  await service.process.exited;
+  await kill(service);
   service = await world.serve();
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });

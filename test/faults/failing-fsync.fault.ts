@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BEARER, openInstallation, until, type Running } from "../harness/process.ts";
-import { exitCodeOf, stop } from "./ending.ts";
+import { BEARER, openInstallation, until, type Running, stop } from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
 import { NO_CHANNELS } from "./no-channels.ts";
 import { has, isRoot } from "./tools.ts";
@@ -28,7 +27,7 @@ test.skipIf(!has("strace") || !isRoot)(
         (size) => size > 50,
       );
       const strace = failFsyncs(service, nth, join(world.directory, "strace.txt"));
-      expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+      expect(await service.process.exited).toBe(EXIT_LOG_FAILED);
       await strace.exited;
       await load.stop();
       expect([...load.answers.keys()].filter((status) => status !== 202 && status !== 503)).toEqual([]);
@@ -67,7 +66,7 @@ test.skipIf(!has("strace") || !isRoot)(
     );
     const answer = await service.post("/api/tracking/event", click(0), BEARER);
     expect([answer.status, await answer.json()]).toMatchObject([503, { type: "urn:reachlog:problem:log-in-doubt" }]);
-    expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+    expect(await service.process.exited).toBe(EXIT_LOG_FAILED);
     await strace.exited;
   },
   60_000,

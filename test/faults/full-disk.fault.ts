@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { authorize, BEARER, exported, openInstallation, until, type Running } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { authorize, BEARER, exported, openInstallation, until, type Running, stop } from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { NO_CHANNELS } from "./no-channels.ts";

@@ -2,8 +2,7 @@ import { expect } from "bun:test";
 import { testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { JSON_TYPE } from "../http/wire/bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
-import { exported, openInstallation, until } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { exported, openInstallation, until, stop } from "../harness/process.ts";
 import { startLoad } from "./load.ts";
 
 const STOPS = 3;

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { createPick } from "../outreach/model/clockwork.ts";
-import { authorize, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import { authorize, openInstallation, until, type Running, type Installation, stop, kill } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { expectDaysKept, idle } from "./days.ts";
-import { stop } from "./ending.ts";
 import { arrivals } from "./people.ts";
 import { isWhole } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
@@ -130,11 +129,6 @@ async function settled(world: Installation): Promise<Running> {
   return service;
 }
 
-async function killed(child: Running["process"]): Promise<void> {
-  child.kill("SIGKILL");
-  await child.exited;
-}
-
 /**
  * Kills while the message to this person has no answer yet: X has taken it (`accepted`), or has not got it (`unsent`).
  * `idle`: the day was used up before.
@@ -155,7 +149,7 @@ async function killAtRequest(
     (isOver) => isOver,
   );
   const isHit = isThere();
-  await killed(service.process);
+  await kill(service);
   faults.clear();
   return isHit ? moment : "idle";
 }
@@ -170,7 +164,7 @@ async function killInRun(
   sandbox.faults.add({ network: "x", kind: "timeout_before", path: `/with/${person}/messages` });
   const { status } = await service.post("/social/run");
   await Bun.sleep(ms);
-  await killed(service.process);
+  await kill(service);
   sandbox.faults.clear();
   return status === 202 ? "run" : "idle";
 }
@@ -178,7 +172,7 @@ async function killInRun(
 async function killInStart(world: Installation, ms: number): Promise<void> {
   const starting = world.start(["serve"]);
   await Bun.sleep(ms);
-  await killed(starting);
+  await kill({ process: starting });
 }
 
 /** Runs until the day's limit is reached, or nobody is left. */

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { openInstallation, until, type Running } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { openInstallation, until, type Running, stop } from "../harness/process.ts";
 import { startLoad } from "./load.ts";
 import { isWhole } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { authorize, openInstallation, until } from "../harness/process.ts";
+import { authorize, openInstallation, until, kill } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./days.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./people.ts";
@@ -44,8 +44,7 @@ test.skipIf(libfaketime === undefined)(
         );
       }
       await Bun.sleep(Math.random() * 20);
-      service.process.kill("SIGKILL");
-      await service.process.exited;
+      await kill(service);
       world.sandbox.faults.clear();
       passTo(midnight + Math.random() * 1_000);
       service = await world.serve();

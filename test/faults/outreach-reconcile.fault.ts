@@ -1,7 +1,15 @@
 import { expect, test } from "bun:test";
 import type { FaultKind } from "../../src/sandbox/faults.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  kill,
+} from "../harness/process.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
@@ -19,14 +27,14 @@ test(`outreach reconcile killed ${KILLS} times, each time with a message in doub
   const pick = createPick(SEED);
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   let service = await serveAuthorized(world);
-  for (let kill = 0; kill < KILLS; kill++) {
-    await addPeople(world, kill + 1);
-    await dieInDoubt(world, service, kill % 2 === 0 ? "reset_after_delivery" : "reset_before");
+  for (let round = 0; round < KILLS; round++) {
+    await addPeople(world, round + 1);
+    await dieInDoubt(world, service, round % 2 === 0 ? "reset_after_delivery" : "reset_before");
     const reconciling = world.start(["outreach", "reconcile"]);
     await Bun.sleep(pick(RECONCILE_MS_MAX));
-    await killed(reconciling);
+    await kill({ process: reconciling });
     service = await world.serve();
-    await untilSettled(service, kill + 1);
+    await untilSettled(service, round + 1);
   }
   await expectSettledOnce(world, service, { sent: KILLS / 2, failed: KILLS / 2 }, "reconcile killed");
 }, 180_000);
@@ -66,7 +74,7 @@ async function dieInDoubt({ sandbox }: Installation, service: Running, kind: Fau
   faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
   const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
   expect(run).toMatchObject({ sent: 0, in_doubt: 1 });
-  await killed(service.process);
+  await kill(service);
   faults.clear();
 }
 
@@ -76,11 +84,6 @@ async function untilSettled(service: Running, count: number): Promise<void> {
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
     ({ sent, failed }) => sent + failed >= count,
   );
-}
-
-async function killed(child: Running["process"]): Promise<void> {
-  child.kill("SIGKILL");
-  await child.exited;
 }
 
 async function expectSettledOnce(

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openInstallation, until } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { openInstallation, until, stop } from "../harness/process.ts";
 import { startLoad } from "./load.ts";
 import { has, run } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { BEARER, openInstallation, until } from "../harness/process.ts";
-import { exitCodeOf, stop } from "./ending.ts";
+import { BEARER, openInstallation, until, stop } from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
 import { mountFailingDisk } from "./small-disk.ts";
 import { has, isRoot } from "./tools.ts";
@@ -25,7 +24,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
       (size) => size > 100,
     );
     await disk.turnReadOnly();
-    expect(await exitCodeOf(service)).toBe(EXIT_LOG_FAILED);
+    expect(await service.process.exited).toBe(EXIT_LOG_FAILED);
     await load.stop();
     const statuses = [...load.answers.keys()].toSorted((a, b) => a - b);
     expect(statuses.filter((status) => status !== 202 && status !== 503)).toEqual([]);

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { exported, openInstallation, until } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { exported, openInstallation, until, stop } from "../harness/process.ts";
 import { startLoad } from "./load.ts";
 import { expectWhole } from "./whole.ts";
 

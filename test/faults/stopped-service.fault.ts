@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  stop,
+} from "../harness/process.ts";
 import { idle } from "./days.ts";
-import { stop } from "./ending.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { ended } from "../harness/process.ts";
 
 /** Mounting needs it, and so does attaching to another process on most machines. */
 export const isRoot = process.getuid?.() === 0;
@@ -18,11 +19,7 @@ export const libfaketime = LIBRARY_DIRECTORIES.map((name) => `/usr/lib/${name}/f
 /** Runs a program to its end. Throws with what it wrote to stderr when it fails. */
 export async function run(...command: string[]): Promise<string> {
   const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "pipe"] });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const { code, out, err } = await ended(child);
   if (code !== 0) throw new Error(`${command.join(" ")}: ${err}`);
   return out;
 }

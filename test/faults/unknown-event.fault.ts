@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
-import { BEARER, openInstallation, type Installation } from "../harness/process.ts";
-import { stop } from "./ending.ts";
+import { BEARER, openInstallation, type Installation, stop } from "../harness/process.ts";
 import { click } from "./load.ts";
 
 const CLICKS = 5;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { residentMiB } from "../http/wire/memory.ts";
-import { authorize, openInstallation, type Running, type Installation } from "../harness/process.ts";
+import { authorize, openInstallation, type Running, type Installation, stop } from "../harness/process.ts";
 import type { Deployment } from "./deployments.ts";
 import { operationsOf, type Operation } from "./document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
@@ -112,7 +112,6 @@ function createCounts(service: Running): Counts {
 
 async function endOf(world: Installation, service: Running): Promise<Pick<FuzzReport, "health" | "verify">> {
   const health = [await service.get("/api/health"), await service.get("/social/health")].map(({ status }) => status);
-  service.process.kill("SIGTERM");
-  await service.process.exited;
+  await stop(service);
   return { health, verify: await world.command("audit", "verify") };
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
-import { capture } from "./capture.ts";
+import { capture, type Captured } from "./capture.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
@@ -22,7 +22,7 @@ export interface Installation extends AsyncDisposable {
   /** Starts `reachlog serve` and waits until it listens. */
   serve(more?: Record<string, string>): Promise<Running>;
   /** Runs one command to its end. */
-  command(...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  command(...args: string[]): Promise<Captured>;
   /** Writes a file and gives its path. */
   file(name: string, content: string | Uint8Array): string;
 }
@@ -67,15 +67,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     env,
     start,
     serve: (more) => untilListening(start(["serve"], more)),
-    async command(...args) {
-      const child = start(args);
-      const [out, err, code] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-        child.exited,
-      ]);
-      return { code, out, err };
-    },
+    command: (...args) => ended(start(args)),
     file(name, content) {
       const path = join(directory, name);
       writeFileSync(path, content);
@@ -88,6 +80,24 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** What a process wrote, once it has ended. */
+export async function ended({ stdout, stderr, exited }: Running["process"]): Promise<Captured> {
+  const [out, err, code] = await Promise.all([new Response(stdout).text(), new Response(stderr).text(), exited]);
+  return { code, out, err };
+}
+
+/** Stops a service in order. Answers the exit code. */
+export async function stop({ process }: Pick<Running, "process">): Promise<number> {
+  process.kill("SIGTERM");
+  return process.exited;
+}
+
+/** Ends a service in the middle of whatever it does. */
+export async function kill({ process }: Pick<Running, "process">): Promise<void> {
+  process.kill("SIGKILL");
+  await process.exited;
 }
 
 /** Rejects with what the service wrote when it ends before it listens. */

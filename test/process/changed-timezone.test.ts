@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { dayIn } from "../../src/outreach/quota.ts";
-import { authorize, exported, openInstallation } from "../harness/process.ts";
+import { authorize, exported, openInstallation, stop } from "../harness/process.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -16,8 +16,7 @@ test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of
   await authorize(first, world.sandbox);
   const sent = await (await first.post("/social/run", undefined, { prefer: "wait=60" })).json();
   expect(sent).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
-  first.process.kill("SIGTERM");
-  await first.process.exited;
+  await stop(first);
 
   const now = Date.now();
   world.env["QUOTA_TIMEZONE"] = FAR_ZONES.find((zone) => dayIn(zone, now) !== dayIn("UTC", now)) ?? "";

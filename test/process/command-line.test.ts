@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { settingsOf } from "../../src/sandbox/settings.ts";
-import { authorize, BEARER, exported, openInstallation, TOKEN } from "../harness/process.ts";
+import { authorize, BEARER, exported, openInstallation, TOKEN, stop } from "../harness/process.ts";
 
 test("every command tells its help, and a wrong word is a usage error", async () => {
   await using world = await openInstallation();
@@ -79,8 +79,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
   const service = await world.serve();
   await authorize(service, world.sandbox);
   await service.post("/social/run", undefined, { prefer: "wait=30" });
-  service.process.kill("SIGTERM");
-  await service.process.exited;
+  await stop(service);
 
   const replayed = await world.command("replay", "--json");
   expect(replayed.code).toBe(0);
@@ -210,8 +209,7 @@ test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) 
 test("doctor: well, and with a wrong key and a dead webhook", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
-  service.process.kill("SIGTERM");
-  await service.process.exited;
+  await stop(service);
   const well = await world.command("doctor", "--online");
   expect(well.code).toBe(0);
   expect(well.out).toContain("ok    chat (slack)");

@@ -1,8 +1,15 @@
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
-import { stop } from "../faults/ending.ts";
 import { addPeople } from "../faults/people.ts";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  stop,
+} from "../harness/process.ts";
 
 const PEOPLE = 12;
 

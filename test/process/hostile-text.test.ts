@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { writeHostileLog } from "./hostile/log.ts";
 import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
-import { BEARER, openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
+import { BEARER, openInstallation, TOKEN, type Running, type Installation, stop } from "../harness/process.ts";
 
 /** Each command is a process. */
 const TIMEOUT_MS = 1_200_000;
@@ -158,8 +158,7 @@ describe("texts of others", () => {
     );
 
     test("leave the log one JSON object a line", async () => {
-      service.process.kill("SIGTERM");
-      await service.process.exited;
+      await stop(service);
       const lines = service.log().trimEnd().split("\n");
       expect(lines.length).toBeGreaterThan(1);
       for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: expect.any(String) });

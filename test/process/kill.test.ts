@@ -1,11 +1,14 @@
 import { expect, test } from "bun:test";
 import type { Person } from "../../src/sandbox/x/people.ts";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-
-async function kill(service: Running): Promise<void> {
-  service.process.kill("SIGKILL");
-  await service.process.exited;
-}
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  kill,
+} from "../harness/process.ts";
 
 async function settled(world: Installation, service: Running): Promise<void> {
   await until(

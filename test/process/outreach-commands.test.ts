@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { authorize, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import { authorize, openInstallation, until, type Running, type Installation, kill } from "../harness/process.ts";
 
 /** Each test starts several processes: on a busy machine that takes longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -148,8 +148,7 @@ test(
       () => Promise.resolve(world.sandbox.x.accepted.size),
       (size) => size === 1,
     );
-    service.process.kill("SIGKILL");
-    await service.process.exited;
+    await kill(service);
     // The lease of the dead outlives them, by half a minute.
     expect(await world.command("outreach", "reconcile")).toMatchObject({ code: 75 });
     endLeases(world);

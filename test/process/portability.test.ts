@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
-import { BEARER, exported, openInstallation, until, type Installation } from "../harness/process.ts";
+import { BEARER, exported, openInstallation, until, type Installation, kill, stop } from "../harness/process.ts";
 
 /** Each starts several processes, and a busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -72,8 +72,7 @@ test(
     const copy = join(world.directory, "copy.sqlite");
     const { position } = JSON.parse((await world.command("backup", copy, "--json")).out) as { position: number };
     expect((await first.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
-    first.process.kill("SIGKILL");
-    await first.process.exited;
+    await kill(first);
 
     copyFileSync(copy, log);
     const refused = await world.command("audit", "verify");
@@ -107,8 +106,7 @@ test(
     const service = await world.serve();
     const owned = await world.command("audit", "import", file);
     expect([owned.code, owned.err]).toEqual([75, expect.stringContaining(`pid ${service.process.pid}`)]);
-    service.process.kill("SIGTERM");
-    await service.process.exited;
+    await stop(service);
     expect(await world.command("audit", "import", file)).toMatchObject({
       code: 1,
       err: expect.stringContaining("holds events"),

@@ -2,7 +2,14 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import { exported, openInstallation, untilListening, type Running, type Installation } from "../harness/process.ts";
+import {
+  exported,
+  openInstallation,
+  untilListening,
+  type Running,
+  type Installation,
+  kill,
+} from "../harness/process.ts";
 
 /** Each test starts a dozen processes: on a busy machine that takes longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
@@ -160,11 +167,9 @@ test(
     await using world = await openStopped(3);
     const running = await world.serve();
     await world.command("recipients", "import", world.file("more.csv", "username,basis\nlate,opt_in\nlater,opt_in\n"));
-    running.process.kill("SIGKILL");
-    await running.process.exited;
+    await kill(running);
     const killed = await world.serve();
-    killed.process.kill("SIGKILL");
-    await killed.process.exited;
+    await kill(killed);
     await world.command("recipients", "import", world.file("last.csv", "username,basis\nlast,opt_in\n"));
     tamper(logOf(world), `UPDATE events SET data = replace(data, 'opt_in', 'dm_first') WHERE position = 6`);
     const refused = await world.command("serve");

@@ -1,16 +1,17 @@
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
-import { stop } from "../faults/ending.ts";
 import { addPeople, arrivals } from "../faults/people.ts";
 import { holdTokens, type HeldTokens } from "./way-to-x.ts";
 import {
   authorize,
   BEARER,
+  ended,
   exported,
   openInstallation,
   until,
   type Running,
   type Installation,
+  stop,
 } from "../harness/process.ts";
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */
@@ -30,8 +31,7 @@ const DOCTORS = 2;
 
 /** Asks X beside the service, with the tokens that they share. */
 async function doctor(world: Installation, { beside }: HeldTokens): Promise<string> {
-  const child = world.start(["doctor", "--online"], { X_API_URL: beside });
-  const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  const { code, out } = await ended(world.start(["doctor", "--online"], { X_API_URL: beside }));
   return `${code} ${out.split("\n").find((line) => line.includes("outreach (x)"))}`;
 }
 

@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
-import { stop } from "../faults/ending.ts";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  stop,
+  kill,
+} from "../harness/process.ts";
 import { slowTokens } from "./way-to-x.ts";
 
 /** X's access tokens live two hours. */
@@ -8,11 +16,6 @@ const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
 /** What became of the refresh that the kill cut off, and of the refresh token. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;
-
-async function killed({ process }: Running): Promise<void> {
-  process.kill("SIGKILL");
-  await process.exited;
-}
 
 /** Starts a refresh whose answer never comes, and kills the service in it. */
 async function killInRefresh(world: Installation, service: Running, kind: "timeout_before" | "timeout_after_delivery") {
@@ -26,7 +29,7 @@ async function killInRefresh(world: Installation, service: Running, kind: "timeo
     () => Promise.resolve(sandbox.tally.x.requests),
     (now) => now === requests + 2 && sandbox.faults.list().length === 0,
   );
-  await killed(service);
+  await kill(service);
 }
 
 const health = async (service: Running) => (await (await service.get("/social/health")).json()) as object;
@@ -42,7 +45,7 @@ test("kill -9 between X's new tokens and our keeping them: tried once more, then
     for (let time = 1; time <= 2; time++) expect((await service.get("/social/me")).status).toBe(401);
     expect(await health(service)).toMatchObject({ status: "degraded", authorized: false, running: false });
     expect((await service.post("/social/run")).status).toBe(401);
-    await killed(service);
+    await kill(service);
   }
   // The one whose answer was lost, and the one more.
   expect([...x.refreshUses.values()]).toEqual([2]);

@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
 import { addPeople } from "../faults/people.ts";
-import { stop } from "../faults/ending.ts";
-import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
+import {
+  authorize,
+  exported,
+  openInstallation,
+  until,
+  type Running,
+  type Installation,
+  stop,
+} from "../harness/process.ts";
 import { slowTokens } from "./way-to-x.ts";
 
 /** X's access tokens live two hours; the service thinks so too, by a clock of its own that stays where it is. */

@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openInstallation, until, type Installation } from "../harness/process.ts";
+import { openInstallation, until, type Installation, stop } from "../harness/process.ts";
 
 /** A world whose log has one import and a snapshot of every projection. */
 async function servedWorld(): Promise<Installation> {
   const world = await openInstallation();
   await world.command("recipients", "import", world.file("p.csv", "username,basis\nada_builds,opt_in\n"));
   const service = await world.serve();
-  service.process.kill("SIGTERM");
-  await service.process.exited;
+  await stop(service);
   return world;
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exitCodeOf } from "../faults/ending.ts";
 import { holdTokens } from "./way-to-x.ts";
 import {
   authorize,
@@ -61,7 +60,7 @@ describe("a signal that arrives twice, from the process group and passed on by b
       );
       // X's answer is let go: it has used the refresh token up.
       expect((await fetch(`${held.beside}/2/users/me`)).status).toBe(401);
-      expect(await exitCodeOf(service)).toBe(0);
+      expect(await service.process.exited).toBe(0);
       const next = await world.serve();
       expect((await next.get("/social/me")).status).toBe(200);
       expect([...x.refreshUses.values()]).toEqual([1]);

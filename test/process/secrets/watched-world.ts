@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxOptions } from "../../../src/sandbox/sandbox.ts";
-import { openInstallation, type Running, type Installation } from "../../harness/process.ts";
+import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import type { Written } from "./hunt.ts";
 
 /** A world that keeps all that anybody in it wrote, showed or was answered. */
@@ -37,14 +37,9 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
     keep,
     start,
     async command(...args) {
-      const child = start(args);
-      const [out, err, code] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-        child.exited,
-      ]);
-      keep(`the output of ${args.join(" ")}`, out + err);
-      return { code, out, err };
+      const all = await ended(start(args));
+      keep(`the output of ${args.join(" ")}`, all.out + all.err);
+      return all;
     },
     keepFiles(moment) {
       for (const path of filesIn(world.directory)) keep(`${path} ${moment}`, readFileSync(join(world.directory, path)));
