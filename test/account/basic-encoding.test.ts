@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { openService } from "../harness/memory/service.ts";
 

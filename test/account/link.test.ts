@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { linkAccount, unlinkAccount, type LinkDeps } from "../../src/account/link.ts";
 import { OAuthError } from "../../src/account/oauth.ts";

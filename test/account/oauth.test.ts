@@ -1,3 +1,4 @@
+// On the memory harness.
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { createOAuth, OAuthError, SCOPES, type BasicEncoding, type OAuth } from "../../src/account/oauth.ts";

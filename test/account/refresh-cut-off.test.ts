@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { unlinkAccount } from "../../src/account/link.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";

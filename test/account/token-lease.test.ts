@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Leases } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/token-lease.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError, type SendDmResult } from "../../src/networks/network.ts";

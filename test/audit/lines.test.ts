@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readLines } from "../../src/commands/audit/lines.ts";

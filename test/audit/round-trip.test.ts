@@ -1,3 +1,4 @@
+// On no harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
 import fc from "fast-check";

@@ -1,45 +1,24 @@
+// On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { chromium, type BrowserContext, type Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
+import { hasBrowser, openBrowser } from "../harness/browser.ts";
 import { openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
 
-/** Debian's Chromium, or the one that CHROMIUM names. */
-const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-
-/** No background traffic: it would leave the machine. */
-const ARGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-describe.skipIf(!existsSync(EXECUTABLE))("a person with a browser", () => {
+describe.skipIf(!hasBrowser)("a person with a browser", () => {
   let world: Installation;
   let service: Running;
   let browser: BrowserContext;
   let page: Page;
-  const profile = mkdtempSync(join(tmpdir(), "reachlog-browser-"));
 
   beforeAll(async () => {
     world = await openInstallation();
     service = await world.serve();
-    browser = await chromium.launchPersistentContext(profile, {
-      executablePath: EXECUTABLE,
-      headless: true,
-      args: ARGS,
-    });
+    browser = await openBrowser();
     page = await browser.newPage();
   });
   afterAll(async () => {
     await browser?.close();
     await world?.[Symbol.asyncDispose]();
-    rmSync(profile, { recursive: true, force: true });
   });
 
   test("cancels on the consent page: a clear refusal, nothing stored", async () => {

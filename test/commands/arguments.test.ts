@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { account } from "../../src/commands/account.ts";
 import { audit } from "../../src/commands/audit.ts";

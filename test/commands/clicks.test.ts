@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../../src/commands/clicks.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";

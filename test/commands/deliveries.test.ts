@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { doctor } from "../../src/commands/doctor.ts";
 import { openCommands } from "../harness/memory/commands.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, dirname } from "node:path";

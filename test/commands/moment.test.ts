@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { parseMoment } from "../../src/commands/moment.ts";

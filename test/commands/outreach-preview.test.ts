@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { outreach } from "../../src/commands/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/run.ts";
 import { outreach } from "../../src/commands/outreach.ts";

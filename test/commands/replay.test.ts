@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import type { EventStore, Snapshot } from "eventstore-lite";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { show } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

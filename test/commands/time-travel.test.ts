@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeId } from "../../src/platform/clock.ts";

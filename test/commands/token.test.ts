@@ -1,3 +1,4 @@
+// On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { stats } from "../../src/commands/stats.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

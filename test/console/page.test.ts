@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { account } from "../../projections/account.ts";
 import { clicks } from "../../projections/clicks.ts";

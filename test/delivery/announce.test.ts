@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel.ts";
 import { createAnnounce } from "../../src/delivery/announce.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent, type DataOf, type EventType, type Recorded } from "../../events/catalog.ts";
 import { decideOutcome, type Attempt } from "../../src/delivery/attempt.ts";

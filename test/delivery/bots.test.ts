@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import crawlers from "crawler-user-agents";
 import { isBot, OF_PEOPLE } from "../../src/delivery/bots.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { afterFailure, circuitOf, CLOSED, type CircuitBreaker } from "../../src/delivery/circuit-breaker.ts";
 

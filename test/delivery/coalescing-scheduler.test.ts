@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { createCoalescingScheduler } from "../../src/delivery/coalescing-scheduler.ts";
 

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
 import { findDeadLetters } from "../../src/delivery/dead-letters.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { digestOf } from "../../src/delivery/digest.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";

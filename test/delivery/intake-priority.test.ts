@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createIntakePriority } from "../../src/delivery/intake-priority.ts";
 import { fakeChannel } from "../harness/memory/fake-channel.ts";

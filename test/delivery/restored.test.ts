@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { newLogFile } from "../harness/memory/log.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { slackHours } from "./slack-hours.ts";
 

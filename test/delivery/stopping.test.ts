@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";

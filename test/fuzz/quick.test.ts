@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { WHOLE } from "./deployments.ts";
 import { fuzz } from "./fuzz.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import type { Tokens } from "../../src/account/tokens.ts";

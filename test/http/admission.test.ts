@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../src/http/listen.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";

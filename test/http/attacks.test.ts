@@ -1,3 +1,4 @@
+// On the process harness.
 import { afterAll } from "bun:test";
 import { testAttacks } from "./attacks/attack.ts";
 import { bodies } from "./attacks/bodies.ts";

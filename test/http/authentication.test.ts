@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../src/http/authentication.ts";

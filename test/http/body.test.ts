@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createClientAddress } from "../../src/http/client-address.ts";
 import { ask, openApp, problemIn } from "../harness/memory/app.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthorizationCookie } from "../../src/http/account.ts";

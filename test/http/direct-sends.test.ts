@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { Settlement } from "../../src/delivery/delivery.ts";
 import { GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";

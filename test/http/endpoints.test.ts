@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { json } from "../../src/http/answer.ts";

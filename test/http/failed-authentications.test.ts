@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import { recordFailures } from "../../src/http/failed-authentications.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import urls from "../fixtures/urls.json";
 import { GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";

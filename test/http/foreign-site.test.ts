@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { ask, openApp, REPORT } from "../harness/memory/app.ts";
 

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import { Problem } from "../../src/http/problem.ts";

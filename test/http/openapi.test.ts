@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { createApp } from "../../src/http/app.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";

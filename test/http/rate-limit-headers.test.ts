@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { setRateLimitHeaders } from "../../src/http/rate-limit.ts";
 import type { Triggered } from "../../src/outreach/runner.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, REPORT, slugOf, problemIn } from "../harness/memory/app.ts";
 

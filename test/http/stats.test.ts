@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { ask, openApp } from "../harness/memory/app.ts";
 

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthentication } from "../../src/http/authentication.ts";

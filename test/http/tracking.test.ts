@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { GOOD, openApp, post } from "../harness/memory/app.ts";
 

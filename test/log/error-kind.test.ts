@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreFull, StoreOwned, SigningKeyRefused } from "eventstore-lite";
 import { InvalidEvent } from "../../events/event.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { copyFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";

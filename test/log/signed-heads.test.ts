@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterEach, expect, jest, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";

@@ -1,3 +1,4 @@
+// On no harness.
 import type { Rendered } from "../../src/sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 

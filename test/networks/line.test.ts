@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { createLineChannel, LINE_ANSWERS } from "../../src/networks/line.ts";

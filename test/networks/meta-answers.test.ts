@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";
 import { metaAnswers } from "../../src/networks/meta.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Dispatch } from "../../src/networks/network.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { NetworkFault } from "../../src/networks/network-fault.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
 import {

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { createDiscordChannel } from "../../src/networks/discord.ts";
 import { createGoogleChatChannel } from "../../src/networks/google-chat.ts";

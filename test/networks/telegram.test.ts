@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { classifyAnswer } from "../../src/networks/dispatch-result.ts";

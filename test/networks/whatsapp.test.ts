@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DispatchResult } from "../../src/networks/network.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { classifyXRefusal } from "../../src/networks/x-answers.ts";
 import { answer } from "../harness/memory/servers.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { serve } from "../harness/memory/servers.ts";
 import { escapedJson, thrownBy, TOKEN, xAt } from "./x-client.ts";

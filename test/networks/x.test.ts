@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { SendDmResult } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import type { RunEnd } from "../../events/outreach.ts";
 import { decideOutcome, type SendDecided } from "../../src/outreach/decide-outcome.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide-turn.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";

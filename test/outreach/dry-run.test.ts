@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/day.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/retry-after-rate-limit.ts";

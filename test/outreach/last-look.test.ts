@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Projector } from "../../src/projector/projector.ts";
 import { person } from "../harness/memory/social-network.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { findSent, reachesBack } from "../../src/outreach/match.ts";
 

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import type { InboxMessage, SendDmResult, SocialNetwork, SocialUser } from "../../src/networks/network.ts";
 import { SocialError } from "../../src/networks/network.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull } from "eventstore-lite";
 import type { Runner, Triggered } from "../../src/outreach/runner.ts";

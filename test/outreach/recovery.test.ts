@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite";

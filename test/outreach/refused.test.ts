@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/decide.ts";
 import { person } from "../harness/memory/social-network.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/repeated-cursors.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";

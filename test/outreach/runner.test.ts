@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { KeyReused } from "eventstore-lite";
 import { person } from "../harness/memory/social-network.ts";

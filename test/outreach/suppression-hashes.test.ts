@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { deriveKey } from "../../src/vault/key.ts";
 import { createSuppressionHashes } from "../../src/outreach/suppression-hashes.ts";

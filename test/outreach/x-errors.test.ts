@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { createLogger } from "../../src/platform/logger.ts";
 import { badLines, HOSTILE, STEERING } from "../process/hostile/texts.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { createClickKeys } from "../../src/privacy/click-keys.ts";
 import { openKeyStore, type KeyStore } from "../../src/privacy/key-store.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Snapshot } from "eventstore-lite";
 import { findContact } from "../../projections/contacts.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { keyAt, LEAF_DIGITS, punctured, type Tree } from "../../src/privacy/key-tree.ts";

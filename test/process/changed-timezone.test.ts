@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { dayIn } from "../../src/outreach/quota.ts";
 import { authorize, exported, openInstallation, stop } from "../harness/process.ts";

@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../src/sandbox/x/tokens.ts";
 import { addPeople } from "../faults/people.ts";

@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import type { Person } from "../../src/sandbox/x/people.ts";
 import { authorize, exported, openInstallation } from "../harness/process.ts";

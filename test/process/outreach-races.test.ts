@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { addPeople } from "../faults/people.ts";
 import { idle } from "../faults/days.ts";

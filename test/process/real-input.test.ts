@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import urls from "../fixtures/urls.json" with { type: "json" };

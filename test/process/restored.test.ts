@@ -1,3 +1,4 @@
+// On the process harness.
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";

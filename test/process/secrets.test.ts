@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";

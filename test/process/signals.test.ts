@@ -1,3 +1,4 @@
+// On the process harness.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

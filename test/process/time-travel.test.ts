@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { authorize, BEARER, exported, openInstallation, until } from "../harness/process.ts";
 

@@ -1,3 +1,4 @@
+// On the process harness.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openInstallation, until } from "../harness/process.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { clicks } from "../../projections/clicks.ts";
 import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";

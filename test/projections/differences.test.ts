@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";

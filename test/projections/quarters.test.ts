@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { QUARTER_MS, quarterAt, QUARTERS_MAX, type Quarters } from "../../projections/quarters.ts";
 

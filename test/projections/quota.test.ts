@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import { quota, usedOn } from "../../projections/quota.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { run } from "../../projections/run.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { cursorOf, sources } from "../../projections/sources.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { msOf } from "../../projections/time.ts";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { EventStore, Query } from "eventstore-lite";
 import * as fc from "fast-check";

@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore, type EventStore, type Query } from "eventstore-lite";
 import { codec, makeEvent, type Event, type Recorded } from "../../events/catalog.ts";

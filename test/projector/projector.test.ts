@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore, StoreFull, type EventStore, type Query, type Snapshot } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";

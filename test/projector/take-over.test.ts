@@ -1,3 +1,4 @@
+// On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";

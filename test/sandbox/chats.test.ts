@@ -1,3 +1,4 @@
+// On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../src/sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";

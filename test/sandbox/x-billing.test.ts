@@ -1,3 +1,4 @@
+// On the memory harness.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createX, X_PRICES } from "../../src/networks/x.ts";
 import { createMeter } from "../../src/outreach/meter.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { consent, consentRequest, personId, queryOf } from "./client.ts";

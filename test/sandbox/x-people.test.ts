@@ -1,3 +1,4 @@
+// On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { LIST_ID } from "../../src/sandbox/x/people.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { cycles, FLOORS, roomOf, uphill } from "./floors.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";

@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

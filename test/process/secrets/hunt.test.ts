@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { findSecrets, hunted } from "./hunt.ts";

@@ -1,0 +1,27 @@
+/** The browser harness: a real browser before a service that is a real process. */
+import { existsSync } from "node:fs";
+import { chromium, type BrowserContext } from "playwright-core";
+import { temporaryFolder } from "./temporary.ts";
+
+/** Debian's Chromium, or the one that CHROMIUM names. */
+const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** No background traffic: it would leave the machine. */
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Without one, these tests are skipped. */
+export const hasBrowser = existsSync(EXECUTABLE);
+
+/** A browser of its own, with no past. */
+export function openBrowser(): Promise<BrowserContext> {
+  const options = { executablePath: EXECUTABLE, headless: true, args: ARGS };
+  return chromium.launchPersistentContext(temporaryFolder().path, options);
+}

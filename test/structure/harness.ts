@@ -1,0 +1,30 @@
+import { importsOf } from "./imports.ts";
+
+/** From the one that stands for most to the one that stands for least; the first that a test reaches is its harness. */
+const HARNESSES = [
+  ["the browser harness", /^test\/harness\/browser\.ts$/],
+  ["the process harness", /^test\/harness\/(?:process|demo)\.ts$/],
+  ["the memory harness", /^test\/harness\/memory\//],
+] as const;
+
+export function testFiles(root: string): readonly string[] {
+  return [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort();
+}
+
+/** Test file -> its harness, by what it imports, and what that imports. */
+export function harnessesOf(root: string): ReadonlyMap<string, string> {
+  const files = [...new Bun.Glob("test/**/*.ts").scanSync(root)];
+  const imported = Map.groupBy(importsOf(root, files), ({ from }) => from);
+  const reached = (file: string): ReadonlySet<string> => {
+    const seen = new Set([file]);
+    for (const one of seen) for (const { to } of imported.get(one) ?? []) seen.add(to);
+    return seen;
+  };
+  return new Map(
+    testFiles(root).map((file) => {
+      const all = [...reached(file)];
+      const [name = "no harness"] = HARNESSES.find(([, path]) => all.some((one) => path.test(one))) ?? [];
+      return [file, name];
+    }),
+  );
+}
