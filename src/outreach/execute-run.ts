@@ -6,7 +6,6 @@ import { record } from "../log/handle.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { RunContext } from "./context.ts";
 import { executeDryRun, type DryRun } from "./dry-run.ts";
-import type { RunLease } from "./lease.ts";
 import type { Meter } from "./meter.ts";
 import { pause } from "./pacing.ts";
 import { settleOpen, type Waiting } from "./reconcile.ts";
@@ -30,15 +29,15 @@ export interface RunReport {
 }
 
 /** Makes a run whose start is in the log, and appends its end. Throws when it must not go on: its lease is lost. */
-export async function perform(run: RunContext, lease: RunLease, meter: Meter, dryRun: boolean): Promise<RunReport> {
-  const timer = new AbortController();
-  void run.sleep(run.runMaxMs, timer.signal).then(() => {
-    if (!timer.signal.aborted) lease.end("time_limit");
-  });
+export async function perform(started: RunContext, meter: Meter, dryRun: boolean): Promise<RunReport> {
+  const timeLimit = new AbortController();
+  const ended = new AbortController();
+  void started.sleep(started.runMaxMs, ended.signal).then(() => timeLimit.abort("time_limit" satisfies RunEnd));
+  const run = { ...started, signal: AbortSignal.any([started.signal, timeLimit.signal]) };
   try {
     return dryRun ? await performDry(run, meter) : await performReal(run, meter);
   } finally {
-    timer.abort();
+    ended.abort();
   }
 }
 

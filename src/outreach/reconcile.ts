@@ -4,7 +4,7 @@ import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA } from "../log/event-log.ts";
 import { SocialError, type SentDm } from "../networks/network.ts";
 import type { OutreachContext } from "./context.ts";
-import { findSent, hasUnknown, reachesBack } from "./match.ts";
+import { findSent, hasUnknown, reachesBack } from "./find-sent.ts";
 import { retrying, QUICK_ATTEMPTS_MAX, type Again } from "./retry-after-rate-limit.ts";
 import { recordOutcome } from "./outcome.ts";
 

@@ -1,4 +1,4 @@
-import type { EventStore } from "eventstore-lite";
+import { LeaseLost, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { RunEnd } from "../../events/outreach.ts";
 import { SocialError } from "../networks/network.ts";
@@ -20,10 +20,18 @@ export function callsForAction({ projector }: RunContext, reason: RunEnd): boole
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
+/** Why a run has to stop between two messages; undefined: it goes on. The signal's reason says it, or that the lease is lost. */
+export function stopReason({ signal }: Pick<RunContext, "signal">): RunEnd | undefined {
+  if (!signal.aborted) return undefined;
+  return signal.reason instanceof LeaseLost ? "fault" : (signal.reason as RunEnd);
+}
+
 /** Why a run ends when the network fails to answer a question; any other fault is thrown on. */
-export function endOf({ logger, runId, signal }: RunContext, fault: unknown): RunEnd {
+export function endOf(run: RunContext, fault: unknown): RunEnd {
+  const { logger, runId } = run;
   if (!(fault instanceof SocialError)) throw fault;
-  if (signal.aborted) return signal.reason as RunEnd;
+  const stopped = stopReason(run);
+  if (stopped !== undefined) return stopped;
   logger.warn("the network did not answer the run", { run_id: runId, kind: fault.kind, detail: fault.message });
   if (fault.kind === "unauthorized") return "not_authorized";
   if (fault.kind === "rejected") return "request_rejected";

@@ -2,13 +2,14 @@ import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
+import type { HeldLease } from "../log/lease.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
-import { takeRunLease, type RunLease } from "./lease.ts";
+import { SEND_MS_MAX, takeRunLease } from "./run-lease.ts";
 import { createMeter } from "./meter.ts";
 import { endedTransiently } from "./run-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
-import { createRecovery } from "./recovery.ts";
+import { createRecovery } from "./dead-run.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
@@ -48,60 +49,53 @@ const START_POLL_MS = 50;
 const START_POLLS = 40;
 
 export function createRunner(context: OutreachContext): Runner {
-  const backgroundTasks = createBackgroundTasks(context);
-  const recovery = createRecovery(context, backgroundTasks);
+  const tasks = createBackgroundTasks(context);
+  const recovery = createRecovery(context, tasks);
 
-  const startUnder = async (lease: RunLease, runId: string, request: TriggerRequest): Promise<Triggered> => {
-    const { dryRun, metadata } = request;
-    const first = await appendStart(context, lease, runId, request);
-    if (first !== runId) {
-      await lease[Symbol.asyncDispose]();
-      return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
-    }
+  /** Makes a run whose start is in the log. */
+  const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
     const meter = createMeter(context.network, context.prices);
-    const { fence, signal, keep: keepLease } = lease;
-    const accountId = context.projector.state("account").user?.id;
     const run: RunContext = {
       ...context,
       network: meter.network,
       runId,
-      accountId,
+      accountId: context.projector.state("account").user?.id,
       metadata,
-      fence,
-      signal,
-      keepLease,
+      fence: lease.fence,
+      signal: AbortSignal.any([lease.lost, tasks.stopping]),
+      keepLease: () => lease.keep(SEND_MS_MAX),
     };
-    const done = backgroundTasks.start("a run", lease, () => perform(run, lease, meter, dryRun));
-    void backgroundTasks.track(
-      done.then((report) =>
-        report === undefined && !backgroundTasks.stopped() ? recovery.untilClosed(false) : undefined,
-      ),
+    const done = tasks.start("a run", lease, () => perform(run, meter, dryRun));
+    const closed = done.then((report) =>
+      report === undefined && !tasks.stopping.aborted ? recovery.untilClosed(false) : undefined,
     );
+    void tasks.track(closed);
     return { kind: "started", run_id: runId, done };
   };
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
-    const refused = await refuse(context, request.dryRun, request.metadata);
+    const { dryRun, metadata } = request;
+    const refused = await refuse(context, dryRun, metadata);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
-    const lease = await takeRunLeaseOrLearn(context, runId);
-    if ("kind" in lease) return lease;
-    try {
-      // Another instance may have made the last run, and used up the day while the lease was waited for.
-      await catchUp(context);
-      const refusedNow = await refuse(context, request.dryRun, request.metadata);
-      if (refusedNow !== undefined) {
-        await lease[Symbol.asyncDispose]();
-        return refusedNow;
-      }
-      if (context.projector.state("run").current === null) return await startUnder(lease, runId, request);
-    } catch (fault) {
-      await lease[Symbol.asyncDispose]();
-      throw fault;
+    const taken = await takeRunLeaseOrLearn(context, runId);
+    if ("kind" in taken) return taken;
+    await using held = new AsyncDisposableStack();
+    const lease = held.use(taken);
+    // Another instance may have made the last run, and used up the day while the lease was waited for.
+    await catchUp(context);
+    const refusedNow = await refuse(context, dryRun, metadata);
+    if (refusedNow !== undefined) return refusedNow;
+    if (context.projector.state("run").current !== null) {
+      // The lease was free, so that run's process is dead.
+      held.move();
+      void recovery.under(lease);
+      return await runningNow(context);
     }
-    // The lease was free, so that run's process is dead.
-    void recovery.under(lease);
-    return runningNow(context);
+    const first = await appendStart(context, lease, runId, request);
+    if (first !== runId) return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
+    held.move();
+    return start(lease, runId, request);
   };
 
   const reconcile: Runner["reconcile"] = async () =>
@@ -109,12 +103,12 @@ export function createRunner(context: OutreachContext): Runner {
 
   return {
     async trigger(request) {
-      if (backgroundTasks.stopped()) throw new StoreClosed();
-      return backgroundTasks.track(trigger(request));
+      if (tasks.stopping.aborted) throw new StoreClosed();
+      return tasks.track(trigger(request));
     },
-    recover: ({ steal }) => backgroundTasks.track(recovery.untilClosed(steal)),
-    reconcile: () => backgroundTasks.track(reconcile()),
-    [Symbol.asyncDispose]: backgroundTasks.stop,
+    recover: ({ steal }) => tasks.track(recovery.untilClosed(steal)),
+    reconcile: () => tasks.track(reconcile()),
+    [Symbol.asyncDispose]: tasks.stop,
   };
 }
 
@@ -140,7 +134,7 @@ async function refuse(
 }
 
 /** The lease, or what is in progress under it elsewhere. */
-async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<RunLease | Triggered> {
+async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<HeldLease | Triggered> {
   const never = new AbortController().signal;
   for (let poll = 1; ; poll++) {
     const lease = await takeRunLease(context, runId, false);
@@ -163,7 +157,7 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
 /** Appends the run's start. Answers the id of the run: an earlier one's when the key is known and that one counts. */
 async function appendStart(
   context: OutreachContext,
-  lease: RunLease,
+  lease: HeldLease,
   runId: string,
   { dryRun, metadata, key }: TriggerRequest,
 ): Promise<string> {

@@ -16,8 +16,8 @@ import { isHeldBack, judgeKnown, judgeUser } from "./decide.ts";
 import type { Refused } from "./decide-turn.ts";
 import { readInbox } from "./inbox.ts";
 import { lookUp } from "./lookup.ts";
-import { findOurs, wasRestoredToday } from "./restored.ts";
-import { endOf } from "./run-end.ts";
+import { findOurs, wasRestoredToday } from "./after-restore.ts";
+import { endOf, stopReason } from "./run-end.ts";
 
 /** What becomes of those who are met: a run writes and records, a dry run notes what a run would do. */
 export interface Treatment {
@@ -157,9 +157,4 @@ async function writeUnlessFound({ run, retry, skip, write }: Screening, user: So
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
   await skip([{ who: { id: user.id, username: user.username }, verdict }]);
   return undefined;
-}
-
-/** Why the run has to stop between two messages; undefined: it goes on. */
-function stopReason({ signal }: RunContext): RunEnd | undefined {
-  return signal.aborted ? (signal.reason as RunEnd) : undefined;
 }

@@ -6,6 +6,7 @@ import { remaining } from "./decide.ts";
 import { newSkips } from "./decide-turn.ts";
 import { pause, spacingMs } from "./pacing.ts";
 import { retryPersistently } from "./retry-after-rate-limit.ts";
+import { stopReason } from "./run-end.ts";
 import { screenRecipients } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 
@@ -28,7 +29,8 @@ export function runSendLoop(run: RunContext): Promise<RunEnd> {
     async write(user) {
       // Before a message and not after one: after the last there is nothing to wait for.
       await pause(run, "pace", nextSendAt);
-      if (run.signal.aborted) return run.signal.reason as RunEnd;
+      const stopped = stopReason(run);
+      if (stopped !== undefined) return stopped;
       const { called, rate, rejected, end } = await takeTurn(run, user);
       if (end !== undefined) return end;
       const now = run.clock();

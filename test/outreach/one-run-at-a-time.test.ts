@@ -101,3 +101,18 @@ test("a run that takes too long ends, and says so", async () => {
   const { run } = await world.start({ runMaxMs: 30 * 60_000, spacingMs: 20 * 60_000 });
   expect(await run()).toMatchObject({ reason: "time_limit", sent: 2 });
 });
+
+test("a renewal of the lease that fails once ends no run", async () => {
+  await using world = await worldOfThree();
+  const { leases } = world.store;
+  let asked = 0;
+  const acquire: typeof leases.acquire = (...lease) => {
+    asked += 1;
+    // The taking, that before the first message, and this one while the second is waited for.
+    return asked === 3 ? Promise.reject(new Error("database is locked")) : leases.acquire(...lease);
+  };
+  Object.assign(world.store, { leases: { ...leases, acquire } });
+  const { run } = await world.start({ spacingMs: 15_000 });
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3, failed: 0 });
+  expect(asked).toBeGreaterThan(3);
+});

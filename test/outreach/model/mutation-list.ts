@@ -14,12 +14,13 @@ export interface Mutation {
 const HANDLE = "src/log/handle.ts";
 const DECIDE_TURN = "src/outreach/decide-turn.ts";
 const SEND = "src/outreach/send.ts";
-const RECOVERY = "src/outreach/recovery.ts";
+const RECOVERY = "src/outreach/dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";
 const CONTACTS = "projections/contacts.ts";
-const RESTORED = "src/outreach/restored.ts";
+const RESTORED = "src/outreach/after-restore.ts";
+const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
 const CIRCLES = "src/outreach/repeated-cursors.ts";
 
@@ -75,8 +76,8 @@ export const MUTATIONS: readonly Mutation[] = [
         to: "",
       },
       {
-        file: "src/outreach/send-loop.ts",
-        from: "Math.min(LOOKUP_BATCH, Math.max(1, placesLeft(context)));",
+        file: SCREENING,
+        from: "Math.min(LOOKUP_BATCH, Math.max(1, placesLeft()));",
         to: "LOOKUP_BATCH;",
       },
     ],
@@ -117,7 +118,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a dead run is closed without a look at what it left open",
     RECOVERY,
-    "      await settleOpen(context, { signal: lease.signal, wait: (_reason, until) => sleepUntil(context, lease, until) });\n",
+    "      await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });\n",
     "",
   ),
   {
@@ -142,8 +143,8 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "an answer about the lease is believed however late it is",
-    "src/outreach/lease.ts",
-    "return isRenewed && sinceMs >= 0 && sinceMs < LEASE_TTL_MS - SEND_MS_MAX;",
+    "src/log/lease.ts",
+    "return isRenewed && sinceMs >= 0 && sinceMs < ttlMs - ms;",
     "return isRenewed;",
   ),
   one(
@@ -176,19 +177,14 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (result.outcome !== "unauthorized") return result;',
     'if (result.outcome !== "unauthorized" && result.outcome !== "in_doubt") return result;',
   ),
-  one("the inbox is not read", "src/outreach/send-loop.ts", "    await readInbox(context, retry);\n", ""),
+  one("the inbox is not read", SCREENING, "    await readInbox(run, retry);\n", ""),
   one(
     "the inbox is read without the late",
     "src/outreach/inbox.ts",
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
-  one(
-    "whoever is met twice is judged twice",
-    "src/outreach/send-loop.ts",
-    "if (context.met.has(user.id)) continue;",
-    "",
-  ),
+  one("whoever is met twice is judged twice", SCREENING, "if (met.has(user.id)) continue;", ""),
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",
@@ -198,8 +194,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a run starts although one is open in the log",
     "src/outreach/runner.ts",
-    'if (context.projector.state("run").current === null) return await',
-    "return await",
+    'if (context.projector.state("run").current !== null) {',
+    "if (context.runMaxMs < 0) {",
   ),
   one(
     "the stats leave out what a look at the conversation found",

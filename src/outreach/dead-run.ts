@@ -1,18 +1,19 @@
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { handle } from "../log/handle.ts";
+import type { HeldLease } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
-import { takeRunLease, type RunLease } from "./lease.ts";
+import { takeRunLease } from "./run-lease.ts";
 import { settleOpen } from "./reconcile.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 
 /** How often the closing of a dead run is tried: its lease may last for 30 s, a full disk for hours. */
-const RECOVERY_RETRY_MS = 5_000;
+const RETRY_MS = 5_000;
 
 /** What is left of runs that nobody performs any more. */
 export interface Recovery {
   /** Settles and closes under a lease that was free although a run is open in the log. */
-  under(lease: RunLease): Promise<void>;
+  under(lease: HeldLease): Promise<void>;
   /**
    * Closes a dead run, however long the log refuses it: nobody else would unasked. `steal`: its lease needs no waiting
    * for, which is true of the first try only: who holds the lease at a later one took it since, and lives.
@@ -23,10 +24,12 @@ export interface Recovery {
 }
 
 export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks): Recovery {
+  const { sleep, clock } = context;
   const under: Recovery["under"] = async (lease) => {
     await backgroundTasks.start("the recovery of a run", lease, async () => {
-      await settleOpen(context, { signal: lease.signal, wait: (_reason, until) => sleepUntil(context, lease, until) });
-      if (!lease.signal.aborted) await abandon(context, lease);
+      const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
+      await settleOpen(context, { signal, wait: (_reason, until) => sleep(until - clock(), signal) });
+      if (!signal.aborted) await abandon(context, lease);
     });
   };
 
@@ -56,18 +59,14 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
           context.logger.error("a dead run could not be closed", errorFields(fault));
         }
         if (!isOpen()) return;
-        await context.sleep(RECOVERY_RETRY_MS, backgroundTasks.signal);
-        if (backgroundTasks.stopped()) return;
+        await sleep(RETRY_MS, backgroundTasks.stopping);
+        if (backgroundTasks.stopping.aborted) return;
       }
     },
   };
 }
 
-function sleepUntil({ sleep, clock }: OutreachContext, { signal }: RunLease, until: number): Promise<void> {
-  return sleep(until - clock(), signal);
-}
-
-async function abandon(context: OutreachContext, { fence }: RunLease): Promise<void> {
+async function abandon(context: OutreachContext, { fence }: HeldLease): Promise<void> {
   const decide = () => {
     const { current } = context.projector.state("run");
     if (current === null) return { events: [] };
