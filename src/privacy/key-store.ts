@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
-import { openSecretStore, type SecretStore, type SecretStoreOptions } from "../vault/secret-store.ts";
+import { openSecretStore, type Kept, type SecretStore, type SecretStoreOptions } from "../vault/secret-store.ts";
 
 /** The keys of personal data, each under a ref, and gone for good once deleted. */
 export interface KeyStore extends Pick<SecretStore, "remove" | "bury" | "change" | "revision">, Disposable {
   /** `gone`: it was here and was deleted for ever. */
   get(ref: string): Uint8Array | "gone" | undefined;
+  /** As {@link get} for many at once, those of them that are or were here. */
+  getAll(refs: readonly string[]): ReadonlyMap<string, Uint8Array | "gone">;
   /** All keys whose refs begin so. */
   under(prefix: string): readonly (readonly [string, Uint8Array])[];
   /** All refs that begin so, in order; also of keys that are gone. */
@@ -22,13 +24,16 @@ export interface NamedKey {
 
 /** Throws what the secret store throws. */
 export function openKeyStore(options: SecretStoreOptions): KeyStore {
-  const { get: kept, names, put, remove, bury, change, revision, [Symbol.dispose]: dispose } = openSecretStore(options);
+  const { get: kept, getAll: keptOf, names, put, remove, bury, change, revision, [Symbol.dispose]: dispose } = openSecretStore(options);
+  const keyOf = (found: Kept | "gone"): Uint8Array | "gone" =>
+    found === "gone" ? found : Buffer.from(found.value, "base64");
   const get = (ref: string): Uint8Array | "gone" | undefined => {
     const found = kept(ref);
-    return found === undefined || found === "gone" ? found : Buffer.from(found.value, "base64");
+    return found && keyOf(found);
   };
   return {
     get,
+    getAll: (refs) => new Map([...keptOf(refs)].map(([ref, found]) => [ref, keyOf(found)])),
     refs: names,
     under: (prefix) =>
       names(prefix).flatMap((ref): [string, Uint8Array][] => {

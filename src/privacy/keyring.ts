@@ -94,8 +94,7 @@ function keyringOf(keys: KeyStore, clock: Clock): Keyring {
     id,
     refresh,
     prepare(owners) {
-      people.begin();
-      people.ensure(refsOfPeople(people, owners));
+      people.prepare(owners.flatMap((owner) => (owner.kind === "person" && !isErased(owner) ? [owner] : [])));
     },
     keyFor(owner) {
       renew();
@@ -194,18 +193,13 @@ function checkOf(key: Uint8Array): string {
   return digitsOf("check", key, CHECK_DIGITS);
 }
 
-function personRef(people: PersonKeys, { id, username }: Extract<Owner, { kind: "person" }>): string {
-  const mark = id === undefined ? undefined : markOfErased(id);
-  if (mark !== undefined) return `p${mark}`;
-  const who = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  return people.refOf(who);
+function personRef(people: PersonKeys, owner: Extract<Owner, { kind: "person" }>): string {
+  const mark = owner.id === undefined ? undefined : markOfErased(owner.id);
+  return mark === undefined ? people.refOf(owner) : `p${mark}`;
 }
 
-function refsOfPeople(people: PersonKeys, owners: readonly Owner[]): readonly string[] {
-  return owners.flatMap((owner) => {
-    if (owner.kind !== "person" || (owner.id !== undefined && markOfErased(owner.id) !== undefined)) return [];
-    return [personRef(people, owner)];
-  });
+function isErased({ id }: Extract<Owner, { kind: "person" }>): boolean {
+  return id !== undefined && markOfErased(id) !== undefined;
 }
 
 function fixed(keys: KeyStore, ref: string): Uint8Array {

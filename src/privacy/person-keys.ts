@@ -7,10 +7,10 @@ import { newKey, type KeyStore } from "./key-store.ts";
  * handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
  */
 export interface PersonKeys {
-  /** An append begins. */
-  begin(): void;
+  /** Before an append: makes the keys of everybody it is about that are not there yet, durably; none for the erased. */
+  prepare(people: readonly Named[]): void;
   /** The ref for what is told of somebody; of an erased one a ref whose key is gone. */
-  refOf(who: Recipient): string;
+  refOf(who: Named): string;
   /** Whether they were erased, as far as the name tells. */
   isErased(who: Recipient): boolean;
   /**
@@ -20,8 +20,6 @@ export interface PersonKeys {
   refsOf(who: Recipient): readonly string[];
   /** Of `refs`, and of the handles among them, all that there is a key of; but not `spared`, which is other people's. */
   under(refs: readonly string[], spared: ReadonlySet<string>): readonly string[];
-  /** Makes the keys that are not there yet, durably; none for a handle that was erased meanwhile. */
-  ensure(refs: readonly string[]): void;
   /** `gone`: the person was erased. */
   at(ref: string): Uint8Array | "gone";
   refresh(): void;
@@ -46,25 +44,19 @@ export function baseOf(ref: string): string {
 
 /** `pepper` is a secret, or refs could be computed of any name. */
 export function createPersonKeys(file: KeyStore, pepper: Uint8Array): PersonKeys {
-  const held = new Map<string, Uint8Array | "gone">();
-  /** Handle -> the ref that it has in this append. */
+  const held = new Map<string, Found>();
+  /** Of the append that was prepared last: handle -> its ref there, person -> their ref, ref -> its key. */
   const given = new Map<string, string>();
-  const ref = (kind: "id" | "handle", value: string): string =>
-    `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
-  const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
+  const refs = new Map<string, string>();
+  let keys: ReadonlyMap<string, Found> = new Map();
+  const names = createNames(pepper);
 
-  const look = (wanted: string): Uint8Array | "gone" | undefined => {
-    const known = held.get(wanted) ?? file.get(wanted);
+  const look = (wanted: string): Found | undefined => {
+    const known = keys.get(wanted) ?? held.get(wanted) ?? file.get(wanted);
     if (known === undefined) return undefined;
     if (held.size >= HELD_MAX) held.clear();
     held.set(wanted, known);
     return known;
-  };
-
-  const erasedRefOf = ({ id, username }: Recipient): string | undefined => {
-    const handle = username === undefined ? [] : [ofHandle(username)];
-    const refs = id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ref("id", id), ...handle];
-    return refs.find((one) => look(one) === "gone");
   };
 
   const refInAppend = (handle: string): string => {
@@ -73,36 +65,96 @@ export function createPersonKeys(file: KeyStore, pepper: Uint8Array): PersonKeys
     return known;
   };
 
-  const isBuried = (handle: string): boolean => file.get(handle) === "gone" || file.get(handle + ALONE) === "gone";
+  /** `named`: as {@link Names.all} gives them. */
+  const refAmong = (named: readonly string[], { id, username = "" }: Named, find: typeof look): string => {
+    const erased = named.find((one) => find(one) === "gone");
+    return erased ?? (id === undefined ? refInAppend(names.ofHandle(username)) : (named[0] ?? ""));
+  };
 
   return {
-    begin: () => given.clear(),
-    refOf(who) {
-      const erased = erasedRefOf(who);
-      if (erased !== undefined) return erased;
-      return who.id === undefined ? refInAppend(ofHandle(who.username ?? "")) : ref("id", who.id);
+    prepare(people) {
+      given.clear();
+      const revision = file.revision();
+      const named = people.map(names.all);
+      let found = file.getAll(named.flat());
+      const refOf = (who: Named, at: number): string => refAmong(named[at] ?? [], who, (one) => found.get(one));
+      const missing = people.map(refOf).filter((one) => !found.has(one));
+      if (missing.length > 0) found = new Map([...found, ...makeKeys(file, missing, revision)]);
+      keys = found;
+      refs.clear();
+      for (const [at, who] of people.entries()) refs.set(textOf(who), refOf(who, at));
     },
-    isErased: (who) => erasedRefOf(who) !== undefined,
+    refOf: (who) => refs.get(textOf(who)) ?? refAmong(names.all(who), who, look),
+    isErased: (who) => names.all(who).some((one) => look(one) === "gone"),
     refsOf({ id, username }) {
-      const handle = username === undefined ? [] : [ofHandle(username)];
-      return id === undefined ? handle : [ref("id", id), ...handle.map((one) => one + ALONE)];
+      const handle = username === undefined ? [] : [names.ofHandle(username)];
+      return id === undefined ? handle : [names.ofId(id), ...handle.map((one) => one + ALONE)];
     },
-    under(refs, spared) {
-      const bases = refs.filter((one) => one === baseOf(one) || one.endsWith(ALONE)).map(baseOf);
+    under(wanted, spared) {
+      const bases = wanted.filter((one) => one === baseOf(one) || one.endsWith(ALONE)).map(baseOf);
       const found = bases.flatMap((base) => file.refs(base)).filter((one) => one !== baseOf(one) && !spared.has(one));
-      return [...new Set([...refs, ...found])];
-    },
-    ensure(refs) {
-      if (refs.every((wanted) => look(wanted) !== undefined)) return;
-      file.change(() => {
-        for (const wanted of refs) {
-          const mayBe = wanted === baseOf(wanted) || !isBuried(baseOf(wanted));
-          if (mayBe && file.get(wanted) === undefined) file.put(wanted, newKey());
-        }
-      });
+      return [...new Set([...wanted, ...found])];
     },
     // Never made: the key file is older than what it is asked for.
     at: (wanted) => look(wanted) ?? "gone",
-    refresh: () => held.clear(),
+    refresh() {
+      held.clear();
+      refs.clear();
+      keys = new Map();
+    },
   };
+}
+
+/**
+ * Makes keys durably, but none for who was erased. `revision`: the one in which they were missing. Answers what is
+ * there then.
+ */
+function makeKeys(file: KeyStore, missing: readonly string[], revision: number): ReadonlyMap<string, Found> {
+  return file.change(() => {
+    const made = new Map<string, Found>();
+    if (file.revision() !== revision) {
+      // Another process may have made or erased some of them meanwhile.
+      const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
+      for (const [one, key] of file.getAll(names)) made.set(one, key);
+    }
+    // In their order in the file, whose pages are written once each then.
+    for (const one of missing.toSorted()) {
+      if (made.has(one) || made.get(baseOf(one)) === "gone" || made.get(baseOf(one) + ALONE) === "gone") continue;
+      const key = newKey();
+      file.put(one, key);
+      made.set(one, key);
+    }
+    return made;
+  });
+}
+
+interface Names {
+  ofId(id: string): string;
+  ofHandle(username: string): string;
+  /** The refs by which an erasure of somebody is found: that of an id first, and of a handle alone what was only its. */
+  all(who: Named): readonly string[];
+}
+
+function createNames(pepper: Uint8Array): Names {
+  const ref = (kind: "id" | "handle", value: string): string =>
+    `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
+  const ofId = (id: string): string => ref("id", id);
+  const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
+  return {
+    ofId,
+    ofHandle,
+    all({ id, username }) {
+      const handle = username === undefined ? [] : [ofHandle(username)];
+      return id === undefined ? [...handle, ...handle.map((one) => one + ALONE)] : [ofId(id), ...handle];
+    },
+  };
+}
+
+/** A person as an event names them. */
+type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };
+
+type Found = Uint8Array | "gone";
+
+function textOf({ id = "", username = "" }: Named): string {
+  return `${id}\n${username}`;
 }

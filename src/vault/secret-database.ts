@@ -86,7 +86,7 @@ export function transact<Result>(database: DatabaseSync, work: () => Result): Re
   }
 }
 
-interface Row {
+export interface Row {
   readonly version: number;
   readonly key: string | null;
   readonly sealed: Uint8Array | null;
@@ -98,6 +98,9 @@ const LAST = "\uffff";
 /** What is asked of the tables, one statement each. */
 export function statementsOf(database: DatabaseSync) {
   const select = database.prepare("SELECT version, key, sealed FROM secrets WHERE name = ?");
+  const some = database.prepare(
+    "SELECT name, version, key, sealed FROM secrets WHERE name IN (SELECT value FROM json_each(?))",
+  );
   const range = database.prepare("SELECT name FROM secrets WHERE name >= ? AND name < ? ORDER BY name");
   const key = database.prepare("SELECT id FROM data_keys LIMIT 1");
   const insert = database.prepare(
@@ -118,6 +121,8 @@ export function statementsOf(database: DatabaseSync) {
   const revision = database.prepare("PRAGMA data_version");
   return {
     select: (name: string) => select.get(name) as Row | undefined,
+    selectAll: (names: readonly string[]) =>
+      some.all(JSON.stringify(names)) as unknown as readonly (Row & { readonly name: string })[],
     names: (prefix: string) => (range.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name),
     keyId: () => (key.get() as { id: string } | undefined)?.id,
     put: (name: string, id: string, sealed: Uint8Array, expected: number) =>

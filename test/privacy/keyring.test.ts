@@ -7,6 +7,8 @@ import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
+import { createPersonKeys } from "../../src/privacy/person-keys.ts";
+import type { KeyStore } from "../../src/privacy/key-store.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted } from "./encrypted.ts";
 
@@ -235,4 +237,32 @@ test("a handle that is destroyed between the two halves of an append keeps nothi
   command.destroy(command.refsOf({ id: "1001", username: "ann" }));
   keyring.refresh();
   expect(encrypted(keyring, ALONE, "tea", "here")).toEndWith(":");
+});
+
+test.each([
+  ["made", { id: "1001", username: "ann" }],
+  ["erased", { id: "1001", username: "ann" }],
+  ["erased", { username: "ann" }],
+])("a key that another process has %s after it was found missing (%j) is not made a second time", (what, who) => {
+  using world = openKeys();
+  const [keyring, other] = [world.open(), world.open()];
+  const [ref = ""] = keyring.refsOf(who);
+  let expected: Uint8Array | "gone" | undefined = "gone";
+  let meanwhile: (() => void) | undefined = () => {
+    if (what === "erased") return void other.destroy(other.refsOf(who));
+    other.prepare([{ kind: "person", ...who }]);
+    expected = other.keys.get(ref);
+  };
+  const between: KeyStore = {
+    ...keyring.keys,
+    getAll(refs) {
+      const found = keyring.keys.getAll(refs);
+      meanwhile?.();
+      meanwhile = undefined;
+      return found;
+    },
+  };
+  const people = createPersonKeys(between, keyring.keys.get("pepper") as Uint8Array);
+  people.prepare([who]);
+  expect([people.at(people.refOf(who)), keyring.keys.get(ref)]).toEqual([expected, expected]);
 });
