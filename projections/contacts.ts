@@ -36,7 +36,7 @@ export interface Contact {
 export interface Contacts {
   /** Key -> person, in the order they were met. */
   people: Map<string, Contact>;
-  /** Network id -> key. */
+  /** Network id -> key, of those whose key is another one: they were met by their handle. */
   ids: Map<string, string>;
   /** Lower-case handle -> key of who has it, as far as known. */
   handles: Map<string, string>;
@@ -54,7 +54,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 6,
+  version: 7,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -248,7 +248,7 @@ function count(state: Contacts, field: string, by: 1 | -1): void {
 /** The person of this event, made or merged when id and handle turn out to be one. */
 function meet(state: Contacts, who: Recipient): Contact {
   if (isNobody(who)) return newContact();
-  const byId = who.id === undefined ? undefined : state.ids.get(who.id);
+  const byId = keyOfId(state, who);
   const byHandle = keyOfHandle(state, who);
   const key = byId ?? byHandle ?? newKey(state, who);
   let contact = state.people.get(key);
@@ -296,7 +296,13 @@ function keyOfHandle(state: Contacts, who: Recipient): string | undefined {
 }
 
 function keyOf(state: Contacts, who: Recipient): string | undefined {
-  return (who.id === undefined ? undefined : state.ids.get(who.id)) ?? keyOfHandle(state, who);
+  return keyOfId(state, who) ?? keyOfHandle(state, who);
+}
+
+/** Who is met by id has it as their key; the key of another one begins with `@`. */
+function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefined {
+  if (id === undefined) return undefined;
+  return people.has(id) ? id : ids.get(id);
 }
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
@@ -309,7 +315,7 @@ function newKey(state: Contacts, { id, username = "" }: Recipient): string {
 function name(state: Contacts, key: string, contact: Contact, who: Recipient): void {
   if (who.id !== undefined) {
     contact.id = who.id;
-    state.ids.set(who.id, key);
+    if (key !== who.id) state.ids.set(who.id, key);
   }
   if (who.username === undefined) return;
   const [handle, before] = [who.username.toLowerCase(), contact.username?.toLowerCase()];

@@ -1,6 +1,9 @@
 /** Marks a Map in the JSON of a state. A template field may have this name too, but holds text, never a list. */
 const MAP = "$map";
 
+/** Marks a Map in whose values there are no others: they need not be walked through again. */
+const PLAIN_MAP = "$plain_map";
+
 /** A state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
 export function encodeState(state: unknown): string {
   return JSON.stringify(withoutMaps(state));
@@ -18,8 +21,13 @@ function withoutMaps(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Map) {
     const entries: unknown[] = [];
-    for (const [key, inner] of value) entries.push([key, withoutMaps(inner)]);
-    return { [MAP]: entries };
+    let isPlain = true;
+    for (const [key, inner] of value) {
+      const plain = withoutMaps(inner);
+      isPlain &&= plain === inner;
+      entries.push([key, plain]);
+    }
+    return { [isPlain ? PLAIN_MAP : MAP]: entries };
   }
   const members = value as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;
@@ -40,6 +48,8 @@ function withMaps(value: unknown): unknown {
     return value;
   }
   const members = value as Record<string, unknown>;
+  const plain = members[PLAIN_MAP];
+  if (Array.isArray(plain)) return new Map(plain as [unknown, unknown][]);
   for (const key of Object.keys(members)) {
     const inner = members[key];
     if (typeof inner === "object" && inner !== null) members[key] = withMaps(inner);

