@@ -46,6 +46,6 @@ export interface Session {
 /** `stack` closes the log too. */
 export async function openSession(stack: AsyncDisposableStack, store: OpenedLog): Promise<Session> {
   const { keyring, vault } = stack.use(store);
-  const projector = stack.use(await startProjector(store, undefined, erasing(keyring)));
+  const projector = stack.use(await startProjector(store, { erase: erasing(keyring), isBrief: true }));
   return { eventLog: createEventLog(store, makeId), keyring, vault, projector };
 }

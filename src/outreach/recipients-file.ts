@@ -67,21 +67,20 @@ function createPeople() {
     if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
       return `@${username} has another id on line ${sameName.line}`;
     }
-    for (const earlier of new Set([sameId, sameName])) {
-      if (earlier === undefined) continue;
-      forget(earlier);
-      duplicates.push({ line: row.line, of: earlier.line });
-    }
+    if (sameId !== undefined) replace(sameId, row);
+    if (sameName !== undefined && sameName !== sameId) replace(sameName, row);
     kept.add(row);
     if (id !== undefined) byId.set(id, row);
     if (username !== undefined) byUsername.set(username, row);
     return undefined;
   }
 
-  function forget(row: ImportedRow): void {
-    kept.delete(row);
-    if (row.recipient.id !== undefined) byId.delete(row.recipient.id);
-    if (row.recipient.username !== undefined) byUsername.delete(row.recipient.username.toLowerCase());
+  function replace(earlier: ImportedRow, row: ImportedRow): void {
+    const { id, username } = earlier.recipient;
+    kept.delete(earlier);
+    if (id !== undefined) byId.delete(id);
+    if (username !== undefined) byUsername.delete(username.toLowerCase());
+    duplicates.push({ line: row.line, of: earlier.line });
   }
 
   return { add, duplicates, rows: () => [...kept] };

@@ -26,20 +26,26 @@ export interface Projector extends AsyncDisposable {
   readonly failed: Promise<never>;
 }
 
+export interface ProjectorOptions {
+  readonly logger?: Logger;
+  readonly erase?: Erase;
+  /** Saves snapshots at the end only: for whoever comes to it soon. */
+  readonly isBrief?: boolean;
+}
+
 /**
  * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
  * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`. `erase` deletes the
  * keys of whoever is forgotten; what the states know of them goes with these.
  */
-export async function startProjector(store: EventStore<Event>, logger?: Logger, erase?: Erase): Promise<Projector> {
-  return follow(store, await restore(store, erase), logger, erase);
+export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
+  return follow(store, await restore(store, options.erase), options);
 }
 
 function follow(
   store: EventStore<Event>,
   restored: Restored,
-  logger: Logger | undefined,
-  erase: Erase | undefined,
+  { logger, erase, isBrief = false }: ProjectorOptions,
 ): Projector {
   const { states, keeper } = restored;
   const stop = new AbortController();
@@ -57,7 +63,7 @@ function follow(
     last = event;
     for (const listener of listeners) listener(event);
     waiters.reached(position);
-    if (position >= keeper.dueAt) keeper.turn(position);
+    if (position >= keeper.dueAt && !isBrief) keeper.turn(position);
   };
 
   const foldAll = (batch: readonly Recorded[]): Promise<void> =>

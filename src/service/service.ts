@@ -128,7 +128,7 @@ async function openState(
   const eventLog = createEventLog(store, makeId);
   stack.use(await openSignedHeads({ eventLog, files: filesOf(config), acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
-  const projector = stack.use(await startProjector(store, logger, erasing(keyring)));
+  const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
   const days = config.retentionDays;
   stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
   checkTemplate(config, projector);

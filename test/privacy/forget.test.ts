@@ -97,7 +97,7 @@ describe("forget RECIPIENT", () => {
   });
 
   test("who follows the log and writes of them, too, sees nothing of it", async () => {
-    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
     await world.run(forget, "1777000000000001001");
     await projector.until((await world.store.head()).position);
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
@@ -115,7 +115,7 @@ describe("forget RECIPIENT", () => {
   });
 
   test("who follows the log has the states of a rebuild, and no trace of them", async () => {
-    await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+    await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds");
     // In one batch with what follows.
@@ -168,7 +168,7 @@ describe("forget of somebody whose handle is another's now", () => {
 
 /** Whether a run would take them for suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
-  await using projector = await startProjector(world.store, undefined, erasing(world.store.keyring));
+  await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
   const hashes = createSuppressionHashes(world.store.vault.stableKey("suppression"));
   const rules = { ...RULES, hashes, isForgotten: world.store.keyring.isForgotten };
   const state = {
@@ -258,10 +258,12 @@ async function keysOfAnn(): Promise<string[]> {
 test("what is written of them while a service comes to know does not stay in its states", async () => {
   const eventLog = createEventLog(world.store, () => crypto.randomUUID());
   const erase = erasing(world.store.keyring);
-  await using projector = await startProjector(world.store, undefined, (event) => {
-    // Sealed with the keys as they are, and read after they are gone.
-    meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
-    erase(event);
+  await using projector = await startProjector(world.store, {
+    erase(event) {
+      // Encrypted with the keys as they are, and read after they are gone.
+      meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
+      erase(event);
+    },
   });
   let meanwhile: Promise<unknown> | undefined;
   const keys = await keysOfAnn();
@@ -288,7 +290,7 @@ test.each(["contacts", "variants", undefined])(
       return snapshot;
     };
     const starting = { ...store, snapshots: { ...store.snapshots, load } };
-    await using projector = await startProjector(starting, undefined, erasing(store.keyring));
+    await using projector = await startProjector(starting, { erase: erasing(store.keyring) });
     expect(Bun.inspect(projector.state("contacts"), { depth: 9 })).not.toMatch(/ann_builds|1777000000000001001/);
     expect(projector.state("variants").sent.has(ANN.id)).toBe(false);
     expect(projector.state("contacts").people.size).toBe(1);

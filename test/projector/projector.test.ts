@@ -241,7 +241,7 @@ describe("snapshots", () => {
       // Each of their turns is rounded up to whole positions.
       expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
-    expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "run", "contacts"]));
+    expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "timeline", "run", "contacts"]));
   });
 
   test("of a long log are saved before the start is done, so that a kill costs the next one nothing", async () => {

@@ -49,7 +49,7 @@ describe("a rebuilt state is taken over by whoever serves it", () => {
   test("it is told which members differed, and nothing of whom", async () => {
     await using store = await open(await spoiltLog());
     const log = recordingLog();
-    await using projector = await startProjector(store, log);
+    await using projector = await startProjector(store, { logger: log });
     await rebuildAll(store);
     await upToDate(projector, store);
     const warned = log.lines.filter(({ level }) => level === "warn");
@@ -96,7 +96,7 @@ describe("what is not to be taken over leaves the live state", () => {
   test("of another version of the projection", async () => {
     await using store = await open(await servedLog());
     const log = recordingLog();
-    await using projector = await startProjector(store, log);
+    await using projector = await startProjector(store, { logger: log });
     const { position } = await store.head();
     await store.snapshots.save(rebuiltName("stats"), snapshotOf("stats", position, wrong, 99));
     await store.append("projections", [told(position, 99)]);
@@ -116,7 +116,7 @@ describe("what is not to be taken over leaves the live state", () => {
   test("gone, unreadable, or of a projection that nobody knows: it is told, and the service goes on", async () => {
     await using store = await open(await servedLog());
     const log = recordingLog();
-    await using projector = await startProjector(store, log);
+    await using projector = await startProjector(store, { logger: log });
     const { position } = await store.head();
     await store.append("projections", [told(position)]);
     await upToDate(projector, store);

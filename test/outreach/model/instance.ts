@@ -42,7 +42,7 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
   // A start reads the log in one go; what it may die of there is another test's matter.
   // The clockwork does not wait for snapshots, so that there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
-  const projector = await startProjector(followed, SILENT, erasing(keyring));
+  const projector = await startProjector(followed, { logger: SILENT, erase: erasing(keyring) });
   const eventLog = createEventLog(process.store, makeId);
   const holder = makeId();
   const common = { eventLog, projector, clock, sleep: process.sleep, holder, logger: SILENT, announce: async () => {} };
