@@ -24,7 +24,17 @@ export interface NamedKey {
 
 /** Throws what the secret store throws. */
 export function openKeyStore(options: SecretStoreOptions): KeyStore {
-  const { get: kept, getAll: keptOf, names, put, remove, bury, change, revision, [Symbol.dispose]: dispose } = openSecretStore(options);
+  const {
+    get: kept,
+    getAll: keptOf,
+    names,
+    put,
+    remove,
+    bury,
+    change,
+    revision,
+    [Symbol.dispose]: dispose,
+  } = openSecretStore(options);
   const keyOf = (found: Kept | "gone"): Uint8Array | "gone" =>
     found === "gone" ? found : Buffer.from(found.value, "base64");
   const get = (ref: string): Uint8Array | "gone" | undefined => {
