@@ -1,10 +1,9 @@
-import { describe, expect, test } from "bun:test";
 import { VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** Positions, versions, expected versions, and what a refusal leaves behind: nothing. */
-export function appendContract(open: OpenStore): void {
+export function appendContract({ describe, expect, open, test }: Runner): void {
   describe("append", () => {
     test("gives gap-free positions over the log and gap-free versions within each stream", async () => {
       await using store = await open();

@@ -1,9 +1,8 @@
-import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 30;
@@ -15,7 +14,7 @@ const text = fc.string({ unit: "binary" });
 const anyData = fc.jsonValue({ maxDepth: 3, noUnicodeString: false, stringUnit: "binary" });
 
 /** What is written is what is read, and the chain proves it. */
-export function chainContract(open: OpenStore): void {
+export function chainContract({ describe, expect, open, test }: Runner): void {
   describe("the chain", () => {
     test("is SHA-256 over the previous hash and the event's canonical bytes", async () => {
       await using store = await open();

@@ -1,9 +1,8 @@
-import { describe, expect, test } from "bun:test";
 import { StoreClosed } from "../errors.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
-export function closeContract(open: OpenStore): void {
+export function closeContract({ describe, expect, open, test }: Runner): void {
   describe("closing", () => {
     test("settles what was accepted before", async () => {
       const store = await open();

@@ -1,10 +1,9 @@
-import { describe, expect, test } from "bun:test";
 import { CursorRefused } from "../errors.ts";
 import type { Cursor, EventStore } from "../store.ts";
 import { newEvents, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
-export function cursorContract(open: OpenStore): void {
+export function cursorContract({ describe, expect, open, test }: Runner): void {
   describe("a cursor", () => {
     test("tells where its consumer goes on", async () => {
       await using store = await open();

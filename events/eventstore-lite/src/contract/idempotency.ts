@@ -1,10 +1,9 @@
-import { describe, expect, test } from "bun:test";
 import { KeyReused, VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** A caller that did not hear the answer may ask again. */
-export function idempotencyContract(open: OpenStore): void {
+export function idempotencyContract({ describe, expect, open, test }: Runner): void {
   describe("an idempotency key", () => {
     test("makes a repeat append nothing and give the first result", async () => {
       await using store = await open();

@@ -1,13 +1,12 @@
-import { describe, expect, test } from "bun:test";
 import { LeaseLost } from "../errors.ts";
 import type { Lease } from "../store.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 const TTL_MS = 1_000;
 
 /** Leases with fencing tokens: one holder at a time, and a holder that overslept cannot append. */
-export function leaseContract(open: OpenStore): void {
+export function leaseContract({ describe, expect, open, test }: Runner): void {
   describe("leases", () => {
     test("have one holder at a time", async () => {
       await using store = await open();

@@ -1,9 +1,8 @@
-import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { KeyReused, VersionConflict } from "../errors.ts";
 import type { ExpectedVersion } from "../store.ts";
 import { newEvents, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 40;
@@ -61,7 +60,7 @@ function createModel(): (append: PlannedAppend) => Outcome {
   };
 }
 
-export function modelContract(open: OpenStore): void {
+export function modelContract({ describe, expect, open, test }: Runner): void {
   describe("any interleaving of appends", () => {
     test(
       "is answered as a log in memory answers it, and leaves a whole chain",

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { EventStore, Folded, NewEvent, Query, Recorded } from "../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** More than any store reads at once, so that reads have to go on where they stopped. */
 const LONG_LOG_EVENTS = 1_500;
@@ -38,7 +37,7 @@ function essence({ position, version, type, time, data }: Folded<NewEvent>): Fol
   return { position, version, type, time, data };
 }
 
-export function readContract(open: OpenStore): void {
+export function readContract({ afterAll, beforeAll, describe, expect, open, test }: Runner): void {
   describe("read", () => {
     let store: EventStore;
     let log: Recorded<NewEvent>[];

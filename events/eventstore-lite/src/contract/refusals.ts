@@ -1,8 +1,7 @@
-import { describe, expect, test } from "bun:test";
 import { InvalidAppend } from "../errors.ts";
 import type { NewEvent } from "../store.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 /** One byte more than any store has to take. */
 const OVERSIZED_CHARS = 256 * 1024;
@@ -19,7 +18,7 @@ const CYCLE: { self?: unknown } = {};
 CYCLE.self = CYCLE;
 
 /** Appends that can never be accepted. */
-export function refusalContract(open: OpenStore): void {
+export function refusalContract({ describe, expect, open, test }: Runner): void {
   describe("append refuses", () => {
     const refused: Record<string, readonly [string, readonly NewEvent[]]> = {
       "no events": ["a", []],

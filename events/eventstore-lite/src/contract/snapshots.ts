@@ -1,9 +1,8 @@
-import { describe, expect, test } from "bun:test";
 import { SnapshotAhead } from "../errors.ts";
 import { newEvents, refusalOf } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
-export function snapshotContract(open: OpenStore): void {
+export function snapshotContract({ describe, expect, open, test }: Runner): void {
   describe("snapshots", () => {
     test("load what was saved last under that name", async () => {
       await using store = await open();

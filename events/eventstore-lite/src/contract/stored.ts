@@ -1,8 +1,7 @@
-import { describe, expect, test } from "bun:test";
 import { newEvent, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
-export function storedContract(open: OpenStore): void {
+export function storedContract({ describe, expect, open, test }: Runner): void {
   describe("stored events", () => {
     test("are those that a read gives, for a store that leaves events as they are", async () => {
       await using store = await open();

@@ -1,12 +1,11 @@
-import { describe, expect, test } from "bun:test";
 import type { EventStore } from "../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
-import type { OpenStore } from "./open-store.ts";
+import type { Runner } from "./runner.ts";
 
 const WRITERS = 8;
 const APPENDS_PER_WRITER = 200;
 
-export function subscribeContract(open: OpenStore): void {
+export function subscribeContract({ describe, expect, open, test }: Runner): void {
   describe("subscribe", () => {
     test("gives what is there, then what comes, in order", async () => {
       await using store = await open();

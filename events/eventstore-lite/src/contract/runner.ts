@@ -1,0 +1,31 @@
+import type { EventStore } from "../store.ts";
+
+/** Opens a new, empty store. `clock` (milliseconds since 1970, UTC) replaces the real one in tests about time. */
+export type OpenStore = (options?: { readonly clock?: () => number }) => Promise<EventStore>;
+
+type Work = () => unknown;
+
+/** A test runner's functions, as `bun:test`, Vitest and Jest have them, and what is to be tested. */
+export interface Runner {
+  readonly open: OpenStore;
+  describe(this: void, name: string, define: () => void): void;
+  test(this: void, name: string, work: Work, timeoutMs?: number): void;
+  beforeAll(this: void, work: Work): void;
+  afterAll(this: void, work: Work): void;
+  readonly expect: Expect;
+}
+
+export interface Expect {
+  (actual: unknown): {
+    toBe(expected: unknown): void;
+    toBeDefined(): void;
+    toBeUndefined(): void;
+    toBeInstanceOf(expected: new (...args: never[]) => unknown): void;
+    toEqual(expected: unknown): void;
+    toStrictEqual(expected: unknown): void;
+    toMatchObject(expected: object): void;
+    toHaveLength(expected: number): void;
+  };
+  any(expected: new (...args: never[]) => unknown): unknown;
+  stringMatching(expected: RegExp): unknown;
+}
