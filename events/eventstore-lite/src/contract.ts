@@ -1,15 +1,13 @@
 import { appendContract } from "./contract/append.ts";
 import { chainContract } from "./contract/chain.ts";
 import { closeContract } from "./contract/close.ts";
-import { cursorContract } from "./contract/cursor.ts";
+import { cursorContract, snapshotContract } from "./contract/cursor.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { leaseContract } from "./contract/leases.ts";
 import { modelContract } from "./contract/model.ts";
-import type { Runner } from "./contract/runner.ts";
-import { readContract } from "./contract/read.ts";
+import { readContract, storedContract } from "./contract/read.ts";
 import { refusalContract } from "./contract/refusals.ts";
-import { snapshotContract } from "./contract/snapshots.ts";
-import { storedContract } from "./contract/stored.ts";
+import type { Runner } from "./contract/runner.ts";
 import { subscribeContract } from "./contract/subscribe.ts";
 
 export type { OpenStore, Runner } from "./contract/runner.ts";

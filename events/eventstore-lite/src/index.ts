@@ -1,10 +1,15 @@
 // The public entry: the contract, its errors, and the store on SQLite.
-export { openCheckpoint, signCheckpoint, type Checkpoint } from "./checkpoint/checkpoint.ts";
-export { contradictionOf, type Contradiction } from "./checkpoint/contradiction.ts";
+export {
+  contradictionOf,
+  openCheckpoint,
+  signCheckpoint,
+  type Checkpoint,
+  type Contradiction,
+} from "./checkpoint/checkpoint.ts";
 export { readCheckpointFile, writeCheckpointFile } from "./checkpoint/file.ts";
 export { formatPublicKey, loadSigningKey, parsePublicKey, type SigningKey } from "./checkpoint/signing-key.ts";
 export * from "./errors.ts";
-export { importSqliteLog, type ImportOptions } from "./import/import.ts";
+export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";
-export { openSqliteStore, type SqliteStoreOptions } from "./open.ts";
+export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";
 export type * from "./store.ts";

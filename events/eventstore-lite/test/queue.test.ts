@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { newEvent, refusalOf } from "../src/contract/events.ts";
 import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
-import { identityCodec } from "../src/recorded.ts";
-import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/writer/messages.ts";
-import { prepareAppend } from "../src/writer/prepare.ts";
-import { createQueue } from "../src/writer/queue.ts";
+import { identityCodec } from "../src/codec.ts";
+import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/append/messages.ts";
+import { prepareAppend } from "../src/append/prepare.ts";
+import { createQueue } from "../src/append/queue.ts";
 
 /** A queue whose writer thread is played by the test. */
 function createTestQueue(limits: Partial<Limits> = {}) {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore, type Codec, type NewEvent } from "eventstore-lite";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
-import { identityCodec } from "../src/recorded.ts";
+import { identityCodec } from "../src/codec.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

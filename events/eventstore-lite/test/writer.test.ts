@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openWriter } from "../src/sqlite/connections.ts";
-import { createWriter } from "../src/writer/writer.ts";
+import { createWriter } from "../src/sqlite/writer/writer.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { HASH_BYTES } from "../chain.ts";
 import { CheckpointRefused } from "../errors.ts";
+import type { EventStore, NewEvent } from "../store.ts";
 import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./note.ts";
 import type { SigningKey } from "./signing-key.ts";
 
@@ -58,4 +59,36 @@ function parseText(text: string): Checkpoint {
   // Extension lines of others are passed over.
   const time = extensions.find((line) => line.startsWith(TIME_PREFIX))?.slice(TIME_PREFIX.length);
   return { origin, position, hash: hash.toString("hex"), time };
+}
+
+/**
+ * How a log denies a checkpoint: `other-log`, it is of another one; `lost-tail`, the log ends before the checkpoint's
+ * position, at `position`; `other-history`, it holds another event at `position`, that of the checkpoint, so that
+ * something was altered there or before.
+ */
+export interface Contradiction {
+  readonly kind: "other-log" | "lost-tail" | "other-history";
+  readonly position: number;
+}
+
+/**
+ * Compares a log, whose checkpoints are named `origin`, with a checkpoint. Undefined when the log holds all that the
+ * checkpoint knew, and only more: so does a log that was made by importing that one, whatever its name is.
+ * Whether the chain up to there is whole is for `verify` to say.
+ */
+export async function contradictionOf<E extends NewEvent>(
+  store: EventStore<E>,
+  origin: string,
+  checkpoint: Checkpoint,
+): Promise<Contradiction | undefined> {
+  const isOurs = checkpoint.origin === origin;
+  const hash = await store.hashAt(checkpoint.position);
+  // The hash covers all events up to there. Without events, all logs are the same.
+  if (hash === checkpoint.hash && (isOurs || checkpoint.position > 0)) return undefined;
+  if (!isOurs) return { kind: "other-log", position: 0 };
+  const { position } = await store.head();
+  // A position within the log that it does not hold was taken out, and is found by verifying.
+  return position < checkpoint.position
+    ? { kind: "lost-tail", position }
+    : { kind: "other-history", position: checkpoint.position };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { OWNER_ONLY } from "../sqlite/private-file.ts";
+import { OWNER_ONLY } from "../private-file.ts";
 import { malformed } from "./note.ts";
 
 /** Replaces the file: after a crash or a power cut at any moment it holds the old checkpoint or the new one, whole. */

@@ -1,4 +1,4 @@
-import { createHash, sign, verify, type KeyObject } from "node:crypto";
+import { createHash, type KeyObject, sign, verify } from "node:crypto";
 import { CheckpointRefused } from "../errors.ts";
 
 /** 16 signatures of the longest kind known (5 kB) in base64, which https://c2sp.org/signed-note asks to be read. */

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID, type KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { SigningKeyRefused } from "../errors.ts";
-import { OWNER_ONLY } from "../sqlite/private-file.ts";
+import { OWNER_ONLY } from "../private-file.ts";
 import { decodeBase64, rawPublicKey } from "./note.ts";
 
 /** Ed25519 (RFC 8032). */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import fc from "fast-check";
 import { VersionConflict } from "../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
+import fc from "fast-check";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 30;

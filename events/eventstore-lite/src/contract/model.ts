@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { KeyReused, VersionConflict } from "../errors.ts";
 import type { ExpectedVersion } from "../store.ts";
 import { newEvents, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
+import fc from "fast-check";
 
 /** Each run opens a store, so there are fewer runs than fast-check's hundred. */
 const RUNS = 40;

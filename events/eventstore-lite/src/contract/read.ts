@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import type { EventStore, Folded, NewEvent, Query, Recorded } from "../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
+import fc from "fast-check";
 
 /** More than any store reads at once, so that reads have to go on where they stopped. */
 const LONG_LOG_EVENTS = 1_500;
@@ -120,6 +120,20 @@ export function readContract({ afterAll, beforeAll, describe, expect, open, test
         seen.push(event.position);
       }
       expect(seen).toEqual([1, 2, 3]);
+    });
+  });
+}
+
+export function storedContract({ describe, expect, open, test }: Runner): void {
+  describe("stored events", () => {
+    test("are those that a read gives, for a store that leaves events as they are", async () => {
+      await using store = await open();
+      await store.append("a", [newEvent("T1", { n: 1 }), newEvent("T2", null)]);
+      await store.append("b", [newEvent("T1", "é")]);
+      for (const query of [{}, { stream: "a" }, { types: ["T1"], backwards: true }, { from: 2, limit: 1 }]) {
+        expect(await take(store.readStored(query))).toStrictEqual(await take(store.read(query)));
+      }
+      expect(await take(store.readStored())).toHaveLength(3);
     });
   });
 }

@@ -2,12 +2,12 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
-import { markAsCopy } from "../epoch/table.ts";
-import { createDatabaseReader } from "../read/database-reader.ts";
 import type { Backup, Head } from "../store.ts";
-import { createVerifier } from "../verify.ts";
 import { openReader } from "./connections.ts";
+import { markAsCopy } from "./epochs.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
 import { pragma } from "./settings.ts";
+import { createVerifier } from "./verify/verify.ts";
 
 export interface BackupOrder {
   readonly source: string;

@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { BackupFailed } from "../errors.ts";
 import type { Backup } from "../store.ts";
-import { createDatabaseFile, refuseExisting } from "./new-file.ts";
 import type { BackupMessage, BackupOrder } from "./backup-thread.ts";
+import { createDatabaseFile, refuseExisting } from "./new-file.ts";
 
 export interface BackupOptions {
   readonly onProgress?: (checked: number) => void;

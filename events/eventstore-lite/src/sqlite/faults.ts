@@ -1,11 +1,4 @@
-/**
- * What a failure of SQLite means for the log.
- * - `full`: nothing was written; works again once there is room.
- * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
- * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
- *   fsync the kernel may report the next one as good although the bytes are lost.
- */
-export type Fault = "full" | "busy" | "fatal";
+import type { Fault } from "../append/messages.ts";
 
 // Primary result codes, https://sqlite.org/rescode.html; the extended code holds them in its low byte.
 const SQLITE_BUSY = 5;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { TargetTaken } from "../errors.ts";
-import { createPrivateFile } from "./private-file.ts";
+import { createPrivateFile } from "../private-file.ts";
 
 /**
  * Makes a database that exists as a whole or not at all: `write` fills a file beside it, which gets the name once it is

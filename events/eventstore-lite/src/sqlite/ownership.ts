@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOwned, StoreUnusable } from "../errors.ts";
 import { isBusy } from "./faults.ts";
-import { createPrivateFile, OWNER_ONLY } from "./private-file.ts";
+import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
 
 /** Garbage collection closes a handle that nobody refers to, and its lock with it: these live as long as the process. */
 const heldLocks = new Set<DatabaseSync>();

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
+import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
 import { pragma } from "./settings.ts";
-import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "../epoch/table.ts";
 import { createTransaction } from "./transaction.ts";
 
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */

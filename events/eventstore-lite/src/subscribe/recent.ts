@@ -1,8 +1,8 @@
+import { EVENT_FIELDS } from "../append/messages.ts";
+import type { DurableBatch } from "../append/settle.ts";
 import { HASH_BYTES } from "../chain.ts";
-import type { Recall, StoredEvent } from "../recorded.ts";
+import type { Recall, StoredEvent } from "../codec.ts";
 import type { NewEvent, Recorded } from "../store.ts";
-import { EVENT_FIELDS } from "../writer/messages.ts";
-import type { DurableBatch } from "../writer/settle.ts";
 
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
 

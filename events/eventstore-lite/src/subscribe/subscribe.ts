@@ -1,15 +1,21 @@
-import type { DatabaseReader } from "../read/database-reader.ts";
-import { readBatches } from "../read/read.ts";
-import type { Decode } from "../recorded.ts";
+import type { DurableBatch } from "../append/settle.ts";
+import type { Recall } from "../codec.ts";
 import type { NewEvent, Recorded } from "../store.ts";
-import type { Feed } from "./feed.ts";
-import type { Matches, Recent } from "./recent.ts";
+import { createFeed, type Feed } from "./feed.ts";
+import { createRecent, type Matches, type Recent } from "./recent.ts";
 
-export interface SubscribeSources<E extends NewEvent> {
+/** What subscriptions need of an engine. */
+export interface SubscribeEngine<E extends NewEvent> {
+  readonly recall: Recall<E>;
+  /** The matching events of a range that is in the log, in order, in batches. */
+  read(range: Omit<Following, "signal"> & { readonly to: number }): AsyncIterable<readonly Recorded<E>[]>;
+  lastPosition(): number;
+}
+
+interface Sources<E extends NewEvent> {
   readonly feed: Feed;
   readonly recent: Recent<E>;
-  readonly reader: DatabaseReader;
-  readonly decode: Decode<E>;
+  readonly read: SubscribeEngine<E>["read"];
 }
 
 /** What to follow, from which position on. */
@@ -22,10 +28,10 @@ export interface Following {
 
 /**
  * Follows the log by position: takes what comes next from memory, else from disk, else waits for the head to move.
- * Since it only ever asks for "the next position", nothing is skipped or told twice, whichever way an event comes.
+ * Since it only ever asks for "the next position", nothing is skipped or handed out twice, whichever way an event comes.
  */
-export async function* subscribe<E extends NewEvent>(
-  { feed, recent, reader, decode }: SubscribeSources<E>,
+async function* subscribe<E extends NewEvent>(
+  { feed, recent, read }: Sources<E>,
   { stream, types, from, signal }: Following,
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
   if (signal.aborted) return;
@@ -43,7 +49,7 @@ export async function* subscribe<E extends NewEvent>(
         if (events.length > 0) yield events;
       } else if (next <= feed.head()) {
         const to = feed.head();
-        for await (const events of readBatches(reader, decode, { stream, types, from: next, to })) {
+        for await (const events of read({ stream, types, from: next, to })) {
           if (signal.aborted) return;
           yield events;
         }
@@ -62,4 +68,37 @@ export async function* subscribe<E extends NewEvent>(
 function createFilter(stream: string | undefined, types: readonly string[] | undefined): Matches {
   const wanted = types && new Set(types);
   return (ofStream, type) => (stream === undefined || ofStream === stream) && (!wanted || wanted.has(type));
+}
+
+/** All that serves subscribers: the end of the log in memory, and how far it goes. */
+export interface Live<E extends NewEvent> {
+  subscribe(following: Following): AsyncGenerator<readonly Recorded<E>[], void, void>;
+  isFollowed(): boolean;
+  /** Takes over what this process made durable. */
+  onDurable(batch: DurableBatch): void;
+  /** Another process appended, up to `position`. */
+  onOthers(position: number): void;
+  /** Ends all subscriptions with StoreClosed. */
+  close(): void;
+}
+
+export function createLive<E extends NewEvent>({ recall, read, lastPosition }: SubscribeEngine<E>): Live<E> {
+  const recent = createRecent(recall);
+  const feed = createFeed({
+    onFirstFollower: () => feed.advance(lastPosition()),
+    onLastFollowerGone: () => recent.clear(),
+    onAllPast: (position) => recent.forget(position),
+  });
+
+  return {
+    subscribe: (following) => subscribe({ feed, recent, read }, following),
+    isFollowed: () => feed.isFollowed(),
+    onDurable(batch) {
+      recent.push(batch);
+      const last = batch.appends.at(-1);
+      if (last) feed.advance(last.appended.last);
+    },
+    onOthers: (position) => feed.advance(position),
+    close: () => feed.close(),
+  };
 }

@@ -1,0 +1,136 @@
+import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
+
+/**
+ * What a failure of the engine means for the log.
+ * - `full`: nothing was written; works again once there is room.
+ * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
+ * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
+ *   fsync the kernel may report the next one as good although the bytes are lost.
+ */
+export type Fault = "full" | "busy" | "fatal";
+
+/**
+ * What the writer is asked; each is answered once, in order. A string is a batch of appends: one string crosses
+ * to the other thread several times faster than the objects that it stands for.
+ */
+export type Request = string | Operation;
+
+export type Operation =
+  | { readonly kind: "saveSnapshot"; readonly name: string; readonly snapshot: Snapshot }
+  | {
+      readonly kind: "acquireLease";
+      readonly name: string;
+      readonly holder: string;
+      readonly ttlMs: number;
+      readonly steal: boolean;
+      readonly nowMs: number;
+    }
+  | { readonly kind: "releaseLease"; readonly name: string; readonly token: number }
+  | { readonly kind: "close" };
+
+export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
+
+/** Told unasked, between two replies: another process appended, and the log goes as far as `position`. */
+export interface Notice {
+  readonly kind: "notice";
+  readonly position: number;
+}
+
+export interface FaultReply {
+  readonly kind: "fault";
+  /** `stopped`: not attempted, because an earlier fault was fatal. */
+  readonly fault: Fault | "stopped";
+  readonly cause: string;
+}
+
+export interface BatchReply {
+  readonly kind: "batch";
+  /** Recorded time of every event of this batch. */
+  readonly timeMs: number;
+  /** {@link VERDICT_FIELDS} numbers for each append, in order. */
+  readonly verdicts: readonly number[];
+  /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
+  readonly hashes: string;
+  /** Why appends were refused whose events could not be finished. */
+  readonly refusals: readonly string[];
+}
+
+// One verdict: its code, then three numbers.
+export const VERDICT_FIELDS = 4;
+/** first, last, version */
+export const APPENDED = 0;
+/** first, last, version of the first time */
+export const REPEATED = 1;
+/** actual version, 0, 0 */
+export const CONFLICT = 2;
+/** 0, 0, 0 */
+export const LEASE_LOST = 3;
+/** place in `refusals`, 0, 0 */
+export const UNFINISHED = 4;
+/** 0, 0, 0 */
+export const KEY_REUSED = 5;
+
+/** Stands between two fields: neither names nor JSON can hold it. */
+const SEPARATOR = "\n";
+
+/** id, type, data, meta, and what of the data is unfinished: mostly nothing. */
+export const EVENT_FIELDS = 5;
+
+/** One append as the writer reads it; its events are `count` × {@link EVENT_FIELDS} in `fields` from `start` on. */
+export interface AppendRequest {
+  readonly stream: string;
+  readonly expected: ExpectedVersion;
+  /** Empty when there is none, as `digest` and `lease`. */
+  readonly key: string;
+  readonly digest: string;
+  readonly lease: string;
+  readonly token: number;
+  readonly fields: string[];
+  readonly start: number;
+  readonly count: number;
+}
+
+export interface Batch {
+  readonly nowMs: number;
+  readonly wantsHashes: boolean;
+  readonly appends: readonly AppendRequest[];
+}
+
+/** The beginning of an append's text; its events follow with {@link encodeEvent}. */
+export function encodeAppendHead(append: Omit<AppendRequest, "fields" | "start">): string {
+  const { stream, expected, key, digest, lease, token, count } = append;
+  return `${stream}\n${expected}\n${key}\n${digest}\n${lease}\n${token}\n${count}`;
+}
+
+export function encodeEvent(id: string, type: string, data: string, meta: string, unfinished: string): string {
+  return `\n${id}\n${type}\n${data}\n${meta}\n${unfinished}`;
+}
+
+export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly string[]): string {
+  return `${nowMs}\n${wantsHashes ? 1 : 0}\n${appends.join(SEPARATOR)}`;
+}
+
+export function decodeBatch(text: string): Batch {
+  const fields = text.split(SEPARATOR);
+  let at = 0;
+  const next = (): string => fields[at++] ?? "";
+  const nowMs = Number(next());
+  const wantsHashes = next() === "1";
+  const appends: AppendRequest[] = [];
+  while (at < fields.length) {
+    const stream = next();
+    const expected = decodeExpected(next());
+    const key = next();
+    const digest = next();
+    const lease = next();
+    const token = Number(next());
+    const count = Number(next());
+    appends.push({ stream, expected, key, digest, lease, token, fields, start: at, count });
+    at += count * EVENT_FIELDS;
+  }
+  return { nowMs, wantsHashes, appends };
+}
+
+function decodeExpected(text: string): ExpectedVersion {
+  return text === "any" || text === "none" || text === "exists" ? text : Number(text);
+}

@@ -1,0 +1,91 @@
+import { InvalidAppend } from "../errors.ts";
+import type { Limits } from "../limits.ts";
+import { checkName } from "../names.ts";
+import type { AppendOptions, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
+import { encodeAppendHead, encodeEvent } from "./messages.ts";
+
+/** An append that was checked and turned into text. */
+export interface PreparedAppend {
+  readonly stream: string;
+  readonly expected: ExpectedVersion;
+  readonly lease: string;
+  /** id, type, data, meta, and what is unfinished, of each event, one after the other. */
+  readonly fields: readonly string[];
+  readonly count: number;
+  /** As the caller gave them. */
+  readonly events: readonly NewEvent[];
+  /** What the writer thread reads. */
+  readonly text: string;
+}
+
+/** Throws {@link InvalidAppend}, or what `codec.encode` throws. */
+export function prepareAppend<E extends NewEvent>(
+  stream: string,
+  events: readonly E[],
+  options: AppendOptions,
+  codec: Codec<E>,
+  limits: Limits,
+): PreparedAppend {
+  checkName("the stream's name", stream);
+  if (events.length === 0) throw new InvalidAppend("an append holds at least one event");
+  if (events.length > limits.appendEvents) {
+    throw new InvalidAppend(`an append holds at most ${limits.appendEvents} events, this one ${events.length}`);
+  }
+  const { expected = "any", key, digest, fence } = options;
+  checkExpected(expected);
+  if (key !== undefined) checkName("the idempotency key", key);
+  if (digest !== undefined) checkName("the digest of what was asked", digest);
+  if (fence !== undefined) checkName("the fence's lease", fence.lease);
+
+  codec.prepare?.(events);
+  const fields: string[] = [];
+  const lease = fence?.lease ?? "";
+  const count = events.length;
+  const token = fence?.token ?? 0;
+  let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
+  for (const event of events) text += prepareEvent(codec.encode(event), limits.eventBytes, fields);
+  return { stream, expected, lease, fields, count, events, text };
+}
+
+function checkExpected(expected: ExpectedVersion): void {
+  if (expected === "any" || expected === "none" || expected === "exists") return;
+  if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
+}
+
+function prepareEvent({ id, type, data, meta, unfinished = "" }: Encoded, bytesMax: number, fields: string[]): string {
+  checkName("the event's id", id);
+  checkName("the event's type", type);
+  if (unfinished.includes("\n")) throw new InvalidAppend("what an event leaves unfinished has no line breaks");
+  const dataText = toJson("data", data);
+  const metaText = toJson("meta", meta);
+  const refusal = tooLarge(id, dataText, metaText, bytesMax);
+  if (refusal !== undefined) throw new InvalidAppend(refusal);
+  fields.push(id, type, dataText, metaText, unfinished);
+  return encodeEvent(id, type, dataText, metaText, unfinished);
+}
+
+function toJson(what: string, value: unknown): string {
+  const text = stringify(what, value);
+  if (text === undefined) throw new InvalidAppend(`the event's ${what} is not a JSON value`);
+  return text;
+}
+
+// JSON.stringify escapes line breaks, NUL and lone surrogates, so that its text survives UTF-8, SQLite and the
+// separators used here unchanged.
+function stringify(what: string, value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new InvalidAppend(`the event's ${what} cannot be written as JSON`, { cause });
+  }
+}
+
+/** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
+const UTF8_BYTES_PER_CHAR_MAX = 3;
+
+/** Why an event with this JSON is too large; undefined: it is not. */
+export function tooLarge(id: string, data: string, meta: string, bytesMax: number): string | undefined {
+  if ((data.length + meta.length) * UTF8_BYTES_PER_CHAR_MAX <= bytesMax) return undefined;
+  const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);
+  return bytes > bytesMax ? `an event has at most ${bytesMax} bytes, ${id} has ${bytes}` : undefined;
+}

@@ -1,0 +1,151 @@
+import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../errors.ts";
+import type { Limits } from "../limits.ts";
+import type { Appended, Lease } from "../store.ts";
+import {
+  type AppendJob,
+  createWaiting,
+  encodeJobs,
+  type Job,
+  type OperationJob,
+  type Weight,
+  weightOf,
+} from "./jobs.ts";
+import type { Operation, Reply, Request } from "./messages.ts";
+import type { PreparedAppend } from "./prepare.ts";
+import { type DurableBatch, errorOf, settleBatch } from "./settle.ts";
+
+/**
+ * Requests on their way to the writer thread at once: one that it works on, and a large one that is ready when it is
+ * done, so that it does not wait for the request thread. More would only make the batches smaller.
+ */
+const REQUESTS_SENT_MAX = 2;
+
+/** What is worth a commit of its own before the one under way has ended. Fewer wait and share the next one. */
+const AHEAD_EVENTS_MIN = 64;
+
+export interface QueueOptions {
+  readonly limits: Limits;
+  readonly clock: () => number;
+  readonly send: (request: Request) => void;
+  /** Whether somebody follows the log live, and so needs the new events' hashes. */
+  readonly isFollowed: () => boolean;
+  readonly onDurable: (batch: DurableBatch) => void;
+}
+
+/**
+ * Group commit, seen from the request thread: what arrives while the writer thread is busy becomes the next
+ * transaction, so a batch grows with the load and nobody waits for a timer. First in, first out, operations included.
+ */
+export interface Queue {
+  append(append: PreparedAppend): Promise<Appended>;
+  perform(operation: Operation): Promise<Lease | undefined>;
+  onReply(reply: Reply): void;
+  /** The thread is gone: what was sent to it is in doubt. */
+  onCrash(error: Error): void;
+  /** Accepts nothing more, settles what was accepted, closes the writer's connection. */
+  close(): Promise<void>;
+  readonly failed: Promise<Error>;
+}
+
+export function createQueue({ limits, clock, send, isFollowed, onDurable }: QueueOptions): Queue {
+  const waiting = createWaiting(limits.batchEvents);
+  const sent: Job[][] = [];
+  const failure = Promise.withResolvers<Error>();
+  const load = createLoad(limits);
+  let state: "open" | "closed" | "crashed" = "open";
+  let pumpScheduled = false;
+
+  const maySend = (): boolean =>
+    !waiting.isEmpty() &&
+    (sent.length === 0 || (sent.length < REQUESTS_SENT_MAX && waiting.events() >= AHEAD_EVENTS_MIN));
+
+  function enqueue(job: Job): void {
+    if (state !== "open") throw new StoreClosed();
+    load.take(weightOf(job));
+    waiting.add(job);
+    if (pumpScheduled || !maySend()) return;
+    pumpScheduled = true;
+    // After the callers that are ready to append by now, so that they share the transaction.
+    queueMicrotask(() => {
+      pumpScheduled = false;
+      pump();
+    });
+  }
+
+  function pump(): void {
+    while (maySend()) {
+      const jobs = waiting.next();
+      sent.push(jobs);
+      send(encodeJobs(jobs, clock(), isFollowed()));
+    }
+  }
+
+  function settle(jobs: readonly Job[], reply: Reply): void {
+    for (const job of jobs) load.giveBack(weightOf(job));
+    if (reply.kind === "batch") onDurable(settleBatch(jobs as AppendJob[], reply));
+    else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
+    else fail(jobs, errorOf(reply), reply.fault === "fatal");
+  }
+
+  /** After a fatal fault what was not sent yet is not attempted any more. */
+  function fail(jobs: readonly Job[], error: Error, isFatal: boolean): void {
+    for (const job of jobs) job.reject(error);
+    if (!isFatal) return;
+    if (state === "open") state = "closed";
+    failure.resolve(error);
+    waiting.drop(state !== "crashed");
+    pump();
+  }
+
+  return {
+    failed: failure.promise,
+    append: (append) => new Promise((resolve, reject) => enqueue({ kind: "append", append, resolve, reject })),
+    perform: (operation) =>
+      new Promise((resolve, reject) => enqueue({ kind: "operation", operation, resolve, reject })),
+    onReply(reply) {
+      const jobs = sent.shift() ?? [];
+      // First the next request, so that the thread works on it while the callers are answered.
+      pump();
+      settle(jobs, reply);
+    },
+    onCrash(error) {
+      state = "crashed";
+      fail(sent.splice(0).flat(), new AppendInDoubt(error), true);
+    },
+    close() {
+      return new Promise((resolve) => {
+        // Closed is closed, also when the last checkpoint fails: the next start makes up for it.
+        const done = () => resolve();
+        if (state === "crashed") return done();
+        state = "open";
+        enqueue({ kind: "operation", operation: { kind: "close" }, resolve: done, reject: done });
+        state = "closed";
+      });
+    },
+  };
+}
+
+/** How much is accepted and not settled yet. */
+export interface Load {
+  /** Throws {@link StoreOverloaded} when it does not fit any more. */
+  take(weight: Weight): void;
+  giveBack(weight: Weight): void;
+}
+
+/** A job that is larger than the limits by itself is still taken when nothing else waits, and one without weight always. */
+export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
+  let events = 0;
+  let chars = 0;
+  return {
+    take(weight) {
+      const fits = events + weight.events <= queuedEvents && chars + weight.chars <= queuedChars;
+      if (!fits && events > 0 && weight.events > 0) throw new StoreOverloaded();
+      events += weight.events;
+      chars += weight.chars;
+    },
+    giveBack(weight) {
+      events -= weight.events;
+      chars -= weight.chars;
+    },
+  };
+}

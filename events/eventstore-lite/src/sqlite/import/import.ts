@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreUnusable, TargetTaken } from "../../errors.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../limits.ts";
+import { nextTurn } from "../../next-turn.ts";
+import type { Head, NewEvent, Recorded } from "../../store.ts";
+import { markAsImport } from "../epochs.ts";
+import { isBusy, isNotADatabase } from "../faults.ts";
+import { refuseLeftBehind } from "../left-behind.ts";
+import { createDatabaseFile, refuseRemains } from "../new-file.ts";
+import { takeOwnership } from "../ownership.ts";
+import { createDatabaseReader } from "../read/database-reader.ts";
+import { readHead } from "../read/heads.ts";
+import { createSchema, requireOurFormat } from "../schema.ts";
+import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { createAdd } from "./add.ts";
+
+export interface ImportOptions {
+  /** Where the log is to be: there must be nothing, or a log without events that nobody has open. */
+  readonly file: string;
+  /** As `readStored` gives them: from position 1 on, without a gap. They are looked at as if they came from anywhere. */
+  readonly events: AsyncIterable<Recorded<NewEvent>>;
+  readonly limits?: Partial<Limits>;
+}
+
+/** Events between two turns of the event loop: about ten milliseconds. */
+const TURN_EVENTS = 512;
+
+/**
+ * Makes a log of events that another one has recorded, with their positions, times and hashes; gives its head. The log
+ * gets an id of its own, so that consumers of the other one start anew, and holds no idempotency keys, snapshots or
+ * leases.
+ *
+ * All or nothing: the log has its name only once the last event is checked and fsynced. Throws {@link ImportRefused}
+ * for the first event that does not fit, {@link TargetTaken}, {@link StoreOwned}, and what `events` throws.
+ */
+export async function importSqliteLog({ file, events, limits }: ImportOptions): Promise<Head> {
+  const target = resolve(file);
+  const release = takeOwnership(target, "an import", Date.now());
+  try {
+    return await createDatabaseFile(
+      target,
+      () => makeWay(target),
+      (partial) => fill(partial, events, { ...DEFAULT_LIMITS, ...limits }),
+    );
+  } finally {
+    release();
+  }
+}
+
+async function fill(file: string, events: ImportOptions["events"], { eventBytes }: Limits): Promise<Head> {
+  const db = new DatabaseSync(file);
+  try {
+    requireSqliteVersion(db);
+    applyFillSettings(db);
+    createSchema(db);
+    db.exec("BEGIN");
+    markAsImport(db);
+    const add = createAdd(db, eventBytes);
+    let added = 0;
+    for await (const event of events) {
+      add(event);
+      added += 1;
+      if (added % TURN_EVENTS === 0) await nextTurn();
+    }
+    db.exec("COMMIT");
+    return readHead(createDatabaseReader(db));
+  } finally {
+    db.close();
+  }
+}
+
+/** How often the tables of a log that may be replaced are looked at while others close it: not at all. */
+const NO_WAIT_MS = 0;
+
+/**
+ * Throws {@link TargetTaken} unless a new log can take this place: there is none, or one that holds no event and that
+ * nobody has open. Changes no event; leaves an empty log without a write-ahead log that would outlive it.
+ */
+export function makeWay(file: string): void {
+  if (existsSync(file)) requireUnused(file);
+  refuseRemains(file);
+}
+
+function requireUnused(file: string): void {
+  const release = refuseLeftBehind(file);
+  const db = new DatabaseSync(file, { timeout: NO_WAIT_MS });
+  try {
+    requireOurFormat(db);
+    if (holdsEvents(db)) throw new TargetTaken(`${file} holds events: only a new log is imported into`);
+    // Takes the whole file for a moment, and removes the write-ahead log: fails while anybody else has it open.
+    db.exec("PRAGMA journal_mode = DELETE");
+  } catch (error) {
+    if (isBusy(error)) throw new TargetTaken(`${file} is in use by another process`, { cause: error });
+    throw isNotADatabase(error) ? new StoreUnusable(`${file} is not an SQLite database`, { cause: error }) : error;
+  } finally {
+    db.close();
+    release();
+  }
+}
+
+function holdsEvents(db: DatabaseSync): boolean {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'events'").get();
+  return table !== undefined && db.prepare("SELECT 1 FROM events LIMIT 1").get() !== undefined;
+}

@@ -1,0 +1,134 @@
+import { resolve } from "node:path";
+import { prepareAppend } from "../append/prepare.ts";
+import { createQueue, type Queue } from "../append/queue.ts";
+import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
+import type { Codec, EventStore, Leases, NewEvent } from "../store.ts";
+import { createLive } from "../subscribe/subscribe.ts";
+import { backupTo } from "./backup.ts";
+import { openReader } from "./connections.ts";
+import { readEpochs } from "./epochs.ts";
+import { refuseLeftBehind } from "./left-behind.ts";
+import { takeOwnership } from "./ownership.ts";
+import { createPrivateFile } from "../private-file.ts";
+import { lastPosition } from "./read/bounds.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
+import { createTypeNames, loadSnapshot, readHashAt, readHead, readStreamHead } from "./read/heads.ts";
+import { createStoredAt, type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
+import { createVerifier } from "./verify/verify.ts";
+import { startThread } from "./writer/start-thread.ts";
+
+export interface SqliteStoreOptions<E extends NewEvent> {
+  /** Path of the database; it and its directory are made when they do not exist. */
+  readonly file: string;
+  /** Default: events are stored as they are. */
+  readonly codec?: Codec<E>;
+  /**
+   * A module whose default export, a {@link Finish}, finishes on the writer thread what the codec left unfinished: work
+   * that costs much, such as encryption, does not hold up the thread that serves requests.
+   */
+  readonly finish?: URL;
+  /** Refuses to open the log while another process (or store) owns it. `holder` is what that one will be told. */
+  readonly owner?: boolean | { readonly holder: string };
+  /** Milliseconds since 1970, UTC; default `Date.now`. */
+  readonly clock?: () => number;
+  readonly limits?: Partial<Limits>;
+}
+
+/**
+ * Opens an event log in one SQLite file, and creates it when it does not exist.
+ *
+ * Throws {@link StoreOwned} when another owner has it, {@link StoreUnusable} when the file is not such a log.
+ */
+export async function openSqliteStore<E extends NewEvent = NewEvent>(
+  options: SqliteStoreOptions<E>,
+): Promise<EventStore<E>> {
+  const { owner = false, clock = Date.now, codec = identityCodec<E>() } = options;
+  const file = resolve(options.file);
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+
+  await using opening = new AsyncDisposableStack();
+  createPrivateFile(file);
+  opening.defer(refuseLeftBehind(file));
+  if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
+  const thread = await startThread(
+    { file, databaseBytesMax: limits.databaseBytes, eventBytesMax: limits.eventBytes, finish: options.finish?.href },
+    {
+      onReply: (reply) => queue.onReply(reply),
+      onNotice: ({ position }) => live.onOthers(position),
+      onCrash: (error) => queue.onCrash(error),
+    },
+  );
+  opening.defer(() => thread.terminate());
+  const reader = createDatabaseReader(openReader(file));
+  const verifier = createVerifier(file, reader);
+  const epochs = readEpochs(reader, thread.storeId);
+  const decode = createDecode(codec);
+  const decodeStored = createDecode(identityCodec());
+  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
+  const recall = createRecall(codec, decode, createStoredAt(reader));
+  const readRange = (range: OpenQuery) => readBatches(reader, decode, range);
+  const live = createLive({ recall, read: readRange, lastPosition: () => lastPosition(reader) });
+  const queue = createQueue({
+    limits,
+    clock,
+    send: (request) => thread.send(request),
+    isFollowed: () => live.isFollowed(),
+    onDurable: (batch) => live.onDurable(batch),
+  });
+  // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
+  opening.defer(() => queue.close());
+  opening.defer(() => reader.close());
+  opening.defer(() => verifier.close());
+  opening.defer(() => live.close());
+  const resources = opening.move();
+
+  return {
+    id: thread.storeId,
+    epoch: epochs.current,
+    begunAs: epochs.begunAs,
+    cursor: epochs.cursor,
+    after: epochs.after,
+    failed: queue.failed,
+    // Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough.
+    append: (stream, events, appendOptions = {}) =>
+      attempt(() => queue.append(prepareAppend(stream, events, appendOptions, codec, limits))),
+    read: (query = {}) => oneByOne(readRange(query)),
+    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
+    subscribeBatches: (query) => live.subscribe(query),
+    head: () => attempt(() => readHead(reader)),
+    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
+    hashAt: (position) => attempt(() => readHashAt(reader, position)),
+    verify: (options) => verifier.verify(options),
+    backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),
+    snapshots: {
+      load: (name) => attempt(() => loadSnapshot(reader, name)),
+      async save(name, snapshot) {
+        await queue.perform({ kind: "saveSnapshot", name, snapshot });
+      },
+    },
+    leases: createLeases(queue, clock),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+function createLeases(queue: Queue, clock: () => number): Leases {
+  return {
+    acquire: (name, { holder, ttlMs, steal = false }) =>
+      queue.perform({ kind: "acquireLease", name, holder, ttlMs, steal, nowMs: clock() }),
+    async release({ name, token }) {
+      await queue.perform({ kind: "releaseLease", name, token });
+    },
+  };
+}
+
+/** Turns what `work` throws at once into a rejection. */
+function attempt<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return Promise.resolve(work());
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}

@@ -1,0 +1,51 @@
+import { GENESIS_HASH } from "../../chain.ts";
+import { SnapshotAhead } from "../../errors.ts";
+import type { Head, Snapshot, StreamHead } from "../../store.ts";
+import { lastPosition } from "./bounds.ts";
+import type { DatabaseReader } from "./database-reader.ts";
+
+export function readHead(reader: DatabaseReader): Head {
+  const row = reader.get("SELECT position, time, lower(hex(hash)) AS hash FROM events ORDER BY position DESC LIMIT 1");
+  if (!row) return { position: 0, hash: Buffer.from(GENESIS_HASH).toString("hex"), time: undefined };
+  return {
+    position: Number(row["position"]),
+    hash: String(row["hash"]),
+    time: new Date(Number(row["time"])).toISOString(),
+  };
+}
+
+export function readStreamHead(reader: DatabaseReader, stream: string): StreamHead {
+  const row = reader.get(
+    `SELECT version, position FROM events
+     WHERE stream = (SELECT id FROM streams WHERE name = ?) ORDER BY version DESC LIMIT 1`,
+    stream,
+  );
+  return { version: Number(row?.["version"] ?? 0), position: Number(row?.["position"] ?? 0) };
+}
+
+/** The stored hash at a position, in hex; of position 0 what the first event's hash builds on. */
+export function readHashAt(reader: DatabaseReader, position: number): string | undefined {
+  if (position === 0) return Buffer.from(GENESIS_HASH).toString("hex");
+  const row = reader.get("SELECT lower(hex(hash)) AS hash FROM events WHERE position = ?", position);
+  return row === undefined ? undefined : String(row["hash"]);
+}
+
+/** Throws {@link SnapshotAhead}. The head is read after the snapshot, so that one just saved is not found ahead. */
+export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | undefined {
+  const row = reader.get("SELECT version, position, state FROM snapshots WHERE name = ?", name);
+  if (!row) return undefined;
+  const position = Number(row["position"]);
+  const head = lastPosition(reader);
+  if (position > head) throw new SnapshotAhead(name, position, head);
+  return { version: Number(row["version"]), position, state: String(row["state"]) };
+}
+
+/** Makes the function that names a type by its row. Types are never renamed, and an application has tens of them. */
+export function createTypeNames(reader: DatabaseReader): (type: number) => string {
+  const names: string[] = [];
+  const find = (type: number): string => {
+    const name = reader.get("SELECT name FROM types WHERE id = ?", type)?.["name"];
+    return typeof name === "string" ? name : `type ${type}`;
+  };
+  return (type) => (names[type] ??= find(type));
+}

@@ -1,0 +1,67 @@
+import { availableParallelism } from "node:os";
+import type { IndexWalk } from "./indexes.ts";
+import type { Fault, Findings, Range } from "./range.ts";
+import { type CheckThread, startCheckThread } from "./start-thread.ts";
+import { addAllTo, newSums } from "./sums.ts";
+
+/** More would wait for the disk and for each other, and a service beside them wants its core too. */
+const THREADS_MAX = 8;
+
+/** Events that a thread checks in one go: enough to remember the streams' versions, few enough to share the end. */
+export const RANGE_EVENTS = 32_768;
+
+/**
+ * Checks a range in as many threads as there are cores, each of which takes the next part when it has done one; of a
+ * range that is the whole log, the indexes too. Once `signal` aborts it ends soon, without having checked all.
+ */
+export async function checkInThreads(
+  file: string,
+  range: Range,
+  isWhole: boolean,
+  onChecked: (events: number) => void,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const parts = split(range);
+  const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const stopAll = (): void => void Atomics.store(stop, 0, 1);
+  signal.addEventListener("abort", stopAll);
+  const faults: Fault[] = [];
+  const sums = newSums();
+  let walk: Promise<IndexWalk> | undefined;
+
+  async function work(thread: CheckThread): Promise<void> {
+    if (isWhole && walk === undefined) await (walk = thread.walk(range));
+    // Parts are taken in order, so whatever lies before a fault is being checked already, and is finished.
+    while (faults.length === 0 && !signal.aborted) {
+      const { value: part } = parts.next();
+      if (part === undefined) return;
+      const checked = await thread.check(part, onChecked);
+      if (checked?.fault !== undefined) faults.push(checked.fault);
+      if (checked !== undefined) addAllTo(sums, checked.sums);
+    }
+  }
+
+  const threads = Array.from({ length: threadsFor(range) }, () => startCheckThread({ file, stop }));
+  try {
+    await Promise.all(threads.map(work));
+    const [event] = faults.sort((a, b) => a.position - b.position);
+    const walked = await walk;
+    if (walked === undefined || event !== undefined || signal.aborted) return { event, index: undefined };
+    return { event, index: await threads[0]?.compare({ walk: walked, sums, last: range.last }) };
+  } finally {
+    stopAll();
+    signal.removeEventListener("abort", stopAll);
+    await Promise.all(threads.map((thread) => thread.end()));
+  }
+}
+
+function threadsFor({ first, last }: Range): number {
+  return Math.min(availableParallelism(), THREADS_MAX, Math.ceil((last - first + 1) / RANGE_EVENTS));
+}
+
+function* split({ first, last }: Range): Generator<Range, undefined> {
+  for (let low = first; low <= last; low += RANGE_EVENTS) {
+    yield { first: low, last: Math.min(last, low + RANGE_EVENTS - 1) };
+  }
+  return undefined;
+}

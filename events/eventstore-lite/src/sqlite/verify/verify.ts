@@ -1,0 +1,92 @@
+import { StoreClosed } from "../../errors.ts";
+import { nextTurn } from "../../next-turn.ts";
+import type { Verification } from "../../store.ts";
+import { openReader } from "../connections.ts";
+import type { DatabaseReader } from "../read/database-reader.ts";
+import { readHead } from "../read/heads.ts";
+import { createCheckRange } from "./check.ts";
+import { checkInThreads, RANGE_EVENTS } from "./crew.ts";
+import { findUnindexed, walkIndexes } from "./indexes.ts";
+import type { Findings, Range } from "./range.ts";
+
+export interface VerifyOptions {
+  readonly from?: number;
+  readonly to?: number;
+  readonly onProgress?: (checked: number) => void;
+}
+
+export interface Verifier {
+  /**
+   * Recomputes the chain over [from, to] as far as the log goes now, and checks that positions and versions have no gaps
+   * and times never fall; over the whole log also that every event is found by its indexes. A log whose last events
+   * were cut off is whole in itself: only a head kept elsewhere shows that.
+   */
+  verify(options?: VerifyOptions): Promise<Verification>;
+  /** What is being verified is refused with {@link StoreClosed}. */
+  close(): Promise<void>;
+}
+
+export function createVerifier(file: string, reader: DatabaseReader): Verifier {
+  const closing = new AbortController();
+  const running = new Set<Promise<Verification>>();
+
+  async function verify({ from = 1, to = Infinity, onProgress }: VerifyOptions): Promise<Verification> {
+    const head = readHead(reader);
+    const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
+    let checked = 0;
+    const onChecked = (events: number): void => {
+      checked += events;
+      onProgress?.(checked);
+    };
+    const isWhole = range.first === 1 && range.last === head.position;
+    const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
+    const { event, index } = await check(file, range, isWhole, onChecked, closing.signal);
+    if (closing.signal.aborted) throw new StoreClosed();
+    if (event !== undefined) return { ok: false, checked: event.position - range.first, head, fault: event };
+    return index === undefined ? { ok: true, checked, head } : { ok: false, checked, head, fault: index };
+  }
+
+  return {
+    async verify(options = {}) {
+      const verification = verify(options);
+      running.add(verification);
+      try {
+        return await verification;
+      } finally {
+        running.delete(verification);
+      }
+    },
+    async close() {
+      closing.abort();
+      await Promise.allSettled(running);
+    },
+  };
+}
+
+/** For few events: before a thread had started they would be checked. Each chunk is one turn of the event loop. */
+async function checkHere(
+  file: string,
+  range: Range,
+  isWhole: boolean,
+  onChecked: (events: number) => void,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const db = openReader(file);
+  try {
+    const chunks = createCheckRange(db)(range);
+    for (;;) {
+      const { done, value } = chunks.next();
+      if (done === true) {
+        const { fault, sums } = value;
+        const isDue = isWhole && fault === undefined;
+        const index = isDue ? findUnindexed(db, walkIndexes(db, range.last), sums, range.last) : undefined;
+        return { event: fault, index };
+      }
+      onChecked(value);
+      await nextTurn();
+      if (signal.aborted) return { event: undefined, index: undefined };
+    }
+  } finally {
+    db.close();
+  }
+}

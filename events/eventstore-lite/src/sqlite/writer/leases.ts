@@ -1,0 +1,61 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Operation } from "../../append/messages.ts";
+import type { Lease } from "../../store.ts";
+
+type Acquire = Extract<Operation, { kind: "acquireLease" }>;
+
+interface LeaseRow {
+  readonly holder: string;
+  readonly token: number;
+  readonly expires_at: number;
+  readonly ttl: number;
+}
+
+/**
+ * A lease with more time left than it was taken for was taken before the clock was set back; its holder would have
+ * renewed it since. Not 1: clocks are set back by milliseconds all the time.
+ */
+const LEFT_MAX_TTLS = 2;
+
+function isRunning({ expires_at, ttl }: LeaseRow, nowMs: number): boolean {
+  const leftMs = expires_at - nowMs;
+  return leftMs > 0 && leftMs <= ttl * LEFT_MAX_TTLS;
+}
+
+/** The leases table; every function runs inside of a transaction. */
+export interface LeaseTable {
+  acquire(request: Acquire): Lease | undefined;
+  release(name: string, token: number): void;
+  /** True while the lease with this token has not expired and nobody took it over. */
+  isHeld(name: string, token: number, nowMs: number): boolean;
+}
+
+export function createLeaseTable(db: DatabaseSync): LeaseTable {
+  const select = db.prepare("SELECT holder, token, expires_at, ttl FROM leases WHERE name = ?");
+  const upsert = db.prepare(
+    `INSERT INTO leases (name, holder, token, expires_at, ttl) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET
+     holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at, ttl = excluded.ttl`,
+  );
+  const expire = db.prepare("UPDATE leases SET expires_at = 0 WHERE name = ? AND token = ?");
+  const find = (name: string) => select.get(name) as LeaseRow | undefined;
+
+  return {
+    acquire({ name, holder, ttlMs, steal, nowMs }) {
+      const row = find(name);
+      const held = row !== undefined && isRunning(row, nowMs);
+      const renewing = row !== undefined && row.expires_at > nowMs && row.holder === holder;
+      if (held && !renewing && !steal) return undefined;
+      // An expired lease gets a new token even for its old holder: what it fenced before may be out of date.
+      const token = renewing ? row.token : (row?.token ?? 0) + 1;
+      upsert.run(name, holder, token, nowMs + ttlMs, ttlMs);
+      return { name, holder, token, expiresAt: new Date(nowMs + ttlMs) };
+    },
+    release(name, token) {
+      expire.run(name, token);
+    },
+    isHeld(name, token, nowMs) {
+      const row = find(name);
+      return row !== undefined && row.token === token && row.expires_at > nowMs;
+    },
+  };
+}

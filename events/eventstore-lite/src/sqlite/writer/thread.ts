@@ -1,0 +1,35 @@
+// The writer thread: the only place that writes to the log, so that waiting for the disk never stops the event loop
+// of the thread that serves requests. Started by start-thread.ts.
+import { parentPort, workerData } from "node:worker_threads";
+import { StoreBusy } from "../../errors.ts";
+import type { Notice, Request } from "../../append/messages.ts";
+import { openWriter } from "../connections.ts";
+import { createFinishing, loadFinish } from "./finishing.ts";
+import type { Started, ThreadOptions } from "./start-thread.ts";
+import { watchOthers } from "./watch.ts";
+import { createWriter } from "./writer.ts";
+
+if (!parentPort) throw new Error("writer/thread.ts runs as a worker only");
+const port = parentPort;
+const { file, databaseBytesMax, eventBytesMax, finish } = workerData as ThreadOptions;
+
+try {
+  const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
+  const { db, storeId } = openWriter(file, databaseBytesMax);
+  const writer = createWriter(db, finishing);
+  const stopWatching = watchOthers(db, (position) => {
+    port.postMessage({ kind: "notice", position } satisfies Notice);
+  });
+  port.on("message", (request: Request) => {
+    const isLast = typeof request === "object" && request.kind === "close";
+    if (isLast) stopWatching();
+    port.postMessage(writer.answer(request));
+    // Nothing keeps the thread then. To close the port would do so too, but not every runtime can.
+    if (isLast) port.unref();
+  });
+  port.postMessage({ storeId } satisfies Started);
+} catch (error) {
+  const refused = error instanceof Error ? error.message : String(error);
+  port.postMessage({ refused, isBusy: error instanceof StoreBusy } satisfies Started);
+  port.unref();
+}

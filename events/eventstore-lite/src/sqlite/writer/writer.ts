@@ -1,0 +1,71 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Operation, Reply, Request } from "../../append/messages.ts";
+import { faultOf } from "../faults.ts";
+import { createTransaction } from "../transaction.ts";
+import { createBatchWriter } from "./batch.ts";
+import type { Finishing } from "./finishing.ts";
+import { createLeaseTable } from "./leases.ts";
+
+/** Answers each request with what is durable by then. */
+export interface Writer {
+  answer(request: Request): Reply;
+}
+
+export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
+  const transaction = createTransaction(db);
+  const leases = createLeaseTable(db);
+  const batches = createBatchWriter(db, leases, finishing);
+  const upsertSnapshot = db.prepare(
+    `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
+     ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state`,
+  );
+  // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
+  let stoppedBy: string | undefined;
+
+  function perform(operation: Exclude<Operation, { kind: "close" }>): Reply {
+    switch (operation.kind) {
+      case "saveSnapshot": {
+        const { version, position, state } = operation.snapshot;
+        upsertSnapshot.run(operation.name, version, position, state);
+        return { kind: "done" };
+      }
+      case "acquireLease": {
+        const lease = leases.acquire(operation);
+        return lease ? { kind: "done", lease } : { kind: "done" };
+      }
+      default:
+        leases.release(operation.name, operation.token);
+        return { kind: "done" };
+    }
+  }
+
+  function close(): Reply {
+    try {
+      // A checkpoint after a failed fsync could make durable what was answered as in doubt.
+      if (stoppedBy === undefined) db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } finally {
+      db.close();
+    }
+    return { kind: "done" };
+  }
+
+  function attempt(request: Request): Reply {
+    if (typeof request === "object" && request.kind === "close") return close();
+    if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
+    return transaction(() => (typeof request === "string" ? batches.write(request) : perform(request)));
+  }
+
+  return {
+    answer(request) {
+      try {
+        return attempt(request);
+      } catch (error) {
+        batches.forget();
+        const fault = faultOf(error);
+        const cause = error instanceof Error ? error.message : String(error);
+        if (fault === "fatal") stoppedBy = cause;
+        return { kind: "fault", fault, cause };
+      }
+    },
+  };
+}
