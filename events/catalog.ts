@@ -7,7 +7,7 @@ import { createCiphertexts } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
 import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
-import * as loss from "./loss.ts";
+import * as restores from "./restores.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal.ts";
 import * as projection from "./projection.ts";
@@ -54,8 +54,8 @@ export const eventSpecs = [
   delivery.ChannelResumed,
   idempotency.RequestAnswered,
   projection.ProjectionRebuilt,
-  loss.LogRestored,
-  loss.LogLossAccepted,
+  restores.LogRestored,
+  restores.LogLossAccepted,
   access.AuthenticationsFailed,
   access.KeyRotated,
   personal.PersonForgotten,

@@ -5,7 +5,7 @@ import type { Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import type { LogFiles } from "./log-files.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import { forgetSnapshots } from "../projector/forget.ts";
+import { forgetSnapshots } from "../projector/snapshots.ts";
 import { findLoss, signHead, type Loss } from "./checkpoint.ts";
 import { ServiceError } from "../platform/service-error.ts";
 

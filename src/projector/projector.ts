@@ -3,7 +3,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { Erase } from "./apply-erasures.ts";
 import type { Logger } from "../platform/logger.ts";
-import { refold } from "./refold.ts";
+import { refold } from "./apply-erasures.ts";
 import { restore, type Restored } from "./restore.ts";
 import { takeOver } from "./take-over.ts";
 import { createWaiters } from "./waiters.ts";

@@ -6,7 +6,7 @@ import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
 import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
-import { loadRebuilt } from "./rebuilt.ts";
+import { loadRebuilt } from "./snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /** Positions after which a long catch-up is kept, so that a start that is killed does not begin anew. */

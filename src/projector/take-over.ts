@@ -5,7 +5,7 @@ import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { differences, membersOf } from "./differences.ts";
 import { foldRange } from "./fold.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import { loadRebuilt } from "./rebuilt.ts";
+import { loadRebuilt } from "./snapshots.ts";
 
 /**
  * Replaces a live state by the rebuilt one that `event` tells of; the states stand right before that event.

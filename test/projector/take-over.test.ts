@@ -5,7 +5,7 @@ import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { rebuiltName } from "../../src/projector/rebuilt.ts";
+import { rebuiltName } from "../../src/projector/snapshots.ts";
 import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuilding.ts";
 
 function skip(): Event {

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../../projections/all.ts";
 import { decodeState, encodeState } from "../../../projections/snapshot.ts";
-import { loadFitting } from "../../projector/load-snapshot.ts";
+import { loadFitting } from "../../projector/snapshots.ts";
 
 /** How far a rebuild of one projection came, kept so that an interrupted one is not in vain. */
 export interface Partial {

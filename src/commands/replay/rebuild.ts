@@ -7,7 +7,7 @@ import { makeId } from "../../platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
 import { lastForgotten } from "../../privacy/encrypted-snapshots.ts";
-import { rebuiltName } from "../../projector/rebuilt.ts";
+import { rebuiltName } from "../../projector/snapshots.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { createComparison, type Comparison } from "./comparison.ts";
 import { dropPartial, loadPartial, savePartial } from "./partial.ts";

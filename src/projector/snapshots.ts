@@ -1,8 +1,17 @@
-import type { EventStore } from "eventstore-lite";
+import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import { projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
 import { decodeState } from "../../projections/snapshot.ts";
-import { loadFitting } from "./load-snapshot.ts";
+
+/** The snapshot of that name; undefined when there is none, or when it tells of events that the log has lost. */
+export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
+  try {
+    return await store.snapshots.load(name);
+  } catch (fault) {
+    if (fault instanceof SnapshotAhead) return undefined;
+    throw fault;
+  }
+}
 
 /** Under this name a rebuilt state is kept until everybody has taken it over. */
 export function rebuiltName(name: ProjectionName): string {
@@ -22,4 +31,16 @@ export async function loadRebuilt(
   const snapshot = await loadFitting(store, rebuiltName(name));
   if (snapshot?.version !== version || snapshot.position >= event.position) return undefined;
   return { position: snapshot.position, state: decodeState(snapshot.state) };
+}
+
+/** No projection has this version, so that the next start folds the whole log. */
+const NO_VERSION = 0;
+
+/** Replaces every snapshot by one that nobody uses. */
+export async function forgetSnapshots(store: EventStore<Event>): Promise<void> {
+  for (const name of PROJECTION_NAMES) {
+    for (const key of [name, rebuiltName(name)]) {
+      await store.snapshots.save(key, { version: NO_VERSION, position: 0, state: "" });
+    }
+  }
 }
