@@ -27,7 +27,7 @@ export interface LineOptions {
  * it arrived.
  */
 export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineOptions): Channel {
-  const authorization = () => `Bearer ${accessToken.reveal()}`;
+  const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
   return {
     name: "messaging",
     network: "line",
@@ -38,11 +38,7 @@ export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineO
       const text = truncate(wordDispatch(dispatch), TEXT_UNITS_MAX);
       const request = safeFetch(`${baseUrl}/v2/bot/message/push`, {
         method: "POST",
-        headers: {
-          authorization: authorization(),
-          "content-type": "application/json",
-          "x-line-retry-key": dispatch.id,
-        },
+        headers: { ...headers(), "content-type": "application/json", "x-line-retry-key": dispatch.id },
         body: JSON.stringify({ to, messages: [{ type: "text", text }] }),
         timeoutMs,
       });
@@ -50,8 +46,7 @@ export function createLineChannel({ accessToken, to, baseUrl, safeFetch }: LineO
     },
     check: (timeoutMs) =>
       checked(async () => {
-        const headers = { authorization: authorization() };
-        const answer = await safeFetch(`${baseUrl}/v2/bot/info`, { method: "GET", headers, timeoutMs });
+        const answer = await safeFetch(`${baseUrl}/v2/bot/info`, { method: "GET", headers: headers(), timeoutMs });
         if (answer.status === 200) return { ok: true, detail: "the account answers to the access token" };
         return { ok: false, detail: `${LINE_ANSWERS.describe(answer)}: check LINE_CHANNEL_ACCESS_TOKEN` };
       }),

@@ -9,11 +9,7 @@ const FALLBACK_CHARS_MAX = 2000;
 
 const ELLIPSIS = "…";
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-};
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 /**
  * A webhook's payload that shows `text` as it stands: `plain_text` sections know no formatting, and the escapes leave

@@ -36,7 +36,7 @@ export interface WhatsappOptions {
 export function createWhatsappChannel(options: WhatsappOptions): Channel {
   const { phoneNumberId, accessToken, to, safeFetch } = options;
   const numberUrl = `${options.baseUrl}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
-  const authorization = () => `Bearer ${accessToken.reveal()}`;
+  const headers = () => ({ authorization: `Bearer ${accessToken.reveal()}` });
   return {
     name: "messaging",
     network: "whatsapp",
@@ -46,7 +46,7 @@ export function createWhatsappChannel(options: WhatsappOptions): Channel {
       const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };
       const request = safeFetch(`${numberUrl}/messages`, {
         method: "POST",
-        headers: { authorization: authorization(), "content-type": "application/json" },
+        headers: { ...headers(), "content-type": "application/json" },
         body: JSON.stringify({ messaging_product: "whatsapp", recipient_type: "individual", to, type: "text", text }),
         timeoutMs,
       });
@@ -54,8 +54,7 @@ export function createWhatsappChannel(options: WhatsappOptions): Channel {
     },
     check: (timeoutMs) =>
       checked(async () => {
-        const headers = { authorization: authorization() };
-        const answer = await safeFetch(`${numberUrl}?fields=id`, { method: "GET", headers, timeoutMs });
+        const answer = await safeFetch(`${numberUrl}?fields=id`, { method: "GET", headers: headers(), timeoutMs });
         if (answer.status === 200) return { ok: true, detail: "the phone number answers to the access token" };
         const detail = WHATSAPP_ANSWERS.describe(answer);
         return { ok: false, detail: `${detail}: check WHATSAPP_PHONE_NUMBER_ID and WHATSAPP_ACCESS_TOKEN` };

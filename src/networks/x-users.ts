@@ -68,10 +68,9 @@ function usersIn(entries: readonly unknown[] = []): SocialUser[] {
   return entries.filter((entry) => Value.Check(USER, entry)).map(userOf);
 }
 
-/** Ids of X grow with time, and have no leading zeros. */
+/** Ids of X grow with time. */
 function later(one: string, other: string): string {
-  if (one.length !== other.length) return one.length > other.length ? one : other;
-  return one > other ? one : other;
+  return BigInt(one) > BigInt(other) ? one : other;
 }
 
 function userOf(user: Static<typeof USER>): SocialUser {

@@ -65,7 +65,7 @@ async function push(state: LineState, request: Request): Promise<Response> {
   if (fault !== undefined) return lineError(400, "The request body has 1 error(s)", [fault]);
   const before = key === null ? undefined : acceptedBefore(state, key);
   if (before !== undefined) return accept(409, before);
-  const { to, messages } = body as Push;
+  const { to, messages } = body as { to: string; messages: readonly { text: string }[] };
   if (to !== state.to) return lineError(400, "Failed to send messages");
   if (messages.length > state.quota) return monthlyLimit();
   state.quota -= messages.length;
@@ -94,12 +94,6 @@ function accept(status: 200 | 409, { requestId, sentMessages }: Accepted): Respo
   );
 }
 
-/** A push as it was checked: only texts are known here. */
-interface Push {
-  readonly to: string;
-  readonly messages: readonly { readonly type: "text"; readonly text: string }[];
-}
-
 interface Detail {
   readonly message: string;
   readonly property: string;
@@ -111,7 +105,7 @@ const MESSAGES_MAX = 5;
 /** UTF-16 units: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
 const TEXT_UNITS_MAX = 5_000;
 
-/** What LINE complains of; undefined: nothing. */
+/** What LINE complains of; undefined: nothing. Only texts are known here. */
 function pushFault(body: unknown): Detail | undefined {
   const { to, messages } = membersOf(body);
   if (typeof to !== "string" || to === "") return { message: "May not be empty", property: "to" };

@@ -132,8 +132,7 @@ function done(result: Parameters): Response {
 
 /** https://core.telegram.org/bots/api#making-requests; the HTTP status is the error code. */
 export function telegramError(error_code: number, description: string, parameters?: Parameters): Response {
-  const more = parameters === undefined ? {} : { parameters };
-  return HttpResponse.json({ ok: false, error_code, description, ...more }, { status: error_code });
+  return HttpResponse.json({ ok: false, error_code, description, parameters }, { status: error_code });
 }
 
 function tooMany(retry_after: number): Response {

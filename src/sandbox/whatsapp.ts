@@ -74,11 +74,8 @@ function send(state: WhatsappState, request: unknown): Response {
   const { text: shown, marks } = renderWhatsapp(body);
   state.messages.add({ to: number, text: body, shown, marks, at });
   const id = `wamid.${btoa(`${number} ${state.messages.total}`)}`;
-  return HttpResponse.json({
-    messaging_product: "whatsapp",
-    contacts: [{ input: to, wa_id: number }],
-    messages: [{ id }],
-  });
+  const contacts = [{ input: to, wa_id: number }];
+  return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }
 
 /** Counts one message. Gives the code of the limit when it is one too many. */

@@ -23,12 +23,9 @@ export interface Grant {
   readonly expiresAt: number;
 }
 
-export interface Code {
-  readonly userId: string;
-  readonly scopes: readonly string[];
+interface Code extends Omit<Grant, "family"> {
   readonly redirectUri: string;
   readonly challenge: string;
-  readonly expiresAt: number;
 }
 
 export interface TokenGrant {

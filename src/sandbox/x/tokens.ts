@@ -45,16 +45,11 @@ async function withClient(
   const form = new URLSearchParams(await request.text());
   const header = request.headers.get("authorization");
   if (isClient(state, header, form)) return answer(state, form);
-  return header === null
-    ? oauthError(401, "unauthorized_client", "Missing valid authorization header")
-    : failedAuthentication();
-}
-
-/** With the challenge that RFC 6749 wants (section 5.2) for a client that tried the header. */
-function failedAuthentication(): Response {
-  const answer = oauthError(401, "invalid_client", "Client authentication failed.");
-  answer.headers.set("www-authenticate", 'Basic realm="oauth"');
-  return answer;
+  if (header === null) return oauthError(401, "unauthorized_client", "Missing valid authorization header");
+  const failed = oauthError(401, "invalid_client", "Client authentication failed.");
+  // The challenge that RFC 6749 wants (section 5.2) for a client that tried the header.
+  failed.headers.set("www-authenticate", 'Basic realm="oauth"');
+  return failed;
 }
 
 /**
@@ -135,12 +130,8 @@ function issue(
   const access_token = secret();
   state.access.set(access_token, { userId, scopes, family, expiresAt: now + ACCESS_LIFETIME_MS });
   state.grants.add({ grant_type, user_id: userId, at: now });
-  const answer = {
-    token_type: "bearer",
-    expires_in: ACCESS_LIFETIME_MS / 1000,
-    access_token,
-    scope: scopes.join(" "),
-  };
+  const expires_in = ACCESS_LIFETIME_MS / 1000;
+  const answer = { token_type: "bearer", expires_in, access_token, scope: scopes.join(" ") };
   if (!scopes.includes("offline.access")) return HttpResponse.json(answer);
   const refresh_token = secret();
   state.refresh.set(refresh_token, { userId, scopes, family, expiresAt: now + REFRESH_LIFETIME_MS, used: false });
