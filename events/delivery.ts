@@ -1,7 +1,8 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { Type, type Static, type TProperties } from "@sinclair/typebox";
 import { channelName, lane } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
+import { sources } from "./sources.ts";
 
 const closed = { additionalProperties: false };
 
@@ -15,7 +16,7 @@ export const level = Type.Union([
 ]);
 export type Level = Static<typeof level>;
 
-/** A notification owed to team chat. */
+/** A notification for team chat. */
 export const NotificationRequested = withPersonal(
   defineEvent("NotificationRequested", Type.Object({ message: Type.String(), service: Type.String(), level }, closed)),
   {
@@ -26,13 +27,13 @@ export const NotificationRequested = withPersonal(
   },
 );
 
-/** A message owed to the messaging service. */
+/** A message for the messaging service. */
 export const MessageRequested = withPersonal(
   defineEvent("MessageRequested", Type.Object({ text: Type.String() }, closed)),
   { owner: () => ({ kind: "message" }), members: ["text"], inFolds: false, erased: () => ({ text: ERASED }) },
 );
 
-/** One attempt owed to each of `channels`. */
+/** One attempt at each of `channels`. */
 export const ChannelTestRequested = defineEvent(
   "ChannelTestRequested",
   Type.Object({ channels: Type.Array(channelName) }, closed),
@@ -42,8 +43,8 @@ export const ChannelTestRequested = defineEvent(
 const doubtful_since = Type.Optional(Type.String());
 
 /**
- * A dead letter is owed again: `event_id` and `source` name the event whose dispatch is repeated. `may_double`: an
- * attempt may have arrived, and an operator had it sent again all the same.
+ * A dead letter is to be dispatched again: `event_id` and `source` name the event whose dispatch is repeated.
+ * `may_double`: an attempt may have arrived, and an operator had it sent again all the same.
  */
 export const DispatchRetryRequested = defineEvent(
   "DispatchRetryRequested",
@@ -60,77 +61,76 @@ export const DispatchRetryRequested = defineEvent(
 );
 
 /**
- * `owed` is the position of the event that owes the dispatch. `low_watermark` is the dispatcher's own account of
- * its lane: everything owed below that position has a final outcome, or a `DispatchFailed` that tells of its
- * next attempt. So a restart reads the log from there on, and a dispatch that waits long holds up nothing.
+ * How dispatches travel: one alone, several in one request of which the network answers each, or all in one message.
  */
-const dispatch = {
-  event_id: Type.String(),
-  owed: Type.Integer(),
-  channel: channelName,
-  lane,
-  attempt: Type.Integer(),
-  low_watermark: Type.Integer(),
-};
+const dispatchMode = Type.Union([Type.Literal("single"), Type.Literal("batch"), Type.Literal("digest")]);
+export type DispatchMode = Static<typeof dispatchMode>;
+
+/**
+ * What became of requests that completed together. Each names what it carried by `sources`, the positions of the events
+ * that requested the dispatches, as far as these have this outcome, at their attempt of this number. `low_watermark` is
+ * the dispatcher's own account of its lane with this event: every dispatch requested below that position has a final
+ * outcome, or a `DispatchFailed` with the time of its next attempt. So a restart reads the log from there on, and a
+ * dispatch that waits long holds up nothing.
+ */
+const outcomeOf = <const Properties extends TProperties>(properties: Properties) =>
+  Type.Object(
+    {
+      channel: channelName,
+      lane,
+      low_watermark: Type.Integer(),
+      requests: Type.Array(Type.Object({ sources, attempt: Type.Integer(), ...properties }, closed), { minItems: 1 }),
+    },
+    closed,
+  );
 const status = Type.Optional(Type.Integer());
 
 /** Of a network that answered, if only to refuse: its status, and how long it took. */
 const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
 
-/** Of clicks that one request told together: the digest's id, which all of them share. */
-const digest = Type.Optional(Type.String());
+/** `digest`: the digest's own id, by which a network may know it. */
+const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
+
+/** Without a mode no request was made. */
+const maybeAsked = { ...asked, mode: Type.Optional(dispatchMode) };
 
 export const DispatchSucceeded = defineEvent(
   "DispatchSucceeded",
-  Type.Object(
-    { ...dispatch, status, latency_ms: Type.Integer(), network_id: Type.Optional(Type.String()), digest },
-    closed,
-  ),
+  outcomeOf({ ...asked, status, latency_ms: Type.Integer(), network_id: Type.Optional(Type.String()) }),
 );
 
 /**
- * Not final: the dispatch is tried again at `retry_at`. `may_have_arrived`: the network knows a repeat by its id, for
+ * Not final: the dispatches are tried again at `retry_at`. `may_have_arrived`: the network knows a repeat by its id, for
  * some time.
  */
 export const DispatchFailed = defineEvent(
   "DispatchFailed",
-  Type.Object(
-    {
-      ...dispatch,
-      ...answer,
-      detail: Type.String(),
-      retry_at: Type.String(),
-      may_have_arrived: Type.Optional(Type.Literal(true)),
-      digest,
-    },
-    closed,
-  ),
+  outcomeOf({
+    ...asked,
+    ...answer,
+    detail: Type.String(),
+    retry_at: Type.String(),
+    may_have_arrived: Type.Optional(Type.Literal(true)),
+  }),
 );
 
 export const DispatchSkipped = defineEvent(
   "DispatchSkipped",
-  Type.Object(
-    {
-      ...dispatch,
-      reason: Type.Union([Type.Literal("no_user_agent"), Type.Literal("too_old"), Type.Literal("expired")]),
-    },
-    closed,
-  ),
+  outcomeOf({
+    reason: Type.Union([Type.Literal("no_user_agent"), Type.Literal("too_old"), Type.Literal("expired")]),
+  }),
 );
 
-/** It may have arrived, and a repeat could double it: never tried again by itself. */
+/** They may have arrived, and a repeat could double them: never tried again by themselves. */
 export const DispatchInDoubt = defineEvent(
   "DispatchInDoubt",
-  Type.Object({ ...dispatch, ...answer, detail: Type.String(), digest }, closed),
+  outcomeOf({ ...maybeAsked, ...answer, detail: Type.String() }),
 );
 
-/** The dead letter: refused for good, or out of attempts. */
+/** Dead letters: refused for good, or out of attempts. */
 export const DispatchAbandoned = defineEvent(
   "DispatchAbandoned",
-  Type.Object(
-    { ...dispatch, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since, digest },
-    closed,
-  ),
+  outcomeOf({ ...maybeAsked, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since }),
 );
 
 /** An operator gave a dead letter up for good. `source` is the position of the event whose dispatch it was. */
@@ -140,7 +140,7 @@ export const DispatchDiscarded = defineEvent(
 );
 
 /**
- * The network refuses the channel as a whole: what it is owed waits, and direct sends fail at once.
+ * The network refuses the channel as a whole: its clicks wait, and direct sends fail at once.
  * `credential`: a keyed hash of what it was refused with, so that another one is recognised.
  */
 export const ChannelSuspended = defineEvent(

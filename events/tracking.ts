@@ -3,7 +3,7 @@ import { channelName } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
-/** `channels`: those configured when the click was accepted; exactly these are owed a dispatch. */
+/** `channels`: those configured when the click was accepted; it is dispatched to exactly these. */
 const linkClicked = defineEvent(
   "LinkClicked",
   Type.Object(

@@ -1,25 +1,27 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
+import { laneOf, requestedChannels, type OutcomeType } from "../events/dispatches.ts";
+import { positionsOf } from "../events/sources.ts";
 import type { Projection } from "./projection.ts";
 import { RESTORES } from "./restores.ts";
 import { msOf } from "./time.ts";
 
 /**
- * One lane of one channel. The log is the outbox: what is owed is read from it, this only knows how far it is settled.
+ * One lane of one channel. The log is the outbox: what is pending is read from it, this only knows how far it is settled.
  * It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
-  owed: number;
-  settled: number;
-  /** Everything owed below this position has its final outcome, or is in `retries`. */
+  /** Requested, and without a final outcome. */
+  pending: number;
+  /** Everything requested below this position has its final outcome, or is in `retries`. */
   low_watermark: number;
-  /** Positions at or above `low_watermark` that are settled already, in the order they were. */
+  /** Sources at or above `low_watermark` that have their final outcome already, in the order they had it. */
   above: Map<number, true>;
-  /** Owed positions that failed and wait for their next attempt. */
+  /** Sources whose dispatch failed and waits for its next attempt. */
   retries: Map<number, Retry>;
   /**
-   * The last restore, while something is pending that was owed before it: another life of the log may have delivered it.
-   * Null once nothing is.
+   * The last restore, while something is pending from before it: another life of the log may have delivered it. Null
+   * once nothing is.
    */
   restored: RestoredLane | null;
 }
@@ -48,7 +50,7 @@ export interface ChannelState {
   in_doubt: number;
   /** Dead letters, less those taken up again or discarded. */
   dead: number;
-  /** The network refuses the channel as a whole; what it is owed waits. */
+  /** The network refuses the channel as a whole; its clicks wait. */
   suspended: Suspended | null;
 }
 
@@ -63,11 +65,9 @@ export interface Suspended {
 
 export type Deliveries = Record<ChannelName, ChannelState>;
 
-type Outcome = DataOf<"DispatchSucceeded" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned">;
-
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 6,
+  version: 7,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -91,34 +91,26 @@ export const deliveries: Projection<Deliveries> = {
       case "NotificationRequested":
       case "MessageRequested":
       case "ChannelTestRequested":
-        owe(state, event);
+        request(state, event);
         break;
       case "DispatchRetryRequested":
-        owe(state, event);
+        request(state, event);
         state[event.data.channel].dead--;
         break;
-      case "DispatchFailed": {
-        const { channel, lane, owed, attempt, retry_at, low_watermark, may_have_arrived } = event.data;
-        const failing = state[channel].lanes[lane];
-        if (isSettled(failing, owed)) break;
-        // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
-        const over = event.time < retry_at ? event.time : retry_at;
-        const since = failing.retries.get(owed)?.doubtful_since ?? (may_have_arrived && over);
-        failing.retries.set(owed, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
-        advance(failing, low_watermark);
+      case "DispatchFailed":
+        fail(state, event);
         break;
-      }
       case "DispatchSucceeded":
-        if (settle(state, event.data, event.position)) state[event.data.channel].dispatched++;
+        state[event.data.channel].dispatched += settle(state, event);
         break;
       case "DispatchSkipped":
-        if (settle(state, event.data, event.position)) state[event.data.channel].skipped++;
+        state[event.data.channel].skipped += settle(state, event);
         break;
       case "DispatchInDoubt":
-        if (settle(state, event.data, event.position)) state[event.data.channel].in_doubt++;
+        state[event.data.channel].in_doubt += settle(state, event);
         break;
       case "DispatchAbandoned":
-        if (settle(state, event.data, event.position)) state[event.data.channel].dead++;
+        state[event.data.channel].dead += settle(state, event);
         break;
       case "DispatchDiscarded":
         state[event.data.channel].dead--;
@@ -141,61 +133,53 @@ export const deliveries: Projection<Deliveries> = {
   },
 };
 
-/** The channels to which this event owes a dispatch; empty for most. */
-export function requestedChannels(event: Folded): readonly ChannelName[] {
-  switch (event.type) {
-    case "LinkClicked":
-    case "ChannelTestRequested":
-      return event.data.channels;
-    case "NotificationRequested":
-      return ["chat"];
-    case "MessageRequested":
-      return ["messaging"];
-    case "DispatchRetryRequested":
-      return [event.data.channel];
-    default:
-      return [];
-  }
-}
-
-/** Whether an event owes that channel a dispatch. Asked for every event by every dispatcher. */
-export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
-  return event.type === "LinkClicked"
-    ? event.data.channels.includes(channel)
-    : requestedChannels(event).includes(channel);
-}
-
-/** The lane in which what an event owes is dispatched. */
-export function laneOf(event: Folded): Lane {
-  return event.type === "LinkClicked" ? "clicks" : "direct";
-}
-
-function owe(state: Deliveries, event: Folded): void {
+function request(state: Deliveries, event: Folded): void {
   const lane = laneOf(event);
-  for (const channel of requestedChannels(event)) state[channel].lanes[lane].owed++;
+  for (const channel of requestedChannels(event)) state[channel].lanes[lane].pending++;
 }
 
 function restore(lane: LaneState, below: number): void {
-  const left = lane.owed - lane.settled;
-  lane.restored = left === 0 ? null : { below, left };
+  lane.restored = lane.pending === 0 ? null : { below, left: lane.pending };
 }
 
-/** What is owed and not settled. */
 export function pendingOf(channel: ChannelState): number {
-  return LANES.reduce((sum, lane) => sum + channel.lanes[lane].owed - channel.lanes[lane].settled, 0);
+  return LANES.reduce((sum, lane) => sum + channel.lanes[lane].pending, 0);
 }
 
-/** True when this outcome is the first for what it settles. */
-function settle(state: Deliveries, outcome: Outcome, position: number): boolean {
-  const lane = state[outcome.channel].lanes[outcome.lane];
-  if (isSettled(lane, outcome.owed)) return false;
-  lane.settled++;
-  if (lane.restored !== null && outcome.owed < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
-  if (lane.retries.size > 0) lane.retries.delete(outcome.owed);
+function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void {
+  const lane = state[data.channel].lanes[data.lane];
+  let isNews = false;
+  for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
+    // A log that refused it for a while records it late; the next attempt was meant to come after it all the same.
+    const over = may_have_arrived && (time < retry_at ? time : retry_at);
+    for (const source of positionsOf(sources)) {
+      if (isSettled(lane, source)) continue;
+      isNews = true;
+      const since = lane.retries.get(source)?.doubtful_since ?? over;
+      lane.retries.set(source, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
+    }
+  }
+  if (isNews) advance(lane, data.low_watermark);
+}
+
+/** Answers how many dispatches have their first final outcome with this event. */
+function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeType, "DispatchFailed">>): number {
+  const { channel, low_watermark, requests } = data;
+  const lane = state[channel].lanes[data.lane];
+  let settled = 0;
+  for (const { sources } of requests) {
+    for (const source of positionsOf(sources)) {
+      if (isSettled(lane, source)) continue;
+      settled++;
+      if (lane.restored !== null && source < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
+      if (lane.retries.size > 0) lane.retries.delete(source);
+      if (source >= lane.low_watermark) lane.above.set(source, true);
+    }
+  }
+  lane.pending -= settled;
   // With nothing pending the lane is settled up to here, wherever the dispatcher's own account stands.
-  advance(lane, lane.settled === lane.owed ? position + 1 : outcome.low_watermark);
-  if (outcome.owed >= lane.low_watermark) lane.above.set(outcome.owed, true);
-  return true;
+  if (settled > 0) advance(lane, lane.pending === 0 ? position + 1 : low_watermark);
+  return settled;
 }
 
 function advance(lane: LaneState, below: number): void {
@@ -204,19 +188,19 @@ function advance(lane: LaneState, below: number): void {
   lane.low_watermark = below;
   // Whichever is less to look at: this runs for every dispatch.
   if (lane.above.size < below - from) {
-    if (lane.above.size > 0) for (const owed of lane.above.keys()) if (owed < below) lane.above.delete(owed);
+    if (lane.above.size > 0) for (const source of lane.above.keys()) if (source < below) lane.above.delete(source);
   } else {
-    for (let owed = from; owed < below; owed++) lane.above.delete(owed);
+    for (let source = from; source < below; source++) lane.above.delete(source);
   }
 }
 
-/** Whether what is owed at `position` has its final outcome. */
+/** Whether the dispatch that is requested at `position` has its final outcome. */
 export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
 /**
- * Since when, in ms since 1970, what `event` owes may have arrived: an attempt of which the log tells was over then, or
+ * Since when, in ms since 1970, what `event` requests may have arrived: an attempt that the log knows was over then, or
  * none that a restored log has lost came before. Undefined: it certainly did not. No clock is asked.
  */
 export function doubtfulSince(
@@ -228,7 +212,7 @@ export function doubtfulSince(
   return since === undefined ? undefined : msOf(since);
 }
 
-/** Whether it was owed before the restore. */
+/** Whether it was requested before the restore. */
 export function isOfBefore(restored: RestoredLane | null, position: number): boolean {
   return restored !== null && position < restored.below;
 }
@@ -239,7 +223,7 @@ function emptyChannel(): ChannelState {
 }
 
 function emptyLane(): LaneState {
-  return { owed: 0, settled: 0, low_watermark: 0, above: new Map(), retries: new Map(), restored: null };
+  return { pending: 0, low_watermark: 0, above: new Map(), retries: new Map(), restored: null };
 }
 
 /** All channels in their fixed order, with their states. */

@@ -1,40 +1,29 @@
-import type { DataOf, Recorded } from "../../events/catalog.ts";
 import type { Lane } from "../../events/channel.ts";
+import type { DispatchMode } from "../../events/delivery.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { isoTime } from "../platform/clock.ts";
-import type { NewEvent } from "../log/event-log.ts";
-import type { Channel, DispatchResult } from "../networks/network.ts";
-import { subjectOf } from "./request-of.ts";
+import type { DispatchResult } from "../networks/network.ts";
 import { ATTEMPTS_MAX, retryDelayMs } from "./retry.ts";
 
-/** The events that tell what became of a dispatch. */
-export type OutcomeEvent = Extract<
-  NewEvent,
-  {
-    type: "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned";
-  }
->;
+/** What became of one attempt, as an event of that type says it of all that the request carried. */
+export type Outcome = { readonly [T in OutcomeType]: OutcomeOf<T> }[OutcomeType];
 
-/**
- * How dispatches travel: one alone, several in one request of which the network answers each, or all in one message.
- */
-export type DispatchMode = "single" | "batch" | "digest";
-
-/** What became of one attempt; the lane's account is told when it is recorded. `final`: the dispatch is settled with it. */
-export interface Outcome {
-  readonly newEvent: OutcomeEvent;
-  readonly final: boolean;
+interface OutcomeOf<T extends OutcomeType> {
+  readonly type: T;
+  readonly request: Omit<RequestOf<T>, "sources">;
 }
 
 /** The attempt an outcome is decided for. */
 export interface Attempt {
-  readonly channel: Channel["name"];
   readonly lane: Lane;
-  readonly event: Recorded;
+  /** Of a test of the channel. */
+  readonly isTest: boolean;
   /** 1-based. */
   readonly number: number;
+  readonly mode: DispatchMode;
+  /** The digest's id. */
+  readonly digest?: string | undefined;
   readonly latencyMs: number;
-  /** Of a digest that told it together with others. */
-  readonly digest?: string;
   /** When the first attempt before this one that may have arrived was over, ms since the epoch. */
   readonly doubtfulSince?: number | undefined;
   /** ms since the epoch. */
@@ -43,65 +32,52 @@ export interface Attempt {
   readonly random: number;
 }
 
-/** Turns a network's answer into the event that records it (pure). */
+/** Turns a network's answer into the outcome that is recorded (pure). */
 export function decideOutcome(attempt: Attempt, result: DispatchResult): Outcome {
-  const about = {
-    event_id: subjectOf(attempt.event),
-    owed: attempt.event.position,
-    channel: attempt.channel,
-    lane: attempt.lane,
-    attempt: attempt.number,
-    low_watermark: 0,
-  };
+  const { number, mode, digest, latencyMs, lane, now } = attempt;
   if (result.outcome === "skipped") {
-    return { newEvent: { type: "DispatchSkipped", data: { ...about, reason: result.reason } }, final: true };
+    return { type: "DispatchSkipped", request: { attempt: number, reason: result.reason } };
   }
-  const answer = result.status === undefined ? {} : { status: result.status, latency_ms: attempt.latencyMs };
-  const digest = attempt.digest === undefined ? {} : { digest: attempt.digest };
-  const base = { ...about, ...answer, ...digest };
+  const answer = result.status === undefined ? {} : { status: result.status, latency_ms: latencyMs };
+  const base = { attempt: number, mode, ...(digest === undefined ? {} : { digest }), ...answer };
   switch (result.outcome) {
     case "delivered": {
       const networkId = result.networkId === undefined ? {} : { network_id: result.networkId };
-      const data = { ...base, ...networkId, latency_ms: attempt.latencyMs };
-      return { newEvent: { type: "DispatchSucceeded", data }, final: true };
+      return { type: "DispatchSucceeded", request: { ...base, ...networkId, latency_ms: latencyMs } };
     }
     case "in_doubt":
-      return { newEvent: { type: "DispatchInDoubt", data: { ...base, detail: result.detail } }, final: true };
+      return { type: "DispatchInDoubt", request: { ...base, detail: result.detail } };
     case "refused": {
+      const { detail } = result;
       // It is not this click's fault: it waits until the channel works again.
-      if (result.channel && attempt.lane === "clicks") {
-        const data = { ...base, detail: result.detail, retry_at: isoTime(attempt.now) };
-        return { newEvent: { type: "DispatchFailed", data }, final: false };
+      if (result.channel && lane === "clicks") {
+        return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
-      const data = { ...base, detail: result.detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
-      return { newEvent: { type: "DispatchAbandoned", data }, final: true };
+      const request = { ...base, detail, refused: true, ...doubtOf(attempt.doubtfulSince) };
+      return { type: "DispatchAbandoned", request };
     }
     case "retryable":
       return decideRetry(attempt, { ...base, detail: result.detail }, result);
   }
 }
 
-/** What is told of a dead letter, for whoever wants it sent again. */
+/** What is recorded of a dead letter for whoever wants it sent again. */
 export function doubtOf(since: number | undefined): { readonly doubtful_since?: string } {
   return since === undefined ? {} : { doubtful_since: isoTime(since) };
 }
 
 function decideRetry(
-  { event, number, now, random, doubtfulSince }: Attempt,
-  base: Omit<DataOf<"DispatchFailed">, "retry_at" | "may_have_arrived">,
-  result: Extract<DispatchResult, { outcome: "retryable" }>,
+  { isTest, number, now, random, doubtfulSince }: Attempt,
+  base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
+  { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
 ): Outcome {
   // A test is one attempt: its result is the answer somebody waits for. Nobody repeats it, so nobody finds out.
-  const isTest = event.type === "ChannelTestRequested";
-  if (isTest && result.mayHaveArrived === true) {
-    return { newEvent: { type: "DispatchInDoubt", data: base }, final: true };
-  }
+  if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
   if (isTest || number >= ATTEMPTS_MAX) {
-    const since = doubtfulSince ?? (result.mayHaveArrived === true ? now : undefined);
-    const data = { ...base, refused: false, ...doubtOf(since) };
-    return { newEvent: { type: "DispatchAbandoned", data }, final: true };
+    const since = doubtfulSince ?? (mayHaveArrived === true ? now : undefined);
+    return { type: "DispatchAbandoned", request: { ...base, refused: false, ...doubtOf(since) } };
   }
-  const retryAt = isoTime(now + retryDelayMs(number, random, result.retryAfterMs));
-  const mayHave = result.mayHaveArrived === true ? { may_have_arrived: true as const } : {};
-  return { newEvent: { type: "DispatchFailed", data: { ...base, retry_at: retryAt, ...mayHave } }, final: false };
+  const retry_at = isoTime(now + retryDelayMs(number, random, retryAfterMs));
+  const mayHave = mayHaveArrived === true ? { may_have_arrived: true as const } : {};
+  return { type: "DispatchFailed", request: { ...base, retry_at, ...mayHave } };
 }

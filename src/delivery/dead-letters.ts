@@ -1,11 +1,15 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import type { RequestOf } from "../../events/dispatches.ts";
+import { positionsOf } from "../../events/sources.ts";
+import { eventsAt, inOrder } from "../log/events-at.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type EventLog } from "../log/event-log.ts";
 
 /** A dispatch that was given up, and neither taken up again nor discarded since. */
 export interface DeadLetter {
   readonly channel: ChannelName;
+  /** Of the event at `source`. */
   readonly event_id: string;
   /** Position of the event whose dispatch it is. */
   readonly source: number;
@@ -18,36 +22,54 @@ export interface DeadLetter {
   readonly abandoned_at: string;
   /** Position of the event that gave it up. */
   readonly position: number;
+  /** Position of what requested the dispatch that was given up: `source`, or the last retry. */
+  readonly requested_at: number;
 }
 
-/** All dead letters, the oldest first. Reads only the events that make and unmake them. */
+/** All dead letters, the oldest first. Reads only the events that make and unmake them, and their sources. */
 export async function findDeadLetters(store: EventStore<Event>): Promise<readonly DeadLetter[]> {
-  const letters = new Map<string, DeadLetter>();
+  const letters = new Map<string, Unnamed>();
   /** Position of a retry request -> position of the event it repeats. */
   const sources = new Map<number, number>();
-  /** Given up before: the same told once more, as by a second process, makes no letter of what was decided since. */
+  /** Given up before: the same once more, as by a second process, makes no letter of what was decided since. */
   const known = new Set<string>();
   for await (const event of store.read({ types: MAKE_AND_UNMAKE })) {
     if (event.type === "DispatchAbandoned") {
-      const letter = letterOf(event, sources.get(event.data.owed) ?? event.data.owed);
-      const dispatch = `${letter.channel} ${event.data.owed}`;
-      if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
-      known.add(dispatch);
+      for (const letter of lettersOf(event, sources)) {
+        const dispatch = `${letter.channel} ${letter.requested_at}`;
+        if (!known.has(dispatch)) letters.set(`${letter.channel} ${letter.source}`, letter);
+        known.add(dispatch);
+      }
     } else if (event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded") {
       const { channel, source } = event.data;
       letters.delete(`${channel} ${source}`);
       if (event.type === "DispatchRetryRequested") sources.set(event.position, source);
     }
   }
-  return [...letters.values()];
+  const ids = new Map<number, string>();
+  const positions = inOrder([...letters.values()].map(({ source }) => source));
+  for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
+  return [...letters.values()].map((letter) => ({ event_id: ids.get(letter.source) ?? "", ...letter }));
 }
+
+type Unnamed = Omit<DeadLetter, "event_id">;
 
 const MAKE_AND_UNMAKE: readonly EventType[] = ["DispatchAbandoned", "DispatchRetryRequested", "DispatchDiscarded"];
 
-function letterOf({ data, time, position }: Recorded<"DispatchAbandoned">, source: number): DeadLetter {
-  const { channel, event_id, attempt, refused, detail, doubtful_since } = data;
-  const doubt = doubtful_since === undefined ? {} : { doubtful_since };
-  return { channel, event_id, source, attempts: attempt, refused, detail, ...doubt, abandoned_at: time, position };
+function lettersOf(
+  { data: { channel, requests }, time, position }: Recorded<"DispatchAbandoned">,
+  sources: ReadonlyMap<number, number>,
+): Unnamed[] {
+  return requests.flatMap((request) =>
+    [...positionsOf(request.sources)].map((requested_at) => {
+      const source = sources.get(requested_at) ?? requested_at;
+      return { channel, source, ...endOf(request), abandoned_at: time, position, requested_at };
+    }),
+  );
+}
+
+function endOf({ attempt, refused, detail, doubtful_since }: RequestOf<"DispatchAbandoned">) {
+  return { attempts: attempt, refused, detail, ...(doubtful_since === undefined ? {} : { doubtful_since }) };
 }
 
 /**
@@ -56,12 +78,12 @@ function letterOf({ data, time, position }: Recorded<"DispatchAbandoned">, sourc
  */
 export async function decideLetter(
   eventLog: EventLog,
-  { channel, position }: DeadLetter,
+  { channel, requested_at }: DeadLetter,
   newEvent: NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">,
   metadata: EventMetadata,
 ): Promise<boolean> {
   const { repeated } = await eventLog.append(STREAMS.requests, [newEvent], metadata, {
-    key: `letter/${channel}/${position}`,
+    key: `letter/${channel}/${requested_at}`,
   });
   return !repeated;
 }

@@ -1,10 +1,9 @@
+import type { DispatchMode } from "../../events/delivery.ts";
 import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { DispatchMode } from "./attempt.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
-import { subjectOf } from "./request-of.ts";
 
 /** What may have arrived already, at a network that takes a repeat for what it is. */
 export interface DeduplicationWindow {
@@ -29,7 +28,7 @@ interface DoubtsDeps {
 
 /**
  * When the first attempt that may have arrived was over, in ms since the epoch; undefined: none did. A letter that is
- * owed again brings along what is known of the attempts before.
+ * dispatched again brings along what is known of the attempts before.
  */
 export function doubtSince(
   { channel, projector }: Pick<DoubtsDeps, "channel" | "projector">,
@@ -61,16 +60,8 @@ export function createDeduplicationWindow(deps: DoubtsDeps): DeduplicationWindow
         const since = sinceOf(lane, item);
         if (since === undefined || !isTooLate(since, now) || item.unrecorded !== undefined) continue;
         const { restored } = stateOf(lane);
-        const data = {
-          event_id: subjectOf(item.event),
-          owed: item.event.position,
-          channel: channel.name,
-          lane: lane.name,
-          attempt: item.attempts,
-          low_watermark: 0,
-          detail: isOfBefore(restored, item.event.position) ? LOST : TOO_LATE,
-        };
-        item.unrecorded = { newEvent: { type: "DispatchInDoubt", data }, final: true };
+        const detail = isOfBefore(restored, item.event.position) ? LOST : TOO_LATE;
+        item.unrecorded = { type: "DispatchInDoubt", request: { attempt: item.attempts, detail } };
       }
     },
     restored(lane) {

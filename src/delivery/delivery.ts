@@ -1,5 +1,6 @@
-import type { DataOf, Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName } from "../../events/channel.ts";
+import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
 import { STREAMS, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -19,74 +20,86 @@ export interface Delivery {
   readonly configured: readonly ChannelName[];
   /** Undefined for a channel that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
-  /** Waits for the end of what is owed at `position`; undefined when it is still pending after `timeoutMs`. */
+  /** Waits for the end of the dispatch requested at `position`; undefined when it is still pending after `timeoutMs`. */
   settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined>;
 }
 
 export function createDelivery(eventLog: EventLog, projector: Projector, dispatchers: readonly Dispatcher[]): Delivery {
   const byChannel = new Map(dispatchers.map((dispatcher) => [dispatcher.channel, dispatcher]));
-  const waiters = new Map<string, Set<(settlement: Settlement) => void>>();
+  const waiters: Readonly<Record<ChannelName, Waiters>> = { ads: new Map(), chat: new Map(), messaging: new Map() };
 
   projector.listen((event) => {
-    if (waiters.size === 0) return;
-    const settled = settlementOf(event);
-    if (settled === undefined) return;
-    for (const resolve of waiters.get(keyOf(settled.channel, settled.owed)) ?? []) resolve(settled.settlement);
+    if (!("channel" in event.data)) return;
+    const ofChannel = waiters[event.data.channel];
+    if (ofChannel.size === 0) return;
+    for (const { sources, settlement } of settlementsIn(event)) {
+      for (const source of positionsOf(sources)) for (const resolve of ofChannel.get(source) ?? []) resolve(settlement);
+    }
   });
 
   return {
     configured: CHANNELS.filter((channel) => byChannel.has(channel)),
     circuit: (channel) => byChannel.get(channel)?.circuit(),
     async settled(channel, position, timeoutMs) {
-      const key = keyOf(channel, position);
       const live = Promise.withResolvers<Settlement | undefined>();
-      const group = waiters.get(key) ?? new Set();
-      waiters.set(key, group.add(live.resolve));
+      const group = waiters[channel].get(position) ?? new Set();
+      waiters[channel].set(position, group.add(live.resolve));
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
         const lanes = projector.state("deliveries")[channel].lanes;
-        // Settled before anybody waited, as after a repeated request: the log tells how.
+        // Settled before anybody waited, as after a repeated request: the log knows how.
         if (LANES.some((lane) => isSettled(lanes[lane], position))) {
-          const told = await find(eventLog, channel, position);
-          if (told !== undefined) return told;
+          const found = await find(eventLog, channel, position);
+          if (found !== undefined) return found;
         }
         return await live.promise;
       } finally {
         clearTimeout(timer);
         group.delete(live.resolve);
-        if (group.size === 0) waiters.delete(key);
+        if (group.size === 0) waiters[channel].delete(position);
       }
     },
   };
 }
 
-function keyOf(channel: ChannelName, position: number): string {
-  return `${channel} ${position}`;
-}
+/** By the position at which the dispatch was requested. */
+type Waiters = Map<number, Set<(settlement: Settlement) => void>>;
 
-async function find(eventLog: EventLog, channel: ChannelName, owed: number): Promise<Settlement | undefined> {
-  for await (const event of eventLog.store.read({ stream: STREAMS.delivery(channel), from: owed })) {
-    const settled = settlementOf(event);
-    if (settled?.owed === owed) return settled.settlement;
+async function find(eventLog: EventLog, channel: ChannelName, position: number): Promise<Settlement | undefined> {
+  for await (const event of eventLog.store.read({ stream: STREAMS.delivery(channel), from: position })) {
+    for (const { sources, settlement } of settlementsIn(event)) {
+      for (const source of positionsOf(sources)) if (source === position) return settlement;
+    }
   }
   return undefined;
 }
 
-type Told = Pick<DataOf<"DispatchSucceeded">, "channel" | "owed"> & { readonly settlement: Settlement };
+interface Settled {
+  readonly sources: Sources;
+  readonly settlement: Settlement;
+}
 
-/** What an event says of the end of a dispatch; undefined for all others. */
-function settlementOf(event: Recorded): Told | undefined {
-  switch (event.type) {
+/** How dispatches ended by this event; of most events none. */
+function settlementsIn({ type, data }: Recorded): Settled[] {
+  switch (type) {
     case "DispatchSucceeded":
-      return { ...event.data, settlement: { status: "delivered", latencyMs: event.data.latency_ms } };
+      return data.requests.map(({ sources, latency_ms: latencyMs }) => {
+        return { sources, settlement: { status: "delivered", latencyMs } };
+      });
     case "DispatchSkipped":
-      return { ...event.data, settlement: { status: "skipped", detail: event.data.reason } };
+      return data.requests.map(({ sources, reason }) => {
+        return { sources, settlement: { status: "skipped", detail: reason } };
+      });
     case "DispatchInDoubt":
-      return { ...event.data, settlement: { status: "in_doubt", ...undelivered(event.data) } };
+      return data.requests.map((request) => {
+        return { sources: request.sources, settlement: { status: "in_doubt", ...undelivered(request) } };
+      });
     case "DispatchAbandoned":
-      return { ...event.data, settlement: { status: "failed", ...undelivered(event.data) } };
+      return data.requests.map((request) => {
+        return { sources: request.sources, settlement: { status: "failed", ...undelivered(request) } };
+      });
     default:
-      return undefined;
+      return [];
   }
 }
 

@@ -1,14 +1,14 @@
-import type { Recorded } from "../../events/catalog.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { NewEvent, EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import { decideOutcome, doubtOf, type Outcome, type DispatchMode } from "./attempt.ts";
+import type { DispatchMode } from "../../events/delivery.ts";
+import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
 import { digestOf } from "./digest.ts";
 import { doubtSince } from "./deduplication-window.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
-import { dispatchOf, subjectOf } from "./request-of.ts";
+import { dispatchOf } from "./request-of.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -29,7 +29,7 @@ export interface DispatchDeps {
   readonly stopping: AbortSignal;
 }
 
-/** What the dispatcher learns from a flight before its outcome is recorded; what it answers is recorded with it. */
+/** What the dispatcher learns from answers before their outcome is recorded; what it answers is recorded with it. */
 export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];
 
 /** Items of which a batch did not come to ask are tried again after that time. */
@@ -53,45 +53,43 @@ export async function ask(
 async function attempt(
   deps: DispatchDeps,
   lane: OutboxWindow,
-  owed: readonly PendingDispatch[],
+  pending: readonly PendingDispatch[],
   { mode, learn }: { readonly mode: DispatchMode; readonly learn: Learn },
 ): Promise<readonly NewEvent[]> {
   const startedAt = deps.clock();
-  const { items, dispatches } = await load(deps, lane, owed, startedAt);
+  const { items, dispatches } = await load(deps, pending, startedAt);
   if (items.length === 0) return [];
   const digest = mode === "digest" ? deps.makeId() : undefined;
   const results = await send(deps, dispatches, { startedAt, mode, digest });
   const now = deps.clock();
+  // One draw for all: what went together is tried again at the same time.
+  const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: deps.random() };
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
     if (result.outcome === "retryable" && result.unasked === true) {
       lane.wait(item, now + (result.retryAfterMs ?? UNASKED_WAIT_MS));
       continue;
     }
-    const { name: channel } = deps.channel;
-    const { event, attempts } = item;
-    const about = { channel, lane: lane.name, event, number: attempts + 1, latencyMs: now - startedAt, now };
-    const known = { doubtfulSince: doubtSince(deps, lane, item), ...(digest === undefined ? {} : { digest }) };
-    item.unrecorded = decideOutcome({ ...about, ...known, random: deps.random() }, result);
+    const about = { isTest: isTest(item), number: item.attempts + 1, doubtfulSince: doubtSince(deps, lane, item) };
+    item.unrecorded = decideOutcome({ ...common, ...about }, result);
   }
   return learn(results, items);
 }
 
-/** Those that can be sent, and what is sent of each; the others have expired, and are told so. */
+/** Those that can be sent, and what is sent of each; the others have expired, which is their outcome. */
 async function load(
   deps: DispatchDeps,
-  lane: OutboxWindow,
-  owed: readonly PendingDispatch[],
+  pending: readonly PendingDispatch[],
   now: number,
 ): Promise<{ readonly items: readonly PendingDispatch[]; readonly dispatches: readonly Dispatch[] }> {
   const items: PendingDispatch[] = [];
   const dispatches: Dispatch[] = [];
-  for (const item of owed) {
-    const found = isExpired(item.event, now) ? undefined : dispatchOf(deps.eventLog.store, item.event);
+  for (const item of pending) {
+    const found = isExpired(item, now) ? undefined : dispatchOf(deps.eventLog.store, item.event);
     // Hardly ever a promise, and a batch has a thousand of them.
     const dispatch = found instanceof Promise ? await found : found;
     if (dispatch === undefined) {
-      item.unrecorded = expired(deps, lane, item);
+      item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
     items.push(item);
@@ -141,13 +139,12 @@ function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
-function isExpired(event: Recorded, now: number): boolean {
-  return event.type === "ChannelTestRequested" && now - Date.parse(event.time) > TEST_EXPIRES_MS;
+function isExpired(item: PendingDispatch, now: number): boolean {
+  return isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS;
 }
 
-function expired({ channel }: DispatchDeps, lane: OutboxWindow, item: PendingDispatch): Outcome {
-  const data = { ...namedBy(channel, lane, item), attempt: item.attempts + 1, reason: "expired" } as const;
-  return { newEvent: { type: "DispatchSkipped", data }, final: true };
+export function isTest({ event }: PendingDispatch): boolean {
+  return event.type === "ChannelTestRequested";
 }
 
 /** To a channel that is suspended nothing is sent directly: whoever asked is told so at once. */
@@ -157,17 +154,6 @@ export function turnedAway(
   item: PendingDispatch,
   detail: string,
 ): Outcome {
-  const told = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
-  const data = { ...namedBy(deps.channel, lane, item), ...told, ...doubtOf(doubtSince(deps, lane, item)) };
-  return { newEvent: { type: "DispatchAbandoned", data }, final: true };
-}
-
-function namedBy(channel: Channel, lane: OutboxWindow, { event }: PendingDispatch) {
-  return {
-    event_id: subjectOf(event),
-    owed: event.position,
-    channel: channel.name,
-    lane: lane.name,
-    low_watermark: 0,
-  };
+  const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
+  return { type: "DispatchAbandoned", request: { ...why, ...doubtOf(doubtSince(deps, lane, item)) } };
 }

@@ -1,12 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { LANES, type ChannelName } from "../../events/channel.ts";
-import { laneOf, requestsDispatch } from "../../projections/deliveries.ts";
+import type { DispatchMode } from "../../events/delivery.ts";
+import { laneOf, requestsDispatch } from "../../events/dispatches.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
 import type { Circuit } from "./circuit-breaker.ts";
 import { createIntakePriority, type IntakePriority } from "./intake-priority.ts";
-import type { DispatchMode } from "./attempt.ts";
-import { turnedAway, type DispatchDeps } from "./dispatch.ts";
+import { isTest, turnedAway, type DispatchDeps } from "./dispatch.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { openOutboxWindow, WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 import { createSuspension, type Suspension, type SuspensionDeps } from "./suspension.ts";
@@ -184,7 +184,7 @@ function nextLoad(
   const share = intakePriority.share(now);
   if (share < 1) return { items: [], mode: "single" };
   if (channel.batch !== undefined) {
-    return { items: lane.ready(now, Math.min(channel.batch.max, share)), mode: "batch" };
+    return { items: lane.ready(now, Math.min(channel.batch.max, WINDOW_DISPATCHES_MAX, share)), mode: "batch" };
   }
   const [oldest] = single();
   const lagMs = oldest === undefined ? 0 : now - Date.parse(oldest.event.time);
@@ -193,8 +193,4 @@ function nextLoad(
   }
   const items = lane.ready(now, Math.min(WINDOW_DISPATCHES_MAX, share));
   return { items, mode: items.length > 1 ? "digest" : "single" };
-}
-
-function isTest({ event }: PendingDispatch): boolean {
-  return event.type === "ChannelTestRequested";
 }

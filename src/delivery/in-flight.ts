@@ -1,7 +1,7 @@
+import type { DispatchMode } from "../../events/delivery.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { createDeduplicationWindow } from "./deduplication-window.ts";
-import type { DispatchMode } from "./attempt.ts";
 import { ask, tellingResult, type DispatchDeps, type Learn } from "./dispatch.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { LANES, type Lane } from "../../events/channel.ts";
-import { OWING } from "./request-of.ts";
+import { REQUESTING } from "../../events/dispatches.ts";
 
 /** Owing events in one stretch: half a lane's window, since that is how much of it is refilled at once. */
 const STRETCH_EVENTS = 500;
@@ -68,7 +68,7 @@ function holds({ from, next }: Kept, position: number): boolean {
 
 async function readStretch(store: EventStore<Event>, lane: Lane, from: number): Promise<Chunk> {
   const events: Recorded[] = [];
-  for await (const event of store.read({ types: OWING[lane], from, limit: STRETCH_EVENTS })) events.push(event);
+  for await (const event of store.read({ types: REQUESTING[lane], from, limit: STRETCH_EVENTS })) events.push(event);
   const last = events.at(-1);
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < STRETCH_EVENTS };
 }

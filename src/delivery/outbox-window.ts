@@ -1,7 +1,8 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
-import { isSettled, requestsDispatch, type LaneState } from "../../projections/deliveries.ts";
+import { requestsDispatch } from "../../events/dispatches.ts";
+import { isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { Outcome } from "./attempt.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
 

@@ -1,17 +1,26 @@
+import type { ChannelName } from "../../events/channel.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
+import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
-import type { OutcomeEvent } from "./attempt.ts";
+import type { Outcome } from "./attempt.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
 import { nextRound } from "./next-round.ts";
 
 /**
- * Dispatches that the network answered and the log does not tell of yet, at the most: after a kill they are made again,
- * as those in flight are.
+ * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as
+ * those in flight are.
  */
 export const UNRECORDED_MAX = 64;
 
-/** Events in one append: what comes while it is under way is the next one. */
-const APPEND_EVENTS_MAX = 1_000;
+/** Dispatches of which one append says what became of them: what comes while it is under way is the next one. */
+const APPEND_DISPATCHES_MAX = 1_000;
+
+/**
+ * Requests in one event. Each holds up to 2 KB of what a network complains of, and all of them together the positions of
+ * as many dispatches as an append or a window has, of 20 bytes at the most: well below the 256 KiB of an event.
+ */
+export const EVENT_REQUESTS_MAX = 64;
 
 /** Writes outcomes, those that come together in one append. */
 export interface Recorder {
@@ -37,7 +46,7 @@ export function createRecorder({ channel, eventLog, projector }: RecorderDeps): 
   let isWriting = false;
 
   const write = async (entries: readonly Entry[]): Promise<void> => {
-    const newEvents = [...accounted(entries), ...entries.flatMap(({ more }) => more)];
+    const newEvents = [...outcomesOf(channel.name, entries), ...entries.flatMap(({ more }) => more)];
     if (newEvents.length > 0) {
       const appended = await eventLog.append(STREAMS.delivery(channel.name), newEvents, SERVICE_METADATA);
       try {
@@ -75,40 +84,68 @@ export function createRecorder({ channel, eventLog, projector }: RecorderDeps): 
 }
 
 function countNext(entries: readonly Entry[]): number {
-  let events = 0;
-  for (const [at, { items, more }] of entries.entries()) {
-    events += items.length + more.length;
-    if (events > APPEND_EVENTS_MAX) return Math.max(1, at);
+  let dispatches = 0;
+  for (const [at, { items }] of entries.entries()) {
+    dispatches += items.length;
+    if (dispatches > APPEND_DISPATCHES_MAX) return Math.max(1, at);
   }
   return entries.length;
 }
 
 /**
- * The outcomes with their lane's account as it is now. All but a lane's last tell that of before: the events are read
- * one by one, and until the last of them the others are not settled.
+ * The outcomes with their lane's low watermark as it is now. All but a lane's last event have that of before: they are
+ * read one by one, and until the last of them the others' dispatches are not settled.
  */
-function accounted(entries: readonly Entry[]): OutcomeEvent[] {
+function outcomesOf(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
-    const told = ofLane.flatMap(({ items }) => items.filter(({ unrecorded }) => unrecorded !== undefined));
-    const before = lane.lowWatermark(NONE);
-    const after = lane.lowWatermark(new Set(told));
-    return told.flatMap(({ unrecorded }, at) =>
-      unrecorded === undefined ? [] : [withAccount(unrecorded.newEvent, at === told.length - 1 ? after : before)],
-    );
+    const settled = new Set(ofLane.flatMap(({ items }) => items.filter(({ unrecorded }) => unrecorded !== undefined)));
+    const events = eventsOf(ofLane.flatMap(({ items }) => requestsOf(items)));
+    const [before, after] = [lane.lowWatermark(NONE), lane.lowWatermark(settled)];
+    return events.map(({ type, requests }, at) => {
+      const low_watermark = at === events.length - 1 ? after : before;
+      return { type, data: { channel, lane: lane.name, low_watermark, requests } } as NewEvent;
+    });
   });
 }
 
 const NONE: ReadonlySet<PendingDispatch> = new Set();
 
-function withAccount(newEvent: OutcomeEvent, low_watermark: number): OutcomeEvent {
-  return { ...newEvent, data: { ...newEvent.data, low_watermark } } as OutcomeEvent;
+interface Request {
+  readonly type: OutcomeType;
+  readonly request: RequestOf<OutcomeType>;
+}
+
+/** What became of what went together: one entry for all that have the same outcome. */
+function requestsOf(items: readonly PendingDispatch[]): Request[] {
+  const same = new Map<string, { readonly outcome: Outcome; readonly positions: number[] }>();
+  for (const { event, unrecorded: outcome } of items) {
+    if (outcome === undefined) continue;
+    const key = JSON.stringify(outcome);
+    const known = same.get(key);
+    if (known === undefined) same.set(key, { outcome, positions: [event.position] });
+    else known.positions.push(event.position);
+  }
+  return [...same.values()].map(({ outcome: { type, request }, positions }) => {
+    return { type, request: { sources: sourcesOf(positions), ...request } };
+  });
+}
+
+/** An event for each run of requests of one type, in the order in which they completed. */
+function eventsOf(requests: readonly Request[]) {
+  const events: { readonly type: OutcomeType; readonly requests: RequestOf<OutcomeType>[] }[] = [];
+  for (const { type, request } of requests) {
+    const last = events.at(-1);
+    if (last?.type === type && last.requests.length < EVENT_REQUESTS_MAX) last.requests.push(request);
+    else events.push({ type, requests: [request] });
+  }
+  return events;
 }
 
 function settle(lane: OutboxWindow, item: PendingDispatch): void {
   const { unrecorded } = item;
   if (unrecorded === undefined) return;
-  if (unrecorded.final) lane.remove(item);
-  if (unrecorded.newEvent.type === "DispatchFailed") lane.wait(item, Date.parse(unrecorded.newEvent.data.retry_at));
+  if (unrecorded.type === "DispatchFailed") lane.wait(item, Date.parse(unrecorded.request.retry_at));
+  else lane.remove(item);
   delete item.unrecorded;
   item.attempts++;
 }

@@ -1,20 +1,14 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event, EventType, Recorded } from "../../events/catalog.ts";
-import type { Lane } from "../../events/channel.ts";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import { eventAt } from "../log/events-at.ts";
 import type { Click, Dispatch } from "../networks/network.ts";
-
-/** The events that owe dispatches, by lane. */
-export const OWING: Record<Lane, readonly EventType[]> = {
-  clicks: ["LinkClicked"],
-  direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "DispatchRetryRequested"],
-};
 
 /** What clicks are to the networks: made once for all channels. */
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
- * The dispatch that an event owes; for a retry, that of the event whose dispatch is repeated. Undefined: its personal
- * data was erased, so there is nothing to tell a network.
+ * The dispatch that an event requests; for a retry, that of the event whose dispatch is repeated. Undefined: its
+ * personal data was erased, so there is nothing to send.
  */
 export function dispatchOf(
   store: EventStore<Event>,
@@ -34,7 +28,7 @@ export function dispatchOf(
     case "DispatchRetryRequested":
       return eventAt(store, event.data.source).then((source) => dispatchOf(store, source));
     default:
-      throw new Error(`${event.type} owes no dispatch`);
+      throw new Error(`${event.type} requests no dispatch`);
   }
 }
 
@@ -57,14 +51,4 @@ function clickOf(event: Recorded<"LinkClicked">): Click {
   };
   clicks.set(event, click);
   return click;
-}
-
-/** The id by which outcomes name what was owed: of a retry, that of the original event. */
-export function subjectOf(event: Recorded): string {
-  return event.type === "DispatchRetryRequested" ? event.data.event_id : event.id;
-}
-
-async function eventAt(store: EventStore<Event>, position: number): Promise<Recorded> {
-  for await (const event of store.read({ from: position, to: position })) return event;
-  throw new Error(`the log has no event at position ${position}`);
 }

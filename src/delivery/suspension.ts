@@ -5,6 +5,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Announce } from "./announce.ts";
+import { isTest } from "./dispatch.ts";
 import type { PendingDispatch } from "./outbox-window.ts";
 
 export interface SuspensionDeps {
@@ -82,8 +83,4 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
       }
     },
   };
-}
-
-function isTest({ event }: PendingDispatch): boolean {
-  return event.type === "ChannelTestRequested";
 }

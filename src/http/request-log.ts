@@ -1,6 +1,7 @@
 import type { Appended, IdempotencyKey } from "eventstore-lite";
 import { kindOf } from "../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { eventAt } from "../log/events-at.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendedOrNothing } from "./problem.ts";
 
@@ -70,6 +71,5 @@ export function createRequestLog(eventLog: EventLog, isAlive: () => boolean): Re
 async function firstOf(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
   const { first, repeated } = appended;
   if (!repeated) return appended;
-  for await (const event of eventLog.store.read({ from: first, to: first })) return { first, ids: [event.id] };
-  throw new Error(`the log has no event at position ${first}`);
+  return { first, ids: [(await eventAt(eventLog.store, first)).id] };
 }

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { outputOf } from "eventstore-lite/bench/child";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
 import { CHANNELS } from "../../events/channel.ts";
+import { foldLog } from "../../src/projector/fold.ts";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
 import { settled } from "./pending.ts";
@@ -14,18 +15,32 @@ import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
-/** Clicks that are owed to three channels, until the outcome of each is durable, against posting them and no more. */
+/** A click and what became of it on three channels: requests that complete together share an event. */
+const POSITIONS_MAX = 1.5;
+
+interface Drained {
+  readonly perSecond: number;
+  /** Positions of the log for each click, its own included. */
+  readonly positions: number;
+}
+
+/** Clicks that are pending on three channels, until the outcome of each is durable, against posting them and no more. */
 export const drain: Bench = async (options) => {
   const clicks = options.quick ? CLICKS_QUICK : CLICKS;
   const backlog = await backlogLog(options.directory, clicks);
   await using sinks = await startSinks(options.directory);
   const { ours, bare } = await interleave(roundsOf(options), {
-    bare: () => postBare(backlog, sinks, clicks),
+    bare: async (): Promise<Drained> => ({ perSecond: await postBare(backlog, sinks, clicks), positions: 1 }),
     ours: () => drainCopy(backlog, sinks, clicks),
   });
-  options.note("each click is told by itself (the digest's delay is at its longest), but ads, which take batches");
-  const what = "drain, clicks settled on three channels; limit: the same requests, nothing stored";
-  return [compare(what, "/s", ours, bare, atLeast(0.5))];
+  options.note("each click is sent by itself (the digest's delay is at its longest), but ads, which take batches");
+  const row = (what: string, unit: string, value: (drained: Drained) => number, bar: Bar) =>
+    compare(`drain, ${what}`, unit, ours.map(value), bare.map(value), bar);
+  const what = "clicks settled on three channels; limit: the same requests, nothing stored";
+  return [
+    row(what, "/s", ({ perSecond }) => perSecond, atLeast(0.5)),
+    row("positions a click; limit: its own", "positions", ({ positions }) => positions, atMost(POSITIONS_MAX)),
+  ];
 };
 
 /** In a process of its own, which makes its requests before its clock starts. */
@@ -33,18 +48,17 @@ async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<
   await sinks.reset();
   const program = join(import.meta.dirname, "bare-loop.ts");
   const rate = Number(await outputOf([process.execPath, program, backlog, sinks.url]));
-  await expectTold(sinks, clicks);
+  await expectArrived(sinks, clicks);
   return rate;
 }
 
 /** The service starts to deliver at once, so its first requests are held until the clock starts. */
-function drainCopy(backlog: string, sinks: Sinks, clicks: number): Promise<number> {
+function drainCopy(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   return onCopyOf(backlog, async (log) => {
     await sinks.reset();
     await sinks.hold();
     const seconds = await drainSeconds(log, sinks, clicks);
-    await expectDelivered(log, clicks);
-    return clicks / seconds;
+    return { perSecond: clicks / seconds, positions: (await expectDelivered(log, clicks)) / clicks };
   });
 }
 
@@ -52,21 +66,22 @@ async function drainSeconds(log: string, sinks: Sinks, clicks: number): Promise<
   await using service = await startService(log, networkSettings(sinks.url));
   const start = performance.now();
   await sinks.release();
-  await expectTold(sinks, clicks);
+  await expectArrived(sinks, clicks);
   await settled(service);
   return (performance.now() - start) / 1000;
 }
 
-async function expectTold(sinks: Sinks, clicks: number): Promise<void> {
+async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
   const counts = await sinks.reached(clicks);
   const wrong = CHANNELS.filter((channel) => counts[channel] !== clicks);
-  if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: told of other than ${clicks} clicks`);
+  if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: got other than ${clicks} clicks`);
 }
 
-/** What ended in another way than delivered would have been less work. */
-async function expectDelivered(log: string, clicks: number): Promise<void> {
+/** What ended in another way than delivered would have been less work. Answers how long the log is. */
+async function expectDelivered(log: string, clicks: number): Promise<number> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
-  let delivered = 0;
-  for await (const batch of store.readFolded({ types: ["DispatchSucceeded"] })) delivered += batch.length;
+  const states = (await foldLog(store, ["deliveries"])).states.deliveries;
+  const delivered = CHANNELS.reduce((sum, name) => sum + states[name].dispatched, 0);
   if (delivered !== clicks * CHANNELS.length) throw new Error(`${delivered} dispatches of ${clicks} clicks delivered`);
+  return (await store.head()).position;
 }

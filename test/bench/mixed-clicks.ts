@@ -1,18 +1,19 @@
 import type { ChannelName } from "../../events/channel.ts";
+import type { OutcomeType } from "../../events/dispatches.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
 /** Links posted; more than the clicks projection tells apart would be unusual. */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
-/** The dispatcher has several attempts in flight, and they land in another order. */
+/** The dispatcher has several attempts in flight, and they complete in another order. */
 const IN_FLIGHT = 4;
 const RETRY_AT = "2026-11-20T00:05:00.000Z";
 
-/** What one channel owes for clicks, as its dispatcher would account for it. */
+/** What is pending of one channel's clicks, as its dispatcher would account for it. */
 interface Lane {
   readonly channel: ChannelName;
-  /** Owed positions without an outcome, in the order of the log. */
+  /** Sources without an outcome, in the order of the log. */
   readonly waiting: number[];
   readonly retries: number[];
 }
@@ -50,41 +51,50 @@ function clickOf(random: Random): Extract<NewEvent, { type: "LinkClicked" }> {
 }
 
 function settleMost(lane: Lane, readFrom: number, emit: Emit, random: Random): void {
-  const newEvents: NewEvent[] = [];
+  const outcomes: Outcome[] = [];
   while (lane.waiting.length > IN_FLIGHT) {
-    const [owed = 0] = lane.waiting.splice(Math.floor(random() * IN_FLIGHT), 1);
-    newEvents.push(outcome(lane, owed, lane.waiting[0] ?? readFrom, random));
+    const [source = 0] = lane.waiting.splice(Math.floor(random() * IN_FLIGHT), 1);
+    outcomes.push(outcomeOf(lane, source, random));
   }
   const [retried] = random() < 0.2 ? lane.retries.splice(0, 1) : [];
-  if (retried !== undefined) newEvents.push(retry(lane, retried, lane.waiting[0] ?? readFrom, random));
-  emit(STREAMS.delivery(lane.channel), newEvents);
+  if (retried !== undefined) outcomes.push(retryOf(retried, random));
+  emit(STREAMS.delivery(lane.channel), eventsOf(lane, outcomes, lane.waiting[0] ?? readFrom));
+}
+
+interface Outcome {
+  readonly type: OutcomeType;
+  readonly request: object;
+}
+
+/** An event for what completed together and came to the same, as the recorder makes them. */
+function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark: number): NewEvent[] {
+  return [...Map.groupBy(outcomes, ({ type }) => type)].map(([type, ofType]) => {
+    const requests = ofType.map(({ request }) => request);
+    return { type, data: { channel, lane: "clicks", low_watermark, requests } } as unknown as NewEvent;
+  });
 }
 
 /** The first attempt: nearly always delivered. */
-function outcome(lane: Lane, owed: number, low_watermark: number, random: Random): NewEvent {
-  const data = { ...dispatchOf(lane, owed, 1), low_watermark };
+function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
+  const base = { sources: [source], attempt: 1 };
+  const asked = { ...base, mode: "single" };
   const chance = random();
   if (chance < 0.01) {
-    lane.retries.push(owed);
-    const failure = { status: 503, detail: "HTTP 503", retry_at: RETRY_AT };
-    return { type: "DispatchFailed", data: { ...data, ...failure } };
+    lane.retries.push(source);
+    const failure = { status: 503, latency_ms: 90, detail: "HTTP 503", retry_at: RETRY_AT };
+    return { type: "DispatchFailed", request: { ...asked, ...failure } };
   }
-  if (chance < 0.012) return { type: "DispatchInDoubt", data: { ...data, detail: "no answer within 5 s" } };
-  if (chance < 0.014) return { type: "DispatchSkipped", data: { ...data, reason: "no_user_agent" } };
+  if (chance < 0.012) return { type: "DispatchInDoubt", request: { ...asked, detail: "no answer within 5 s" } };
+  if (chance < 0.014) return { type: "DispatchSkipped", request: { ...base, reason: "no_user_agent" } };
   const latency_ms = 20 + Math.floor(random() * 200);
-  return { type: "DispatchSucceeded", data: { ...data, status: 200, latency_ms } };
+  return { type: "DispatchSucceeded", request: { ...asked, status: 200, latency_ms } };
 }
 
 /** The second attempt: delivered, or given up. */
-function retry(lane: Lane, owed: number, low_watermark: number, random: Random): NewEvent {
-  const data = { ...dispatchOf(lane, owed, 2), low_watermark };
+function retryOf(source: number, random: Random): Outcome {
+  const asked = { sources: [source], attempt: 2, mode: "single" };
   if (random() < 0.1) {
-    return { type: "DispatchAbandoned", data: { ...data, status: 400, detail: "HTTP 400", refused: true } };
+    return { type: "DispatchAbandoned", request: { ...asked, status: 400, detail: "HTTP 400", refused: true } };
   }
-  return { type: "DispatchSucceeded", data: { ...data, status: 200, latency_ms: 90 } };
-}
-
-function dispatchOf({ channel }: Lane, owed: number, attempt: number) {
-  const event_id = `019a9f00-0000-7000-8000-${String(owed).padStart(12, "0")}`;
-  return { event_id, owed, channel, lane: "clicks", attempt } as const;
+  return { type: "DispatchSucceeded", request: { ...asked, status: 200, latency_ms: 90 } };
 }

@@ -32,8 +32,8 @@ function answer(number: number): NewEvent {
 
 function notify(emit: Emit, number: number): void {
   const request = { message: `order ${number} paid`, service: "shop", level: "info" } as const;
-  const owed = emit(STREAMS.requests, [{ type: "NotificationRequested", data: request }]);
-  const event_id = `019a9f00-0000-7000-8000-${String(owed).padStart(12, "0")}`;
-  const dispatch = { event_id, owed, channel: "chat", lane: "direct", attempt: 1, low_watermark: owed + 1 } as const;
-  emit(STREAMS.delivery("chat"), [{ type: "DispatchSucceeded", data: { ...dispatch, status: 200, latency_ms: 120 } }]);
+  const source = emit(STREAMS.requests, [{ type: "NotificationRequested", data: request }]);
+  const outcome = { sources: [source], attempt: 1, mode: "single" as const, status: 200, latency_ms: 120 };
+  const lane = { channel: "chat", lane: "direct", low_watermark: source + 1 } as const;
+  emit(STREAMS.delivery("chat"), [{ type: "DispatchSucceeded", data: { ...lane, requests: [outcome] } }]);
 }

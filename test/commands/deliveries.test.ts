@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
@@ -10,14 +11,14 @@ const CLICK: NewEvent = {
   type: "LinkClicked",
   data: { ...link, event: "click", bot: false, channels: ["ads", "chat"] },
 };
-const CLICKED = 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; owed to ads, chat';
+const CLICKED =
+  'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; to be dispatched to ads, chat';
 
-const about = (owed: number, channel: "ads" | "chat") =>
-  ({ event_id: idAt(owed), owed, channel, lane: "clicks", attempt: 1, low_watermark: owed }) as const;
+const about = (source: number, channel: "ads" | "chat") =>
+  ({ source, channel, lane: "clicks", low_watermark: source }) as const;
 
-const gaveUp = (owed: number, channel: "ads" | "chat"): NewEvent => {
-  return { type: "DispatchAbandoned", data: { ...about(owed, channel), detail: "gone", refused: true } };
-};
+const gaveUp = (source: number, channel: "ads" | "chat", detail = "gone"): NewEvent =>
+  outcomeOf("DispatchAbandoned", { ...about(source, channel), detail, refused: true });
 
 const STOPPED: NewEvent = {
   type: "ChannelSuspended",
@@ -37,11 +38,8 @@ beforeEach(async () => {
   await world.append(LINK, [CLICK, CLICK]);
   await world.append(STREAMS.delivery("chat"), [gaveUp(1, "chat"), gaveUp(2, "chat")]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "DispatchSucceeded", data: { ...about(1, "ads"), latency_ms: 5 } },
-    {
-      type: "DispatchFailed",
-      data: { ...about(2, "ads"), status: 503, detail: "busy", retry_at: timeAt(9) },
-    },
+    outcomeOf("DispatchSucceeded", { ...about(1, "ads"), latency_ms: 5 }),
+    outcomeOf("DispatchFailed", { ...about(2, "ads"), status: 503, detail: "busy", retry_at: timeAt(9) }),
   ]);
 });
 afterEach(() => world[Symbol.asyncDispose]());
@@ -86,8 +84,8 @@ ${idAt(2)}  chat     1      ${timeAt(4)}  gone
     await using gone = await openCommands();
     await gone.append(LINK, [CLICK]);
     expect((await gone.run(deliveries, "list")).out).toEndWith(`
-ads is not configured here: what it is owed waits until it is
-chat is not configured here: what it is owed waits until it is
+ads is not configured here: what is pending waits until it is
+chat is not configured here: what is pending waits until it is
 `);
     const { out } = await gone.run(deliveries, "list", "--json", "--channel", "ads");
     expect(JSON.parse(out)).toMatchObject({ channels: [{ channel: "ads", pending: 1, configured: false }] });
@@ -174,8 +172,8 @@ describe("deliveries retry and discard", () => {
     const HOUR_MS = 3_600_000;
     const doubtful = (agoMs: number): Promise<void> => {
       const doubtful_since = new Date(Date.now() - agoMs).toISOString();
-      const data = { ...about(1, "ads"), owed: 2, event_id: idAt(2), attempt: 8, detail: "", refused: false };
-      return world.append(STREAMS.delivery("ads"), [{ type: "DispatchAbandoned", data: { ...data, doubtful_since } }]);
+      const given = { ...about(2, "ads"), attempt: 8, detail: "", refused: false, doubtful_since };
+      return world.append(STREAMS.delivery("ads"), [outcomeOf("DispatchAbandoned", given)]);
     };
     const deduplicationWindow = async () =>
       (await told("DispatchRetryRequested")).map((event) => (event as unknown[])[1]);
@@ -224,7 +222,7 @@ describe("deliveries retry and discard", () => {
   });
 
   test("who comes a moment too late is told that somebody else decided", async () => {
-    await take("letter/chat/3");
+    await take("letter/chat/1");
     const late = { code: 1, out: "0 discarded\n", err: "of 1 somebody else decided at the same moment\n" };
     expect(await run("discard", idAt(1), "--why", "x")).toEqual(late);
     expect(await run("discard", "--all", "--why", "x")).toEqual({ ...late, code: 0, out: "1 discarded\n" });
@@ -232,9 +230,7 @@ describe("deliveries retry and discard", () => {
 
   test("the letter that a retry makes anew can be decided of anew", async () => {
     await run("retry", idAt(1));
-    await world.append(STREAMS.delivery("chat"), [
-      { type: "DispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(1), detail: "", refused: true } },
-    ]);
+    await world.append(STREAMS.delivery("chat"), [gaveUp(7, "chat", "")]);
     expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({ code: 0, out: "1 discarded\n" });
   });
 
@@ -296,10 +292,10 @@ describe("deliveries resume", () => {
 describe("deliveries show", () => {
   const lines = (...positions: (readonly [number, string])[]): string =>
     positions.map(([position, words]) => `  ${position} ${timeAt(position)} ${words}\n`).join("");
-  const DEAD = 'what position 2 owed to chat became a dead letter, refused for good at attempt 1: "gone"';
-  const FAILED = `ads did not take what position 2 owed, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(9)}`;
+  const DEAD = 'what position 2 requested for chat became a dead letter, refused for good at attempt 1: "gone"';
+  const FAILED = `ads did not take what position 2 requested, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(9)}`;
 
-  test("what owed it, every attempt on each channel, and where it is now", async () => {
+  test("what requested it, every attempt on each channel, and where it is now", async () => {
     expect(await run("show", idAt(2))).toEqual({
       code: 0,
       err: "",
@@ -325,9 +321,7 @@ ${lines([4, DEAD])}`,
       { type: "DispatchRetryRequested", data: { event_id: idAt(2), source: 2, channel: "chat" } },
     ]);
     expect((await run("show", idAt(2))).out).toContain("\nchat: waits for its first attempt\n");
-    await world.append(STREAMS.delivery("chat"), [
-      { type: "DispatchAbandoned", data: { ...about(7, "chat"), event_id: idAt(2), detail: "", refused: true } },
-    ]);
+    await world.append(STREAMS.delivery("chat"), [gaveUp(7, "chat", "")]);
     await world.append(STREAMS.requests, [
       { type: "DispatchDiscarded", data: { event_id: idAt(2), source: 2, channel: "chat", why: "over" } },
     ]);
@@ -335,19 +329,19 @@ ${lines([4, DEAD])}`,
 chat: discarded, and not sent any more
 ${lines(
   [4, DEAD],
-  [7, `the dead letter of position 2 (event ${idAt(2)}) was taken up again; owed to chat`],
-  [8, "what position 7 owed to chat became a dead letter, refused for good at attempt 1"],
+  [7, `the dead letter of position 2 (event ${idAt(2)}) was taken up again; to be dispatched to chat`],
+  [8, "what position 7 requested for chat became a dead letter, refused for good at attempt 1"],
   [9, `the dead letter of position 2 (event ${idAt(2)}) for chat was discarded by hand: "over"`],
 )}`);
   });
 
-  test("while its channel is suspended it says that, and of a final outcome told twice the first", async () => {
+  test("while its channel is suspended it says that, and of a final outcome recorded twice the first", async () => {
     await world.append(STREAMS.delivery("ads"), [
       {
         type: "ChannelSuspended",
         data: { channel: "ads", network: "meta", detail: "expired\u001b", credential: "hash" },
       },
-      { type: "DispatchSkipped", data: { ...about(1, "ads"), reason: "too_old" } },
+      outcomeOf("DispatchSkipped", { ...about(1, "ads"), reason: "too_old" }),
     ]);
     expect((await run("show", idAt(2))).out).toContain(
       `\nads: waits: the channel is suspended since ${timeAt(7)}, "expired\\u001b"\n`,
@@ -356,18 +350,18 @@ ${lines(
   });
 
   test.each([
-    ["DispatchSkipped", { reason: "too_old" }, "not sent, and not to be"],
-    ["DispatchInDoubt", { detail: "reset" }, "in doubt, and not sent again by itself"],
+    ["DispatchSkipped" as const, { reason: "too_old" }, "not sent, and not to be"],
+    ["DispatchInDoubt" as const, { detail: "reset" }, "in doubt, and not sent again by itself"],
   ])("after %s", async (type, more, words) => {
-    await world.append(STREAMS.delivery("ads"), [{ type, data: { ...about(2, "ads"), ...more } } as NewEvent]);
+    await world.append(STREAMS.delivery("ads"), [outcomeOf(type, { ...about(2, "ads"), ...more } as never)]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
   });
 
-  test("what owes nothing, and what is not in the log", async () => {
+  test("what requests nothing, and what is not in the log", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
-    const owesNothing = "no dispatch to any channel that was asked for is owed by it\n";
-    expect(await run("show", idAt(7))).toMatchObject({ code: 1, err: owesNothing });
-    expect(await run("show", idAt(2), "--channel", "messaging")).toMatchObject({ code: 1, err: owesNothing });
+    const requestsNothing = "it requests no dispatch to any channel that was asked for\n";
+    expect(await run("show", idAt(7))).toMatchObject({ code: 1, err: requestsNothing });
+    expect(await run("show", idAt(2), "--channel", "messaging")).toMatchObject({ code: 1, err: requestsNothing });
     const unknown = { code: 1, out: "", err: `the log knows no event ${idAt(99)}\n` };
     expect(await run("show", idAt(99))).toEqual(unknown);
   });

@@ -10,7 +10,8 @@ import { readOldestClick, readRequested, readTail } from "../../src/commands/del
 import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const link = { domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
@@ -19,18 +20,12 @@ const click = (...channels: ("ads" | "chat")[]): NewEvent => {
   return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels } };
 };
 
-const about = (owed: number) => {
-  return { event_id: idAt(owed), owed, channel: "chat", lane: "clicks", attempt: 1, low_watermark: 1 } as const;
-};
-const delivered = (owed: number): NewEvent => ({ type: "DispatchSucceeded", data: { ...about(owed), latency_ms: 1 } });
-const failed = (owed: number, status = 503): NewEvent => {
-  return { type: "DispatchFailed", data: { ...about(owed), status, detail: "", retry_at: timeAt(60) } };
-};
-const doubted = (owed: number): NewEvent => ({ type: "DispatchInDoubt", data: { ...about(owed), detail: "" } });
-const skipped = (owed: number): NewEvent => ({
-  type: "DispatchSkipped",
-  data: { ...about(owed), reason: "too_old" },
-});
+const about = (source: number) => ({ source, channel: "chat", lane: "clicks", low_watermark: 1 }) as const;
+const delivered = (source: number) => outcomeOf("DispatchSucceeded", { ...about(source), latency_ms: 1 });
+const failed = (source: number, status = 503) =>
+  outcomeOf("DispatchFailed", { ...about(source), status, detail: "", retry_at: timeAt(60) });
+const doubted = (source: number) => outcomeOf("DispatchInDoubt", { ...about(source), detail: "" });
+const skipped = (source: number) => outcomeOf("DispatchSkipped", { ...about(source), reason: "too_old" });
 
 const CHAT = STREAMS.delivery("chat");
 const at = (position: number): number => Date.parse(timeAt(position));
@@ -96,7 +91,7 @@ describe("what the end of the log tells", () => {
     expect(await oldest()).toBe(timeAt(2));
     await world.append(CHAT, [delivered(3), delivered(2)]);
     expect(await oldest()).toBe(timeAt(4));
-    await world.append(CHAT, [{ ...failed(4), data: { ...failed(4).data, low_watermark: 5 } } as NewEvent]);
+    await world.append(CHAT, [{ ...failed(4), data: { ...failed(4).data, low_watermark: 5 } }]);
     await world.append(LINK, [click("chat")]);
     expect(await oldest()).toBe(timeAt(4));
     await world.append(CHAT, [delivered(4), delivered(8)]);
@@ -165,7 +160,9 @@ describe("deliveries lag", () => {
     const { code, out } = await world.run(deliveries, "lag");
     expect(code).toBe(0);
     const since = (await Array.fromAsync(world.store.read({ from: 5 })))[0]?.time ?? "";
-    expect(out).toMatch(/^channel {4}backlog {2}oldest click {2}settled\/min {2}owed\/min {2}drained in {2}state\n/);
+    expect(out).toMatch(
+      /^channel {4}backlog {2}oldest click {2}settled\/min {2}requested\/min {2}drained in {2}state\n/,
+    );
     expect(out).toMatch(new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +never +suspended since ${since}\\n`));
     expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\n\(2\d{3}-.*Z\)\n$/);
     const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
@@ -175,7 +172,7 @@ describe("deliveries lag", () => {
           channel: "chat",
           backlog: 1,
           settled_per_minute: 0.2,
-          owed_per_minute: 0.4,
+          requested_per_minute: 0.4,
           drained_in_seconds: null,
           failures_in_a_row: 1,
           suspended: { since, detail: "archived" },

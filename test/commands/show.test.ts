@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { show } from "../../src/commands/audit/show.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const run_id = "0193a000-0000-7000-8000-0000000000aa";
@@ -13,7 +14,7 @@ const added = (recipient: { id?: string; username?: string }, name: string): New
   data: { recipient, name, basis: "opt_in", fields: {}, source: "list" },
 });
 
-const dispatch = { event_id: idAt(15), owed: 15, lane: "clicks", attempt: 1, low_watermark: 15 } as const;
+const dispatch = { source: 15, lane: "clicks", low_watermark: 15 } as const;
 
 /** Two people who hand on a handle, a message in doubt, and a click that a channel refused at first. */
 async function tell(world: CommandHarness): Promise<void> {
@@ -38,7 +39,7 @@ async function tell(world: CommandHarness): Promise<void> {
   ]);
   await world.append(STREAMS.link("go.example", "other"), [click("other", ["ads"])]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "DispatchSucceeded", data: { ...dispatch, event_id: idAt(13), owed: 13, channel: "ads", latency_ms: 1 } },
+    outcomeOf("DispatchSucceeded", { ...dispatch, source: 13, channel: "ads", latency_ms: 1 }),
   ]);
   await world.append(LINK, [click("x", ["ads", "chat"])], REQUEST);
   await world.append(
@@ -47,22 +48,19 @@ async function tell(world: CommandHarness): Promise<void> {
     REQUEST,
   );
   await world.append(STREAMS.delivery("ads"), [
-    {
-      type: "DispatchFailed",
-      data: { ...dispatch, channel: "ads", status: 503, detail: "busy", retry_at: timeAt(19) },
-    },
+    outcomeOf("DispatchFailed", { ...dispatch, channel: "ads", status: 503, detail: "busy", retry_at: timeAt(19) }),
   ]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "DispatchAbandoned", data: { ...dispatch, channel: "chat", detail: "gone", refused: true } },
+    outcomeOf("DispatchAbandoned", { ...dispatch, channel: "chat", detail: "gone", refused: true }),
   ]);
   await world.append(STREAMS.delivery("ads"), [
-    { type: "DispatchSucceeded", data: { ...dispatch, channel: "ads", attempt: 2, status: 200, latency_ms: 4 } },
+    outcomeOf("DispatchSucceeded", { ...dispatch, channel: "ads", attempt: 2, status: 200, latency_ms: 4 }),
   ]);
   await world.append(STREAMS.requests, [
     { type: "DispatchRetryRequested", data: { event_id: idAt(15), source: 15, channel: "chat" } },
   ]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "DispatchSucceeded", data: { ...dispatch, owed: 20, lane: "direct", channel: "chat", latency_ms: 9 } },
+    outcomeOf("DispatchSucceeded", { ...dispatch, source: 20, lane: "direct", channel: "chat", latency_ms: 9 }),
   ]);
 }
 
@@ -84,13 +82,13 @@ const LINES: Readonly<Record<number, string>> = {
   10: '@bob (102) was imported from the list with the name "Bob the second"; basis for writing: they opted in',
   11: "@bob was suppressed because they opted out, never to be written to",
   12: "@ROBERT was suppressed by hand, never to be written to",
-  15: 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; owed to ads, chat',
+  15: 'a person clicked go.example/x ("click"), which leads to "https://shop.example/"; to be dispatched to ads, chat',
   16: "a request with an idempotency key was answered with status 202",
-  17: `ads did not take what position 15 owed, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(19)}`,
-  18: 'what position 15 owed to chat became a dead letter, refused for good at attempt 1: "gone"',
-  19: "ads took what position 15 owed, at attempt 2 in 4 ms (status 200)",
-  20: `the dead letter of position 15 (event ${idAt(15)}) was taken up again; owed to chat`,
-  21: "chat took what position 20 owed, at attempt 1 in 9 ms",
+  17: `ads did not take what position 15 requested, at attempt 1 (status 503): "busy"; next attempt at ${timeAt(19)}`,
+  18: 'what position 15 requested for chat became a dead letter, refused for good at attempt 1: "gone"',
+  19: "ads took what position 15 requested, at attempt 2 in 4 ms (status 200)",
+  20: `the dead letter of position 15 (event ${idAt(15)}) was taken up again; to be dispatched to chat`,
+  21: "chat took what position 20 requested, at attempt 1 in 9 ms",
 };
 
 const lines = (...positions: number[]): string =>
@@ -152,14 +150,14 @@ ROBERT    101  opt_in  suppressed
   test("a link: its clicks, and what became of them on each channel", async () => {
     expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  told twice
+channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  recorded twice
 ads      0        1          0        0         0     0               0          1                0
 chat     0        1          0        0         0     1               0          0                0
 (as of position 21, ${timeAt(21)})
 `);
     expect((await shown("go.example/x", "--as-of", "18")).out).toBe(`${lines(15, 17, 18)}
 clicks of people 1, of bots 0
-channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  told twice
+channel  pending  delivered  skipped  in doubt  dead  taken up again  discarded  failed attempts  recorded twice
 ads      1        0          0        0         0     0               0          1                0
 chat     0        0          0        0         1     0               0          0                0
 (as of position 18, ${timeAt(18)})
@@ -229,14 +227,11 @@ test("of many events the first and the last are told, with --all all of them", a
   expect(numbers((await world.run(show, "go.example/x", "--all")).out)).toEqual([...all, ...rest]);
 });
 
-test("an outcome that is told twice shows as such", async () => {
+test("an outcome that is recorded twice shows as such", async () => {
   await using world = await openCommands();
   await world.append(LINK, [click("x", ["ads"])]);
-  const data = { ...dispatch, event_id: idAt(1), owed: 1, channel: "ads", latency_ms: 1 } as const;
-  await world.append(STREAMS.delivery("ads"), [
-    { type: "DispatchSucceeded", data },
-    { type: "DispatchSucceeded", data },
-  ]);
+  const delivered = outcomeOf("DispatchSucceeded", { ...dispatch, source: 1, channel: "ads", latency_ms: 1 });
+  await world.append(STREAMS.delivery("ads"), [delivered, delivered]);
   expect((await world.run(show, "go.example/x")).out).toMatch(
     /\nads {6}0 {8}1 {10}0 {8}0 {9}0 {5}0 {15}0 {10}0 {16}1\n/,
   );
@@ -244,11 +239,11 @@ test("an outcome that is told twice shows as such", async () => {
 
 test("a discarded letter: asked for by its link, by the click, and by the discarding itself", async () => {
   await using world = await openCommands();
-  const about = { ...dispatch, event_id: idAt(1), owed: 1, channel: "chat" } as const;
+  const given = { ...dispatch, channel: "chat", detail: "gone", refused: true } as const;
   await world.append(LINK, [click("x", ["chat"]), click("x", ["chat"])]);
   await world.append(STREAMS.delivery("chat"), [
-    { type: "DispatchAbandoned", data: { ...about, detail: "gone", refused: true } },
-    { type: "DispatchAbandoned", data: { ...about, event_id: idAt(2), owed: 2, detail: "gone", refused: true } },
+    outcomeOf("DispatchAbandoned", { ...given, source: 1 }),
+    outcomeOf("DispatchAbandoned", { ...given, source: 2 }),
   ]);
   const discarded = { event_id: idAt(1), source: 1, channel: "chat", why: "over" } as const;
   await world.append(STREAMS.requests, [{ type: "DispatchDiscarded", data: discarded }]);

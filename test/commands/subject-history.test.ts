@@ -11,6 +11,7 @@ import type { Reading } from "../../src/commands/audit/show/history.ts";
 import { historyOfLink } from "../../src/commands/audit/show/link.ts";
 import { historyOfPerson } from "../../src/commands/audit/show/person.ts";
 import { foldAsOf } from "../../src/commands/moment.ts";
+import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
 
@@ -127,13 +128,27 @@ test(
   TIMEOUT_MS,
 );
 
-/** By the id of the click, which every outcome and every retry names; the service's commands go by positions. */
 function ofLink(events: readonly Recorded[], code: string): number[] {
   const clicks = events.filter((event) => event.type === "LinkClicked" && event.data.short_code === code);
-  const ids = new Set(clicks.map(({ id }) => id));
+  return familyOf(
+    events,
+    clicks.map(({ id }) => id),
+  );
+}
+
+/** The positions of all events about these, by their ids; the service's commands go by positions. */
+function familyOf(events: readonly Recorded[], ids: readonly string[]): number[] {
   return events
-    .filter(({ id, data }) => ids.has(id) || ("event_id" in data && ids.has(data.event_id)))
+    .filter((event) => subjectsOf(events, event).some((id) => ids.includes(id)))
     .map(({ position }) => position);
+}
+
+/** The ids of the events that an event is about, beyond any retry: of most its own. */
+function subjectsOf(events: readonly Recorded[], event: Recorded): readonly string[] {
+  const outcomes = outcomesIn([event]);
+  if (outcomes.length > 0)
+    return outcomes.flatMap(({ data }) => subjectsOf(events, at(events, [data.source])[0] as Recorded));
+  return ["event_id" in event.data ? event.data.event_id : event.id];
 }
 
 test(
@@ -144,12 +159,9 @@ test(
       fc.asyncProperty(histories(60), async ({ events }) => {
         const reading = readingOf(events);
         for (const asked of events) {
-          const subject = "event_id" in asked.data ? asked.data.event_id : asked.id;
-          const family = events.filter(
-            ({ id, data }) => id === subject || ("event_id" in data && data.event_id === subject),
-          );
+          const family = familyOf(events, subjectsOf(events, asked));
           if ("run_id" in asked.data || family.length < 2) continue;
-          expect((await historyOfEvent(reading, asked.id))?.positions).toEqual(family.map(({ position }) => position));
+          expect((await historyOfEvent(reading, asked.id))?.positions).toEqual(family);
           families++;
         }
       }),

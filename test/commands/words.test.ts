@@ -11,7 +11,11 @@ const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
 const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
 const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
-const dispatch = { event_id: "e1", owed: 15, channel: "ads", lane: "clicks", attempt: 2, low_watermark: 9 } as const;
+/** An outcome of one request for the click of position 15. */
+const outcome = <R extends object>(request: R) => {
+  const about = { sources: [15], attempt: 2, mode: "single" as const };
+  return { channel: "ads" as const, lane: "clicks" as const, low_watermark: 9, requests: [{ ...about, ...request }] };
+};
 const person = { basis: "none", fields: {}, source: "list" } as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
@@ -181,74 +185,88 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   LinkClicked: [
     [
       { ...click, bot: false, channels: ["ads", "chat"] },
-      'a person clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; owed to ads, chat',
+      'a person clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; to be dispatched to ads, chat',
     ],
     [
       { ...click, bot: true, channels: [] },
-      'a bot clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; owed to no channel',
+      'a bot clicked go.example/x ("click"), which leads to "https://shop.example/?a=b"; to be dispatched to no channel',
     ],
   ],
   NotificationRequested: [
     [
       { message: "disk full", service: "db", level: "error" },
-      'a notification of level error was requested for "db": "disk full"; owed to chat',
+      'a notification of level error was requested for "db": "disk full"; to be dispatched to chat',
     ],
   ],
-  MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; owed to messaging']],
-  ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; owed to ads"]],
+  MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; to be dispatched to messaging']],
+  ChannelTestRequested: [[{ channels: ["ads"] }, "a test of the channels was requested; to be dispatched to ads"]],
   DispatchRetryRequested: [
     [
       { event_id: "e1", source: 15, channel: "chat" },
-      "the dead letter of position 15 (event e1) was taken up again; owed to chat",
+      "the dead letter of position 15 (event e1) was taken up again; to be dispatched to chat",
     ],
     [
       { event_id: "e1", source: 15, channel: "ads", doubtful_since: "2026-11-20T10:00:00.000Z" },
       "the dead letter of position 15 (event e1) was taken up again, though an attempt of 2026-11-20T10:00:00.000Z may " +
-        "have arrived; owed to ads",
+        "have arrived; to be dispatched to ads",
     ],
     [
       { event_id: "e1", source: 15, channel: "ads", may_double: true },
-      "the dead letter of position 15 (event e1) was taken up again, though it may arrive twice; owed to ads",
+      "the dead letter of position 15 (event e1) was taken up again, though it may arrive twice; to be dispatched to ads",
     ],
   ],
   DispatchSucceeded: [
     [
-      { ...dispatch, status: 200, latency_ms: 8, network_id: "T1" },
-      'ads took what position 15 owed as "T1", at attempt 2 in 8 ms (status 200)',
+      outcome({ status: 200, latency_ms: 8, network_id: "T1" }),
+      'ads took what position 15 requested as "T1", at attempt 2 in 8 ms (status 200)',
     ],
-    [{ ...dispatch, latency_ms: 8 }, "ads took what position 15 owed, at attempt 2 in 8 ms"],
+    [outcome({ latency_ms: 8 }), "ads took what position 15 requested, at attempt 2 in 8 ms"],
     [
-      { ...dispatch, status: 200, latency_ms: 8, digest: "d1" },
-      "ads took what position 15 owed, at attempt 2 in 8 ms (status 200), told together with others as digest d1",
+      outcome({ mode: "batch", sources: [3, [5, 9], 15], latency_ms: 8 }),
+      "ads took what positions 3, 5 to 9, 15 requested, at attempt 2 in 8 ms, in a batch",
+    ],
+    [
+      {
+        ...outcome({}),
+        requests: [15, 17].map((source) => ({ sources: [source], attempt: 1, mode: "single", latency_ms: 8 })),
+      },
+      "ads took what position 15 requested, at attempt 1 in 8 ms; ads took what position 17 requested, at attempt 1 in 8 ms",
+    ],
+    [
+      outcome({ status: 200, latency_ms: 8, mode: "digest", digest: "d1" }),
+      "ads took what position 15 requested, at attempt 2 in 8 ms (status 200), in a digest (d1)",
     ],
   ],
   DispatchFailed: [
     [
-      { ...dispatch, status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" },
-      'ads did not take what position 15 owed, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
+      outcome({ status: 503, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" }),
+      'ads did not take what position 15 requested, at attempt 2 (status 503): "busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
     [
-      { ...dispatch, detail: "silent", retry_at: "2026-11-20T10:00:00.000Z", may_have_arrived: true },
-      'ads may not have taken what position 15 owed, at attempt 2: "silent"; next attempt at 2026-11-20T10:00:00.000Z',
+      outcome({ detail: "silent", retry_at: "2026-11-20T10:00:00.000Z", may_have_arrived: true }),
+      'ads may not have taken what position 15 requested, at attempt 2: "silent"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
     [
-      { ...dispatch, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z", digest: "d1" },
-      "ads did not take what position 15 owed, at attempt 2, told together with others as digest d1: " +
+      outcome({ detail: "busy", retry_at: "2026-11-20T10:00:00.000Z", mode: "digest", digest: "d1" }),
+      "ads did not take what position 15 requested, at attempt 2, in a digest (d1): " +
         '"busy"; next attempt at 2026-11-20T10:00:00.000Z',
     ],
   ],
   DispatchSkipped: [
-    [{ ...dispatch, reason: "no_user_agent" }, "what position 15 owed to ads was not sent, no user agent"],
+    [
+      outcome({ mode: undefined, reason: "no_user_agent" }),
+      "what position 15 requested was not sent to ads, no user agent",
+    ],
   ],
   DispatchInDoubt: [
     [
-      { ...dispatch, detail: "reset" },
-      'it is in doubt whether ads took what position 15 owed, at attempt 2: "reset"; it is not sent again by itself',
+      outcome({ detail: "reset" }),
+      'it is in doubt whether ads took what position 15 requested, at attempt 2: "reset"; it is not sent again by itself',
     ],
     [
-      { ...dispatch, status: 500, latency_ms: 9, detail: "", digest: "d1" },
-      "it is in doubt whether ads took what position 15 owed, at attempt 2 in 9 ms (status 500), " +
-        "told together with others as digest d1; it is not sent again by itself",
+      outcome({ status: 500, latency_ms: 9, detail: "", mode: "digest", digest: "d1" }),
+      "it is in doubt whether ads took what position 15 requested, at attempt 2 in 9 ms (status 500), " +
+        "in a digest (d1); it is not sent again by itself",
     ],
   ],
   DispatchDiscarded: [
@@ -277,22 +295,22 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   DispatchAbandoned: [
     [
-      { ...dispatch, status: 410, latency_ms: 9, detail: "gone", refused: true },
-      'what position 15 owed to ads became a dead letter, refused for good at attempt 2 in 9 ms (status 410): "gone"',
+      outcome({ status: 410, latency_ms: 9, detail: "gone", refused: true }),
+      'what position 15 requested for ads became a dead letter, refused for good at attempt 2 in 9 ms (status 410): "gone"',
     ],
     [
-      { ...dispatch, detail: "", refused: false },
-      "what position 15 owed to ads became a dead letter, out of attempts at attempt 2",
+      outcome({ detail: "", refused: false }),
+      "what position 15 requested for ads became a dead letter, out of attempts at attempt 2",
     ],
     [
-      { ...dispatch, detail: "", refused: false, doubtful_since: "2026-11-20T10:00:00.000Z" },
-      "what position 15 owed to ads became a dead letter, out of attempts at attempt 2, though an attempt of " +
+      outcome({ detail: "", refused: false, doubtful_since: "2026-11-20T10:00:00.000Z" }),
+      "what position 15 requested for ads became a dead letter, out of attempts at attempt 2, though an attempt of " +
         "2026-11-20T10:00:00.000Z may have arrived",
     ],
     [
-      { ...dispatch, detail: "gone", refused: true, digest: "d1" },
-      "what position 15 owed to ads became a dead letter, refused for good at attempt 2, " +
-        'told together with others as digest d1: "gone"',
+      outcome({ detail: "gone", refused: true, mode: "digest", digest: "d1" }),
+      "what position 15 requested for ads became a dead letter, refused for good at attempt 2, " +
+        'in a digest (d1): "gone"',
     ],
   ],
   RequestAnswered: [

@@ -4,6 +4,7 @@ import { decideLetter, findDeadLetters } from "../../src/delivery/dead-letters.t
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 function lettersOf(house: DeliveryHarness) {
   return findDeadLetters(house.eventLog.store);
@@ -26,7 +27,7 @@ test("what was given up is listed, the oldest first, each channel for itself", a
   const letters = await lettersOf(house);
   expect(letters.map(({ source }) => source)).toEqual([notified, clicked, clicked]);
   expect(letters.map(({ channel }) => channel).toSorted()).toEqual(["chat", "chat", "messaging"]);
-  const abandoned = (await house.events("DispatchAbandoned"))[0];
+  const abandoned = (await house.outcomes("DispatchAbandoned"))[0];
   expect(letters[0]).toEqual({
     channel: "chat",
     event_id: (await house.events("NotificationRequested"))[0]?.id ?? "",
@@ -36,6 +37,7 @@ test("what was given up is listed, the oldest first, each channel for itself", a
     detail: "malformed",
     abandoned_at: abandoned?.time ?? "",
     position: abandoned?.position ?? 0,
+    requested_at: notified,
   });
 });
 
@@ -48,9 +50,9 @@ test("a retried letter is sent as the original, under its id, and is a letter no
   expect(chat.sent.length).toBe(2);
   // The same id and time: a network that de-duplicates knows it again.
   expect(chat.sent[1]).toEqual(chat.sent[0] as (typeof chat.sent)[number]);
-  const [click] = await house.events("LinkClicked");
-  expect((await house.events("DispatchSucceeded")).map(({ data }) => [data.event_id, data.lane])).toEqual([
-    [click?.id ?? "", "direct"],
+  const [retry] = await house.events("DispatchRetryRequested");
+  expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => [data.source, data.lane])).toEqual([
+    [retry?.position ?? 0, "direct"],
   ]);
   expect(await lettersOf(house)).toEqual([]);
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
@@ -71,9 +73,8 @@ test("a letter given up again and again still names the event that it began with
 test("what was decided of a letter stands, also when another process tells once more that it was given up", async () => {
   await using house = await openDelivery();
   const source = await house.clicks(2, ["chat"]);
-  const gaveUp = (owed: number): NewEvent => {
-    const about = { event_id: `click ${owed}`, owed, channel: "chat", lane: "clicks", attempt: 1 } as const;
-    return { type: "DispatchAbandoned", data: { ...about, low_watermark: 1, detail: "", refused: true } };
+  const gaveUp = (source: number): NewEvent => {
+    return outcomeOf("DispatchAbandoned", { source, channel: "chat", lane: "clicks", detail: "", refused: true });
   };
   await house.append(gaveUp(source), gaveUp(source + 1));
   const [taken, discarded] = await lettersOf(house);

@@ -27,7 +27,7 @@ async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   await using house = await openDelivery({ file, channels: [channel] });
   await house.clicks(1, ["chat"]);
   await failed(house);
-  expect((await house.events("DispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
+  expect((await house.outcomes("DispatchFailed")).map(({ data }) => data.may_have_arrived)).toEqual([true]);
   return house.time;
 }
 
@@ -51,7 +51,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await using house = await openDelivery({ file, channels: [channel], time });
     await house.settled();
     expect(chat.sent).toEqual([]);
-    const [doubt] = await house.events("DispatchInDoubt");
+    const [doubt] = await house.outcomes("DispatchInDoubt");
     expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
   });
 
@@ -91,7 +91,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     await house.settled();
     const [first, second] = await house.events("LinkClicked");
     expect(other.sent.map(({ id }) => id)).toEqual([second?.id ?? ""]);
-    expect((await house.events("DispatchInDoubt")).map(({ data }) => data.event_id)).toEqual([first?.id ?? ""]);
+    expect((await house.outcomes("DispatchInDoubt")).map(({ data }) => data.source)).toEqual([first?.position ?? 0]);
   });
 
   describe("and became a dead letter", () => {

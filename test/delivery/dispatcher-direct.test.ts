@@ -28,7 +28,7 @@ describe("a test", () => {
     await house.append(TEST);
     await house.settled();
     expect(channels.map(({ sent }) => sent.map(({ kind }) => kind))).toEqual([["test"], ["test"]]);
-    expect((await house.events("DispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
+    expect((await house.outcomes("DispatchAbandoned")).map(({ data }) => [data.attempt, data.refused])).toEqual([
       [1, false],
     ]);
   });
@@ -52,7 +52,7 @@ describe("a test", () => {
     await using house = await openDelivery({ file, channels: [chat], time: stopped.time });
     await house.settled("chat");
     expect(chat.sent).toEqual([]);
-    expect((await house.events("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+    expect((await house.outcomes("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
   });
 });
 

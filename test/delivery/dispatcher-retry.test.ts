@@ -31,7 +31,7 @@ test("what failed is tried again when its time has come, and not before", async 
     await chat.until(attempt + 1);
   }
   await house.settled();
-  const told = await house.events("DispatchFailed", "DispatchSucceeded");
+  const told = await house.outcomes("DispatchFailed", "DispatchSucceeded");
   expect(told.map(({ type, data }) => [type, data.attempt])).toEqual([
     ["DispatchFailed", 1],
     ["DispatchFailed", 2],
@@ -47,7 +47,7 @@ test("after eight attempts over about an hour it is a dead letter", async () => 
   await house.clicks(1);
   await house.settled();
   expect(chat.sent.length).toBe(ATTEMPTS_MAX);
-  const [letter] = await house.events("DispatchAbandoned");
+  const [letter] = await house.outcomes("DispatchAbandoned");
   expect(letter?.data).toMatchObject({ attempt: 8, refused: false, status: 503, channel: "chat" });
   const took = house.time.clock() - start;
   expect(took).toBeGreaterThan(HOUR_MS * 0.75);
@@ -65,7 +65,7 @@ test.each([
   await house.clicks(3);
   await house.settled();
   expect(chat.sent.length).toBe(3);
-  expect((await house.events(type)).length).toBe(3);
+  expect((await house.outcomes(type)).length).toBe(3);
 });
 
 describe("a network that asks for less", () => {
@@ -185,5 +185,5 @@ test("an outcome that the log could not take is recorded later, and the dispatch
   await house.settled();
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual(["a dispatch could not be recorded"]);
-  expect((await house.events("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
+  expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
 });

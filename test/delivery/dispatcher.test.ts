@@ -15,8 +15,8 @@ describe("every click", () => {
     await house.settled();
     expect(channels.map(({ sent }) => sent.length)).toEqual([25, 20, 20]);
     for (const { sent } of channels) expect(new Set(sent.map(({ id }) => id)).size).toBe(sent.length);
-    const told = await house.events("DispatchSucceeded");
-    expect(new Set(told.map(({ data }) => `${data.channel} ${data.event_id}`)).size).toBe(65);
+    const told = await house.outcomes("DispatchSucceeded");
+    expect(new Set(told.map(({ data }) => `${data.channel} ${data.source}`)).size).toBe(65);
     expect(told.every(({ data, stream }) => stream === `delivery-${data.channel}` && data.attempt === 1)).toBe(true);
   });
 
@@ -117,7 +117,7 @@ test("a fault of the channel's own code is in doubt, told to the log, and stops 
   await house.clicks(3);
   await house.settled();
   expect(chat.sent.length).toBe(3);
-  const [doubt] = await house.events("DispatchInDoubt");
+  const [doubt] = await house.outcomes("DispatchInDoubt");
   expect(doubt?.data.detail).not.toContain("ann@example.com");
   expect(house.faults).toEqual(["a channel failed by a fault of its own"]);
 });
@@ -135,7 +135,7 @@ test("an orderly stop waits for what is in flight, records it, and starts nothin
   expect(stopped).toBe(false);
   held.open();
   await stopping;
-  expect((await house.events("DispatchSucceeded")).length).toBe(1);
+  expect((await house.outcomes("DispatchSucceeded")).length).toBe(1);
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual([]);
 });

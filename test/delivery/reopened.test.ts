@@ -53,8 +53,8 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
     await house.until(house.time.clock() + 60_000);
     expect(chat.sent).toHaveLength(6);
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(6);
-    const ends = await house.events("DispatchSucceeded");
-    expect(ends.map(({ data }) => data.owed).toSorted((a, b) => a - b)).toEqual(
+    const ends = await house.outcomes("DispatchSucceeded");
+    expect(ends.map(({ data }) => data.source).toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: 6 }, (_, at) => notified + at),
     );
   });
@@ -68,7 +68,9 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
     await house.append(await reopening(house));
     disk.isFull = false;
     await house.until(house.time.clock() + 60_000);
-    expect((await house.events("DispatchFailed", "DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1, 2]);
+    expect((await house.outcomes("DispatchFailed", "DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([
+      1, 2,
+    ]);
     expect(chat.sent).toHaveLength(2);
   });
 });
@@ -95,5 +97,5 @@ test("a click whose person is forgotten while it is in flight is not told of aga
   held.open(UNAVAILABLE);
   await house.until(house.time.clock() + 60_000);
   expect(chat.sent).toHaveLength(1);
-  expect((await house.events("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
+  expect((await house.outcomes("DispatchSkipped")).map(({ data }) => data.reason)).toEqual(["expired"]);
 });

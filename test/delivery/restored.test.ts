@@ -54,7 +54,7 @@ describe("what a log owed when it was restored", () => {
       await house.settled();
       expect([chat.sent, messaging.sent]).toEqual([[], []]);
       expect(state(house)).toMatchObject({ in_doubt: 51, dispatched: 0 });
-      const [doubt] = await house.events("DispatchInDoubt");
+      const [doubt] = await house.outcomes("DispatchInDoubt");
       expect(doubt?.data).toMatchObject({ attempt: 0, detail: expect.stringContaining("restored") });
       await house.clicks(1);
       time.flow();

@@ -76,7 +76,7 @@ describe("waiting for the end of a dispatch", () => {
     await chat.until(3);
     await house.clicks(20);
     const { clicks } = house.projector.state("deliveries").chat.lanes;
-    await eventually(house.projector, () => clicks.settled === 22);
+    await eventually(house.projector, () => clicks.pending === 0);
     const waiting = house.delivery.settled("chat", position, LONG_MS);
     held.open(REFUSED);
     for (const settlement of [await waiting, await house.delivery.settled("chat", position, LONG_MS)]) {

@@ -3,6 +3,7 @@ import { pendingOf } from "../../projections/deliveries.ts";
 import { DELIVERED, fakeChannel, throttled } from "../harness/memory/fake-channel.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { openDelivery } from "../harness/memory/delivery.ts";
+import { outcomesIn } from "../harness/memory/outcomes.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
@@ -73,8 +74,10 @@ async function longestLag({ eventLog }: Awaited<ReturnType<typeof openDelivery>>
   for await (const event of eventLog.store.read({ types: ["LinkClicked", "DispatchSucceeded"] })) {
     if (event.type === "LinkClicked") clickedAt.set(event.position, Date.parse(event.time));
     if (event.type !== "DispatchSucceeded") continue;
-    longest = Math.max(longest, Date.parse(event.time) - (clickedAt.get(event.data.owed) ?? 0));
-    clickedAt.delete(event.data.owed);
+    for (const { data, time } of outcomesIn([event])) {
+      longest = Math.max(longest, Date.parse(time) - (clickedAt.get(data.source) ?? 0));
+      clickedAt.delete(data.source);
+    }
   }
   return longest / 1_000;
 }

@@ -15,7 +15,7 @@ test("once a stop begins no click is started any more, and what somebody waits f
   await house.until(house.time.clock() + 60_000);
   expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification"]);
   expect(await house.delivery.settled("chat", position, 60_000)).toMatchObject({ status: "delivered" });
-  expect(await house.events("DispatchSucceeded")).toHaveLength(2);
+  expect(await house.outcomes("DispatchSucceeded")).toHaveLength(2);
 });
 
 test("a channel that waits for its answer does not keep the others from stopping", async () => {
@@ -29,8 +29,8 @@ test("a channel that waits for its answer does not keep the others from stopping
   quick.open();
   await house.until(house.time.clock() + 60_000);
   expect([chat.sent.length, messaging.sent.length]).toEqual([1, 1]);
-  expect((await house.events("DispatchSucceeded")).map(({ data }) => data.channel)).toEqual(["chat"]);
+  expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => data.channel)).toEqual(["chat"]);
   slow.open();
   await stopped;
-  expect(await house.events("DispatchSucceeded")).toHaveLength(2);
+  expect(await house.outcomes("DispatchSucceeded")).toHaveLength(2);
 });

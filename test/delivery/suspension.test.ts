@@ -42,7 +42,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.announced).toEqual([
       [expect.stringContaining("channel_is_archived"), `suspended/chat/${stopped?.time}`, "chat"],
     ]);
-    expect(await house.events("DispatchAbandoned")).toEqual([]);
+    expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
   });
 
   test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
@@ -106,8 +106,8 @@ describe("a channel that is refused as a whole", () => {
     await eventually(house.projector, () => house.projector.state("deliveries").chat.suspended !== null);
     house.time.flow();
     await house.settled();
-    const ends = await house.events("DispatchSucceeded", "DispatchAbandoned");
-    expect(new Map(ends.map(({ type, data }) => [data.owed, type as string]))).toEqual(
+    const ends = await house.outcomes("DispatchSucceeded", "DispatchAbandoned");
+    expect(new Map(ends.map(({ type, data }) => [data.source, type as string]))).toEqual(
       new Map([
         [second, "DispatchAbandoned"],
         [first, "DispatchSucceeded"],
@@ -140,7 +140,7 @@ describe("a channel that is refused as a whole", () => {
     }
     expect(await house.events("ChannelSuspended")).toHaveLength(10);
     // However often: a click is not used up by the channel's fault.
-    expect(await house.events("DispatchAbandoned")).toEqual([]);
+    expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
     await house.untilAnnounced(10);
     expect(house.announced).toHaveLength(10);
   });

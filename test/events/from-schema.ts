@@ -18,8 +18,11 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
       return fc.maxSafeInteger();
     case "boolean":
       return fc.boolean();
-    case "array":
-      return fc.array(valueOf(schema["items"] as TSchema), { maxLength: 4 });
+    case "array": {
+      const { items, minItems: minLength = 0 } = schema as unknown as { items: TSchema | TSchema[]; minItems?: number };
+      if (Array.isArray(items)) return fc.tuple(...items.map(valueOf));
+      return fc.array(valueOf(items), { minLength, maxLength: 4 });
+    }
     case "object":
       return schema["patternProperties"] === undefined ? objectOf(schema as TObject) : dictionary;
     default:

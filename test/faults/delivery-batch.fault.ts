@@ -43,15 +43,15 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
       `${row.network}, halved batches: ${JSON.stringify(counts)}, doubled ${doubled}, ${picky.sizes.length} requests, ` +
         `arrived at the kills ${lives.kills.map(({ arrived }) => arrived.size).join(" and ")}`,
     );
-    expect(all.flatMap((told) => faultsOfDispatch(told, row))).toEqual([]);
+    expect(all.flatMap((record) => faultsOfDispatch(record, row))).toEqual([]);
     expect({ ...counts, doubled }).toMatchObject({
-      owed: CLICKS + 1,
+      requested: CLICKS + 1,
       delivered: CLICKS + 1 - bad,
       dead: bad,
       doubled: 0,
       lost: 0,
     });
-    // Both kills came in the midst of it, and Meta was told again what it knew.
+    // Both kills came in the midst of it, and Meta got again what it knew.
     for (const { arrived } of lives.kills) expect(arrived.size).toBeWithin(1, CLICKS - bad);
     expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
     await expectWhole(lives.world);

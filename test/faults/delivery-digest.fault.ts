@@ -5,7 +5,7 @@ import { openLives, untilSettled, type Lives } from "./delivery-lives.ts";
 import { createLoad } from "./delivery-load.ts";
 import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
-import type { Told } from "./delivery-told.ts";
+import type { DispatchRecord } from "./delivery-records.ts";
 import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
@@ -15,7 +15,7 @@ const LANES = 4;
 
 const TIMEOUT_MS = 600_000;
 
-/** The network asks for a pause after which every click lags long enough to be told in a digest. */
+/** The network asks for a pause after which every click lags long enough to go in a digest. */
 const DIGEST_AFTER_S = 30;
 const PAUSE_S = 40;
 const CLICKS = 60;
@@ -24,7 +24,7 @@ const takeTurn = createGate(LANES);
 
 describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in flight", () => {
   test.each(NETWORK_ROWS.filter(({ channel }) => channel !== "ads"))(
-    "$network: its clicks are told anew, those of a digest in doubt are not",
+    "$network: its clicks are sent again, those of a digest in doubt are not",
     async (row) => {
       using _turn = await takeTurn();
       await using lives = await openLives(row, { CHAT_DIGEST_AFTER_SECONDS: String(DIGEST_AFTER_S) });
@@ -45,20 +45,20 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       const killed = lives.killAtArrival(1);
       await load.clicks(CLICKS);
       await killed;
-      const cut = clicksTold(row, lives).at(-1) ?? 0;
+      const cut = clicksAtNetwork(row, lives).at(-1) ?? 0;
       await lives.start();
 
       const { all } = await ended(lives, row);
-      const { owed, delivered, inDoubt, lost } = count(all);
-      const told = clicksTold(row, lives);
+      const { requested, delivered, inDoubt, lost } = count(all);
+      const arrived = clicksAtNetwork(row, lives);
       const recorded = clicksRecorded(all);
       console.log(
-        `${network}, digests: owed ${owed}, delivered ${delivered}, in doubt ${inDoubt}, lost ${lost}; ` +
-          `messages of ${told.join(", ")} clicks, of them cut off the one of ${cut}`,
+        `${network}, digests: requested ${requested}, delivered ${delivered}, in doubt ${inDoubt}, lost ${lost}; ` +
+          `messages of ${arrived.join(", ")} clicks, of them cut off the one of ${cut}`,
       );
       expect(all.flatMap((one) => faultsOfDispatch({ ...one, arrived: 1 }, row))).toEqual([]);
       // Each message at the network is one of the log's, but the one that was cut off.
-      expect(told.toSorted(ascending)).toEqual([...recorded, cut].toSorted(ascending));
+      expect(arrived.toSorted(ascending)).toEqual([...recorded, cut].toSorted(ascending));
       expect([cut, inDoubt, delivered]).toEqual([CLICKS + 1, CLICKS + 1, CLICKS + 2]);
       await expectWhole(lives.world);
     },
@@ -66,14 +66,14 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
   );
 });
 
-/** How many clicks each message at the network tells of. */
-function clicksTold(row: NetworkRow, { world }: Lives): number[] {
+/** How many clicks each message at the network is about. */
+function clicksAtNetwork(row: NetworkRow, { world }: Lives): number[] {
   const texts = arrivalsAt(row, world.sandbox).kept as readonly { readonly text: string }[];
   return texts.map(({ text }) => Number(/(\d+) link events/.exec(text)?.[1] ?? 1));
 }
 
 /** The same by the log: outcomes with the same digest are one message. */
-function clicksRecorded(all: readonly Told[]): number[] {
+function clicksRecorded(all: readonly DispatchRecord[]): number[] {
   const messages = Map.groupBy(all, ({ position, outcomes }) => outcomes.at(-1)?.data["digest"] ?? position);
   return [...messages.values()].map(({ length }) => length);
 }

@@ -34,10 +34,12 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
     const { all } = await ended(lives, row);
     const { doubled, cutOff, ...counts } = count(all);
     console.log(`${row.network} in full flight: ${JSON.stringify(counts)}, cut off ${cutOff}, doubled ${doubled}`);
-    expect(all.flatMap((told) => faultsOfDispatch(told, row))).toEqual([]);
-    expect(counts).toMatchObject({ owed: CLICKS, delivered: CLICKS, lost: 0 });
+    expect(all.flatMap((record) => faultsOfDispatch(record, row))).toEqual([]);
+    expect(counts).toMatchObject({ requested: CLICKS, delivered: CLICKS, lost: 0 });
     for (const { position, arrived } of lives.kills) {
-      const cut = all.filter((told) => told.position <= position && arrived.has(told.name) && told.endedAt > position);
+      const cut = all.filter(
+        (record) => record.position <= position && arrived.has(record.name) && record.endedAt > position,
+      );
       // At least the one whose arrival it was killed at.
       expect(cut.length).toBeWithin(1, REPEATED_MAX + 1);
     }

@@ -42,9 +42,9 @@ afterAll(() => {
 });
 
 function tell(name: string, { faults, ...counts }: Verdict, ms: number): void {
-  const { owed, delivered, inDoubt, dead, doubled, cutOff, lost } = counts;
+  const { requested, delivered, inDoubt, dead, doubled, cutOff, lost } = counts;
   console.log(
-    `${name}: owed ${owed}, delivered ${delivered}, in doubt ${inDoubt}, dead ${dead}, ` +
+    `${name}: requested ${requested}, delivered ${delivered}, in doubt ${inDoubt}, dead ${dead}, ` +
       `cut off by kills ${cutOff}, of them doubled ${doubled}, lost ${lost}` +
       `${faults.length === 0 ? "" : ` (${faults.length} FAULTS)`}; ${(ms / 1000).toFixed(1)} s`,
   );
@@ -54,7 +54,7 @@ function totalsOf(ofOne: readonly Verdict[]): Record<string, number> {
   const sum = (part: (verdict: Verdict) => number): number => ofOne.reduce((total, one) => total + part(one), 0);
   return {
     cases: ofOne.length,
-    owed: sum(({ owed }) => owed),
+    requested: sum(({ requested }) => requested),
     delivered: sum(({ delivered }) => delivered),
     "in doubt": sum(({ inDoubt }) => inDoubt),
     dead: sum(({ dead }) => dead),

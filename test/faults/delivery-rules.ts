@@ -1,11 +1,11 @@
 import type { FaultRow } from "./delivery-faults.ts";
 import type { Lives } from "./delivery-lives.ts";
 import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
-import type { Logged, Told } from "./delivery-told.ts";
+import type { Logged, DispatchRecord } from "./delivery-records.ts";
 
 /** What holds of every dispatch, whatever the fault. */
-export function faultsOfDispatch(told: Told, { deduplicates }: NetworkRow): string[] {
-  const { position, endings, arrived, cutOff, outcomes } = told;
+export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: NetworkRow): string[] {
+  const { position, endings, arrived, cutOff, outcomes } = record;
   const [ending] = endings;
   const sent = outcomes.filter((outcome) => !isTurnedAway(outcome));
   const rules: [boolean, string][] = [
@@ -24,25 +24,29 @@ function isTurnedAway({ data }: Logged): boolean {
 }
 
 /** Which endings a fault may lead to, and which it must. */
-export function faultsOfEndings(all: readonly Told[], row: NetworkRow, fault: FaultRow): string[] {
+export function faultsOfEndings(all: readonly DispatchRecord[], row: NetworkRow, fault: FaultRow): string[] {
   const { channel } = row;
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
   const mayDoubt = leavesDoubt(row, fault);
   // A test is one attempt, whatever comes of it; to a channel that is suspended no direct send goes.
-  const isTest = ({ isClick }: Told): boolean => !isClick && channel === "ads";
-  const mayDie = (told: Told): boolean => isTest(told) || (!told.isClick && fault.endsBy !== undefined);
-  const mayDoubtIt = (told: Told): boolean => mayDoubt || (isTest(told) && fault.doubtful !== undefined);
-  const dead = all.filter((told) => told.endings[0] === "dead" && !mayDie(told));
+  const isTest = ({ isClick }: DispatchRecord): boolean => !isClick && channel === "ads";
+  const mayDie = (record: DispatchRecord): boolean => isTest(record) || (!record.isClick && fault.endsBy !== undefined);
+  const mayDoubtIt = (record: DispatchRecord): boolean => mayDoubt || (isTest(record) && fault.doubtful !== undefined);
+  const dead = all.filter((record) => record.endings[0] === "dead" && !mayDie(record));
   // What a kill cut off had arrived before, whatever became of it afterwards.
   const arrivedWrongly = inDoubt.filter(
     ({ arrived, cutOff }) => cutOff === 0 && arrived > 0 !== (fault.arrives === true),
   );
-  const detailOf = ({ outcomes }: Told): string => String(outcomes.at(-1)?.data["detail"]);
+  const detailOf = ({ outcomes }: DispatchRecord): string => String(outcomes.at(-1)?.data["detail"]);
   return [
     ...(mayDoubt && inDoubt.length === 0 ? ["nothing is in doubt"] : []),
-    ...inDoubt.filter((told) => !mayDoubtIt(told)).map((told) => `${told.position} is in doubt: ${detailOf(told)}`),
-    ...(mayDoubt ? arrivedWrongly.map((told) => `${told.position} is in doubt and arrived ${told.arrived} times`) : []),
-    ...dead.map((told) => `${told.position} is dead: ${detailOf(told)}`),
+    ...inDoubt
+      .filter((record) => !mayDoubtIt(record))
+      .map((record) => `${record.position} is in doubt: ${detailOf(record)}`),
+    ...(mayDoubt
+      ? arrivedWrongly.map((record) => `${record.position} is in doubt and arrived ${record.arrived} times`)
+      : []),
+    ...dead.map((record) => `${record.position} is dead: ${detailOf(record)}`),
     ...all.filter(({ endings }) => endings[0] === "skipped").map(({ position }) => `${position} was skipped`),
   ];
 }
@@ -59,7 +63,11 @@ interface Stop {
 }
 
 /** A channel that is refused stops once, is told of once, sends nothing until it goes on, and fails direct sends. */
-export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row, endsBy, lives }: Stop): string[] {
+export function faultsOfStop(
+  log: readonly Logged[],
+  all: readonly DispatchRecord[],
+  { row, endsBy, lives }: Stop,
+): string[] {
   const { channel } = row;
   const ofType = (type: string) => log.filter((event) => event.type === type && event.data["channel"] === channel);
   const stops = ofType("ChannelSuspended").length;
@@ -72,7 +80,7 @@ export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row
   const directs = all.filter(({ isClick }) => !isClick);
   const late = directs.filter(({ endings, outcomes }) => endings[0] !== "dead" || (outcomes[0]?.position ?? 0) > until);
   const isAnnouncement = (text: unknown): boolean => String(text).includes(`refuses the ${channel} channel`);
-  const owed = log.filter(({ data }) => isAnnouncement(data["message"] ?? data["text"])).length;
+  const requested = log.filter(({ data }) => isAnnouncement(data["message"] ?? data["text"])).length;
   const other = arrivalsAt(otherThan(channel), lives.world.sandbox).kept as readonly { text: string }[];
   const announced = other.filter(({ text }) => isAnnouncement(text)).length;
   const rules: [boolean, string][] = [
@@ -80,7 +88,7 @@ export function faultsOfStop(log: readonly Logged[], all: readonly Told[], { row
     [reasons !== endsBy, `it went on ${resumed.length} times: ${reasons}`],
     [tried > 0, `${tried} clicks were tried while it was suspended`],
     [late.length > 0, `${late.length} direct sends did not fail at once`],
-    [owed !== 1 || announced !== 1, `the operator was to be told ${owed} times, and was ${announced} times`],
+    [requested !== 1 || announced !== 1, `the operator was to be told ${requested} times, and was ${announced} times`],
   ];
   return rules.flatMap(([isBroken, words]) => (isBroken ? [words] : []));
 }

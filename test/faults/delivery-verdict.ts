@@ -4,11 +4,11 @@ import { arrivedByName, type Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rules.ts";
 import type { FaultRow } from "./delivery-faults.ts";
-import { logOf, toldOf, type Ending, type Logged, type Told } from "./delivery-told.ts";
+import { logOf, recordsOf, type Ending, type Logged, type DispatchRecord } from "./delivery-records.ts";
 
 /** Of dispatches. */
 export interface Counts {
-  readonly owed: number;
+  readonly requested: number;
   readonly delivered: number;
   readonly inDoubt: number;
   readonly dead: number;
@@ -21,7 +21,7 @@ export interface Counts {
   readonly lost: number;
 }
 
-/** What became of all that one case owed. */
+/** What became of all that one case requested. */
 export interface Verdict extends Counts {
   /** What must not be; empty when all is well. */
   readonly faults: readonly string[];
@@ -38,7 +38,7 @@ export interface Evidence {
 export async function judge({ row, fault, lives, acknowledged }: Evidence): Promise<Verdict> {
   const { world, kills } = lives;
   const log = await logOf(world);
-  const all = toldOf(log, row, { arrived: arrivedByName(row, world), kills });
+  const all = recordsOf(log, row, { arrived: arrivedByName(row, world), kills });
   const counts = count(all);
   const ids = new Set(log.map(({ id }) => id));
   const lost = [...acknowledged].filter((id) => !ids.has(id));
@@ -47,7 +47,7 @@ export async function judge({ row, fault, lives, acknowledged }: Evidence): Prom
     faults: [
       ...lost.map((id) => `${id} was acknowledged and is not in the log`),
       ...faultsOfFold(counts, foldOf(log)[row.channel]),
-      ...all.flatMap((told) => faultsOfDispatch(told, row)),
+      ...all.flatMap((record) => faultsOfDispatch(record, row)),
       ...faultsOfEndings(all, row, fault),
       ...(fault.endsBy === undefined ? [] : faultsOfStop(log, all, { row, endsBy: fault.endsBy, lives })),
     ],
@@ -65,10 +65,10 @@ function faultsOfFold({ delivered, inDoubt, dead, skipped, lost }: Counts, state
   return counted === folded ? [] : [`the projection says ${folded} and not ${counted}`];
 }
 
-export function count(all: readonly Told[]): Counts {
+export function count(all: readonly DispatchRecord[]): Counts {
   const ended = (ending: Ending): number => all.filter(({ endings }) => endings[0] === ending).length;
   return {
-    owed: all.length,
+    requested: all.length,
     delivered: ended("delivered"),
     inDoubt: ended("in doubt"),
     dead: ended("dead"),

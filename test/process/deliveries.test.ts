@@ -44,7 +44,7 @@ describe("an operator beside a running service", () => {
     return listed.dead_letters.at(-1)?.event_id ?? "";
   }
 
-  test("a channel that is refused: what it is owed waits, and the letter is decided of once", async () => {
+  test("a channel that is refused: what is pending waits, and the letter is decided of once", async () => {
     const id = await refuse("broken");
     expect(chatOf(await list())).toMatchObject({ dead: 1, suspended: { network: "slack" } });
     expect((await command("list")).out).toMatch(
@@ -52,7 +52,9 @@ describe("an operator beside a running service", () => {
     );
     const shown = await command("show", id);
     expect(shown.code).toBe(0);
-    expect(shown.out).toMatch(/^\d+ \S+Z a notification of level info was requested for .*"broken"; owed to chat\n\n/);
+    expect(shown.out).toMatch(
+      /^\d+ \S+Z a notification of level info was requested for .*"broken"; to be dispatched to chat\n\n/,
+    );
     expect(shown.out).toContain(`\nchat: a dead letter: reachlog deliveries retry ${id} takes it up again`);
 
     const discards = await Promise.all(

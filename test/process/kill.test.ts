@@ -1,6 +1,8 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import type { Recorded } from "../../events/catalog.ts";
 import type { Person } from "../../src/sandbox/x/people.ts";
+import { outcomesIn } from "../harness/memory/outcomes.ts";
 import {
   authorize,
   exported,
@@ -121,17 +123,16 @@ test("kill -9 in the middle of 1,000 clicks: each acknowledged one is there, wit
   );
 
   const events = await exported(world);
-  const clicks = events.filter(({ type }) => type === "LinkClicked") as unknown as { id: string }[];
+  const clicks = events.filter(({ type }) => type === "LinkClicked") as unknown as Recorded<"LinkClicked">[];
   expect(acknowledged.size).toBe(1_000);
   expect(clicks).toHaveLength(1_000);
   expect(clicks.filter(({ id }) => !acknowledged.has(id))).toEqual([]);
-  const outcomes = new Map<string, string[]>();
-  for (const { type, data } of events) {
-    if (!/^Dispatch(Succeeded|Skipped|InDoubt|Abandoned)$/.test(type)) continue;
-    const id = String(data["event_id"]);
-    outcomes.set(id, [...(outcomes.get(id) ?? []), String(data["channel"])]);
+  const channels = new Map<number, string[]>();
+  for (const { type, data } of outcomesIn(events as unknown as Recorded[])) {
+    if (type === "DispatchFailed") continue;
+    channels.set(data.source, [...(channels.get(data.source) ?? []), data.channel]);
   }
-  for (const { id } of clicks) expect(outcomes.get(id)?.sort()).toEqual(["ads", "chat", "messaging"]);
+  for (const { position } of clicks) expect(channels.get(position)?.sort()).toEqual(["ads", "chat", "messaging"]);
   expect(world.sandbox.meta.events.total).toBe(1_000);
   expect(world.sandbox.slack.messages.total).toBeGreaterThanOrEqual(1_000);
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });

@@ -69,11 +69,11 @@ test("beside a running service, the log of its own making is told as it was at a
   const clicked = at("LinkClicked");
   expect(link[0]).toEndWith(
     'Z a person clicked go.example/welcome ("click"), which leads to "https://shop.example/?fbclid=abc"; ' +
-      "owed to ads, chat, messaging",
+      "to be dispatched to ads, chat, messaging",
   );
-  const took = link.slice(1, 4).map((line) => / (\w+ took what position \d+ owed)/.exec(line)?.[1] ?? line);
+  const took = link.slice(1, 4).map((line) => / (\w+ took what position \d+ requested)/.exec(line)?.[1] ?? line);
   expect(took.toSorted()).toEqual(
-    ["ads", "chat", "messaging"].map((name) => `${name} took what position ${clicked} owed`),
+    ["ads", "chat", "messaging"].map((name) => `${name} took what position ${clicked} requested`),
   );
   const byId = await world.command("audit", "show", id, "--json");
   const types = byId.out

@@ -4,6 +4,8 @@ import * as fc from "fast-check";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { histories } from "./history.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
 
@@ -22,37 +24,45 @@ interface Of {
   readonly lowWatermark?: number;
 }
 
-function dispatch(owed: number, { lane = "clicks", lowWatermark = 0 }: Of) {
-  return { event_id: "e", owed, channel: "chat", lane, attempt: 1, low_watermark: lowWatermark } as const;
+function dispatch(source: number, { lane = "clicks", lowWatermark = 0 }: Of) {
+  return { channel: "chat", lane, low_watermark: lowWatermark, source } as const;
 }
 
-function delivered(log: TestLog, owed: number, of: Of = {}): number {
-  return log.add("DispatchSucceeded", { ...dispatch(owed, of), status: 200, latency_ms: 5 });
+function record(log: TestLog, { type, data }: NewEvent): number {
+  return log.add(type, data);
 }
 
-function failed(log: TestLog, owed: number, of: Of = {}): number {
+function delivered(log: TestLog, source: number, of: Of = {}): number {
+  return record(log, outcomeOf("DispatchSucceeded", { ...dispatch(source, of), status: 200, latency_ms: 5 }));
+}
+
+function failed(log: TestLog, source: number, of: Of = {}): number {
   const retry_at = "2026-11-20T11:00:00.000Z";
-  return log.add("DispatchFailed", { ...dispatch(owed, of), detail: "503", retry_at });
+  return record(log, outcomeOf("DispatchFailed", { ...dispatch(source, of), detail: "503", retry_at }));
+}
+
+function gaveUp(log: TestLog, source: number): number {
+  return record(log, outcomeOf("DispatchAbandoned", { ...dispatch(source, {}), detail: "", refused: true }));
 }
 
 function given(log: TestLog): Deliveries {
   return fold(deliveries, deliveries.initial(), log.events);
 }
 
-describe("what is owed", () => {
-  test("a click owes a dispatch to exactly the channels it names", () => {
+describe("what is requested", () => {
+  test("a click requests a dispatch to exactly the channels it names", () => {
     const log = testLog();
     click(log, ["ads", "messaging"]);
     const { ads, chat, messaging } = given(log);
     expect([pendingOf(ads), pendingOf(chat), pendingOf(messaging)]).toEqual([1, 0, 1]);
   });
 
-  test("a notification is owed to chat, a message to messaging, and neither in the lane of the clicks", () => {
+  test("a notification is for chat, a message for messaging, and neither in the lane of the clicks", () => {
     const log = testLog();
     message(log);
     log.add("MessageRequested", { text: "t" });
     const { ads, chat, messaging } = given(log);
-    expect([ads, chat, messaging].map(({ lanes }) => [lanes.direct.owed, lanes.clicks.owed])).toEqual([
+    expect([ads, chat, messaging].map(({ lanes }) => [lanes.direct.pending, lanes.clicks.pending])).toEqual([
       [0, 0],
       [1, 0],
       [1, 0],
@@ -65,10 +75,10 @@ describe("a settled dispatch", () => {
     const log = testLog();
     const [a, b, c, d] = [click(log), click(log), click(log), click(log)];
     delivered(log, a);
-    log.add("DispatchSkipped", { ...dispatch(b, {}), reason: "too_old" });
-    log.add("DispatchInDoubt", { ...dispatch(c, {}), detail: "" });
+    record(log, outcomeOf("DispatchSkipped", { ...dispatch(b, {}), reason: "too_old" }));
+    record(log, outcomeOf("DispatchInDoubt", { ...dispatch(c, {}), detail: "" }));
     expect(pendingOf(given(log).chat)).toBe(1);
-    log.add("DispatchAbandoned", { ...dispatch(d, {}), detail: "", refused: true });
+    gaveUp(log, d);
     const { chat } = given(log);
     expect(chat).toMatchObject({ dispatched: 1, skipped: 1, in_doubt: 1, dead: 1 });
     expect(pendingOf(chat)).toBe(0);
@@ -78,7 +88,7 @@ describe("a settled dispatch", () => {
     const log = testLog();
     const [a, b, c, d, e] = [click(log), click(log), click(log), click(log), click(log)];
     const kept = () => [...given(log).chat.lanes.clicks.above.keys()];
-    for (const owed of [c, b, e]) delivered(log, owed, { lowWatermark: a });
+    for (const source of [c, b, e]) delivered(log, source, { lowWatermark: a });
     expect(kept()).toEqual([c, b, e]);
     delivered(log, a, { lowWatermark: d });
     expect(kept()).toEqual([e]);
@@ -92,34 +102,34 @@ describe("a settled dispatch", () => {
     expect(kept()).toEqual([]);
   });
 
-  test.each(["same", "other"])("counts once, though the %s outcome is told again", (kind) => {
+  test.each(["same", "other"])("counts once, though the %s outcome is recorded again", (kind) => {
     const log = testLog();
-    const owed = click(log);
+    const source = click(log);
     click(log);
-    delivered(log, owed);
-    if (kind === "same") delivered(log, owed);
-    else log.add("DispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: true });
+    delivered(log, source);
+    if (kind === "same") delivered(log, source);
+    else gaveUp(log, source);
     const { chat } = given(log);
     expect(chat).toMatchObject({ dispatched: 1, dead: 0 });
     expect(pendingOf(chat)).toBe(1);
   });
 
-  test("is not owed again by a failure that is told late", () => {
+  test("is not pending again by a failure that is recorded late", () => {
     const log = testLog();
-    const owed = click(log);
-    delivered(log, owed);
-    failed(log, owed);
+    const source = click(log);
+    delivered(log, source);
+    failed(log, source);
     const { clicks } = given(log).chat.lanes;
-    expect(isSettled(clicks, owed)).toBe(true);
+    expect(isSettled(clicks, source)).toBe(true);
     expect(clicks.retries.size).toBe(0);
   });
 
-  test("is told from one that is not, out of order", () => {
+  test("is distinguished from one that is not, out of order", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     delivered(log, b, { lowWatermark: a });
     const { clicks } = given(log).chat.lanes;
-    expect([a, b, c].map((owed) => isSettled(clicks, owed))).toEqual([false, true, false]);
+    expect([a, b, c].map((source) => isSettled(clicks, source))).toEqual([false, true, false]);
   });
 
   test("raises the mark below which a restart need not read", () => {
@@ -145,14 +155,14 @@ describe("a settled dispatch", () => {
 describe("a dispatch that waits for its retry", () => {
   test("is pending, with its attempts and its time", () => {
     const log = testLog();
-    const owed = click(log);
-    failed(log, owed);
+    const source = click(log);
+    failed(log, source);
     const { chat } = given(log);
     expect(pendingOf(chat)).toBe(1);
-    expect(chat.lanes.clicks.retries.get(owed)).toEqual({ attempt: 1, retry_at: "2026-11-20T11:00:00.000Z" });
+    expect(chat.lanes.clicks.retries.get(source)).toEqual({ attempt: 1, retry_at: "2026-11-20T11:00:00.000Z" });
   });
 
-  test("stays owed though the mark passes it, and is settled when it ends", () => {
+  test("stays pending though the mark passes it, and is settled when it ends", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     failed(log, a, { lowWatermark: b });
@@ -160,21 +170,21 @@ describe("a dispatch that waits for its retry", () => {
     delivered(log, b, { lowWatermark: c });
     const waiting = given(log).chat.lanes.clicks;
     expect(waiting.low_watermark).toBe(c);
-    expect([a, b, c].map((owed) => isSettled(waiting, owed))).toEqual([false, true, false]);
+    expect([a, b, c].map((source) => isSettled(waiting, source))).toEqual([false, true, false]);
     delivered(log, a, { lowWatermark: c });
     const { clicks } = given(log).chat.lanes;
     expect(isSettled(clicks, a)).toBe(true);
-    expect(clicks).toMatchObject({ owed: 3, settled: 2, retries: new Map() });
+    expect(clicks).toMatchObject({ pending: 1, retries: new Map() });
   });
 });
 
 describe("a dead letter", () => {
-  test("that is retried is owed anew, in the direct lane, and dead no longer", () => {
+  test("that is retried is pending anew, in the direct lane, and dead no longer", () => {
     const log = testLog();
-    const owed = click(log);
-    log.add("DispatchAbandoned", { ...dispatch(owed, {}), detail: "", refused: false });
+    const source = click(log);
+    gaveUp(log, source);
     expect(given(log).chat).toMatchObject({ dead: 1 });
-    const retry = log.add("DispatchRetryRequested", { event_id: "e", source: owed, channel: "chat" });
+    const retry = log.add("DispatchRetryRequested", { event_id: "e", source, channel: "chat" });
     expect(given(log).chat).toMatchObject({ dead: 0 });
     expect(pendingOf(given(log).chat)).toBe(1);
     delivered(log, retry, { lane: "direct" });
@@ -185,13 +195,13 @@ describe("a dead letter", () => {
 
 test("whatever happened, it knows of each dispatch whether it is settled, and how all of them ended", () => {
   fc.assert(
-    fc.property(histories(), ({ events, owed }) => {
+    fc.property(histories(), ({ events, requested }) => {
       const state = fold(deliveries, deliveries.initial(), events);
-      for (const { channel, lane, position, end } of owed) {
+      for (const { channel, lane, position, end } of requested) {
         expect(isSettled(state[channel].lanes[lane], position)).toBe(end !== undefined);
       }
       for (const channel of ["ads", "chat", "messaging"] as const) {
-        const mine = owed.filter((one) => one.channel === channel);
+        const mine = requested.filter((one) => one.channel === channel);
         const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
         expect(pendingOf(state[channel])).toBe(ended(undefined));
         expect(state[channel]).toMatchObject({
@@ -213,13 +223,13 @@ describe("its memory stays as small as the dispatcher's window", () => {
     return above.size + retries.size;
   }
 
-  test("while 10,000 clicks are owed and settled in order", () => {
+  test("while 10,000 clicks are requested and settled in order", () => {
     const log = testLog();
     let state = deliveries.initial();
     let sizeMax = 0;
-    const owed = Array.from({ length: CLICKS }, () => click(log));
-    for (const [index, position] of owed.entries()) {
-      delivered(log, position, { lowWatermark: owed[index + 1] ?? position });
+    const sources = Array.from({ length: CLICKS }, () => click(log));
+    for (const [index, position] of sources.entries()) {
+      delivered(log, position, { lowWatermark: sources[index + 1] ?? position });
     }
     for (const event of log.events) {
       state = deliveries.evolve(state, event);

@@ -1,9 +1,10 @@
 import { CHANNELS, type ChannelName, type Lane } from "../../events/channel.ts";
+import { sourcesOf } from "../../events/sources.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
 /** One dispatch, as the service that made this history knew it. */
-export interface Owed {
+export interface Requested {
   readonly channel: ChannelName;
   readonly lane: Lane;
   readonly position: number;
@@ -18,15 +19,15 @@ export interface Owed {
 const CHOICES: readonly (readonly ChannelName[])[] = [CHANNELS, ["ads"], ["chat", "messaging"], [], ["messaging"]];
 
 /** The dispatches of all channels, as a dispatcher with a window over each lane would make them. */
-export function createDeliveryPart(log: TestLog): { readonly steps: readonly Step[]; readonly owed: Owed[] } {
-  const owed: Owed[] = [];
-  const letters: Owed[] = [];
+export function createDeliveryPart(log: TestLog): { readonly steps: readonly Step[]; readonly requested: Requested[] } {
+  const requested: Requested[] = [];
+  const letters: Requested[] = [];
 
-  const owe = (channels: readonly ChannelName[], lane: Lane, position: number, of?: Owed): void => {
+  const request = (channels: readonly ChannelName[], lane: Lane, position: number, of?: Requested): void => {
     const event_id = of?.event_id ?? log.events[position - 1]?.id ?? "";
     const source = of?.source ?? position;
     for (const channel of channels) {
-      owed.push({ channel, lane, position, event_id, source, attempts: 0, waits: false, end: undefined });
+      requested.push({ channel, lane, position, event_id, source, attempts: 0, waits: false, end: undefined });
     }
   };
 
@@ -34,23 +35,26 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     const channels = dice.pick(CHOICES);
     const short_code = dice.pick(["a", "b", "c"]);
     const link = { event: "click", domain: "go.example", short_code, original_url: "https://example.com" };
-    owe(channels, "clicks", log.add("LinkClicked", { ...link, bot: dice.once(3), channels: [...channels] }));
+    request(channels, "clicks", log.add("LinkClicked", { ...link, bot: dice.once(3), channels: [...channels] }));
   };
   const attempt: Step = (dice) => {
-    const pending = owed.filter(({ end }) => end === undefined);
+    const pending = requested.filter(({ end }) => end === undefined);
     if (pending.length === 0) return click(dice);
-    // Near the front, as within a window.
-    const item = dice.pick(pending.slice(0, 6));
-    const account = lowWatermark(owed, item, log.events.length + 1);
-    const low_watermark = dice.once(4) ? Math.min(account, item.position) : account;
-    tell(log, dice, { item, low_watermark, letters });
+    // Near the front, as within a window; what completes together shares an event.
+    const first = dice.pick(pending.slice(0, 6));
+    const near = pending.filter(({ channel, lane }) => channel === first.channel && lane === first.lane);
+    const items = dice.once(3) ? [...new Set([first, ...near.slice(0, 3)])] : [first];
+    const account = lowWatermark(requested, items, log.events.length + 1);
+    const low_watermark = dice.once(4) ? Math.min(account, ...items.map(({ position }) => position)) : account;
+    record(log, dice, { items, low_watermark, letters });
   };
   const repeat: Step = (dice) => {
-    const ended = owed.filter(({ end }) => end !== undefined);
+    const ended = requested.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
-    // A second process, or a start after a crash, told an outcome that the log has already.
-    tell(log, dice, { item: { ...item, end: undefined }, low_watermark: Math.min(item.position, 1), letters: [] });
+    // A second process, or a start after a crash, records an outcome that the log has already.
+    const low_watermark = Math.min(item.position, 1);
+    record(log, dice, { items: [{ ...item, end: undefined }], low_watermark, letters: [] });
   };
 
   const steps: Step[] = [
@@ -62,17 +66,17 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     attempt,
     attempt,
     repeat,
-    () => owe(["chat"], "direct", log.add("NotificationRequested", { message: "m", service: "s", level: "info" })),
-    () => owe(["messaging"], "direct", log.add("MessageRequested", { text: "t" })),
+    () => request(["chat"], "direct", log.add("NotificationRequested", { message: "m", service: "s", level: "info" })),
+    () => request(["messaging"], "direct", log.add("MessageRequested", { text: "t" })),
     (dice) => {
       const channels = dice.pick(CHOICES);
-      owe(channels, "direct", log.add("ChannelTestRequested", { channels: [...channels] }));
+      request(channels, "direct", log.add("ChannelTestRequested", { channels: [...channels] }));
     },
     () => {
       const letter = letters.shift();
       if (letter === undefined) return;
       const { channel, event_id, source } = letter;
-      owe([channel], "direct", log.add("DispatchRetryRequested", { event_id, source, channel }), letter);
+      request([channel], "direct", log.add("DispatchRetryRequested", { event_id, source, channel }), letter);
     },
     () => {
       const letter = letters.shift();
@@ -86,48 +90,63 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     },
     (dice) => log.add("ChannelResumed", { channel: dice.pick(CHANNELS), why: dice.pick(["by_hand", "delivered"]) }),
   ];
-  return { steps, owed };
+  return { steps, requested };
 }
 
-interface Told {
-  readonly item: Owed;
+interface Completed {
+  /** Of one channel and lane. */
+  readonly items: readonly Requested[];
   readonly low_watermark: number;
-  /** Takes the item when it is given up. */
-  readonly letters: Owed[];
+  /** Takes the items when they are given up. */
+  readonly letters: Requested[];
 }
 
-function tell(log: TestLog, dice: Dice, { item, low_watermark, letters }: Told): void {
-  const { channel, lane, position, event_id } = item;
-  const base = { event_id, owed: position, channel, lane, attempt: ++item.attempts, low_watermark };
-  item.waits = false;
+function record(log: TestLog, dice: Dice, { items, low_watermark, letters }: Completed): void {
+  const [{ channel, lane } = { channel: "ads", lane: "clicks" } as const] = items;
+  const isBatch = dice.once(2);
+  const byAttempt = Map.groupBy(items, (item) => (isBatch ? ++item.attempts : `${item.position}:${++item.attempts}`));
+  const about = [...byAttempt.values()].map((same) => {
+    return { sources: sourcesOf(same.map(({ position }) => position)), attempt: same[0]?.attempts ?? 0 };
+  });
+  const asked = { mode: isBatch ? ("batch" as const) : ("single" as const) };
+  const common = { channel, lane, low_watermark };
+  for (const item of items) item.waits = false;
   switch (dice.pick(["dispatched", "dispatched", "failed", "skipped", "doubt", "dead"] as const)) {
-    case "dispatched":
-      item.end = "dispatched";
-      log.add("DispatchSucceeded", { ...base, status: 200, latency_ms: 12 });
-      return;
-    case "failed":
-      item.waits = true;
-      log.add("DispatchFailed", { ...base, detail: "503", retry_at: "2026-11-20T11:00:00.000Z" });
-      return;
-    case "skipped":
-      item.end = "skipped";
-      log.add("DispatchSkipped", { ...base, reason: "too_old" });
-      return;
-    case "doubt":
-      item.end = "in_doubt";
-      log.add("DispatchInDoubt", { ...base, detail: "time-out" });
-      return;
-    case "dead":
-      item.end = "dead";
-      letters.push(item);
-      log.add("DispatchAbandoned", { ...base, detail: "400", refused: true });
+    case "dispatched": {
+      for (const item of items) item.end = "dispatched";
+      const requests = about.map((one) => ({ ...one, ...asked, status: 200, latency_ms: 12 }));
+      return void log.add("DispatchSucceeded", { ...common, requests });
+    }
+    case "failed": {
+      for (const item of items) item.waits = true;
+      const failure = { ...asked, detail: "503", retry_at: "2026-11-20T11:00:00.000Z" };
+      return void log.add("DispatchFailed", { ...common, requests: about.map((one) => ({ ...one, ...failure })) });
+    }
+    case "skipped": {
+      for (const item of items) item.end = "skipped";
+      const requests = about.map((one) => ({ ...one, reason: "too_old" as const }));
+      return void log.add("DispatchSkipped", { ...common, requests });
+    }
+    case "doubt": {
+      for (const item of items) item.end = "in_doubt";
+      const requests = about.map((one) => ({ ...one, ...asked, detail: "time-out" }));
+      return void log.add("DispatchInDoubt", { ...common, requests });
+    }
+    case "dead": {
+      for (const item of items) item.end = "dead";
+      letters.push(...items);
+      const requests = about.map((one) => ({ ...one, ...asked, detail: "400", refused: true }));
+      return void log.add("DispatchAbandoned", { ...common, requests });
+    }
   }
 }
 
-/** The dispatcher's account: the oldest other one that the log does not tell of; the end of the log without one. */
-function lowWatermark(owed: readonly Owed[], item: Owed, end: number): number {
-  const others = owed.filter(
-    (other) => other !== item && other.channel === item.channel && other.lane === item.lane && other.end === undefined,
+/** The dispatcher's account: the oldest other one that the log does not know of; the end of the log without one. */
+function lowWatermark(requested: readonly Requested[], items: readonly Requested[], end: number): number {
+  const [item] = items;
+  const others = requested.filter(
+    (other) =>
+      !items.includes(other) && other.channel === item?.channel && other.lane === item.lane && other.end === undefined,
   );
   return others.find(({ waits }) => !waits)?.position ?? end;
 }

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { createDeliveryPart, type Owed } from "./history-delivery.ts";
+import { createDeliveryPart, type Requested } from "./history-delivery.ts";
 import { createOutreachPart } from "./history-outreach.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 export interface History {
   readonly events: readonly Recorded[];
-  /** Every dispatch owed, in the order of the log, kept apart from the projections. */
-  readonly owed: readonly Owed[];
+  /** Every dispatch requested, in the order of the log, kept apart from the projections. */
+  readonly requested: readonly Requested[];
 }
 
 /** Numbers that a part of the history turns into its choices; small ones shrink to simple histories. */
@@ -33,7 +33,7 @@ export function histories(lengthMax = 150): fc.Arbitrary<History> {
         const dice = diceOf(numbers);
         dice.pick(dice.pick([...parts, ...parts, parts[1] ?? [], parts[0] ?? []]))(dice);
       }
-      return { events: log.events, owed: delivery.owed };
+      return { events: log.events, requested: delivery.requested };
     });
 }
 

@@ -1,3 +1,4 @@
+import { eventsAt } from "../../log/events-at.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { linkOf } from "../link.ts";
 import { openExistingLog } from "../log-session.ts";
@@ -7,7 +8,7 @@ import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { historyOfEvent } from "./show/event.ts";
 import { EVENT_ID } from "./show/find-event.ts";
-import { eventsAt, type History, type Reading } from "./show/history.ts";
+import type { History, Reading } from "./show/history.ts";
 import { asJson, sentenceOf } from "./show/lines.ts";
 import { historyOfLink } from "./show/link.ts";
 import { historyOfPerson } from "./show/person.ts";
@@ -55,7 +56,7 @@ async function showHistory(terminal: Terminal, wanted: string, { at, all, json }
     return EXIT.fault;
   }
   if (json) {
-    for await (const event of eventsAt(reading, history.positions)) terminal.out(asJson(event));
+    for await (const event of eventsAt(store, history.positions)) terminal.out(asJson(event, history.dispatches));
     return EXIT.ok;
   }
   await writeSentences(terminal, reading, history, all);
@@ -68,17 +69,17 @@ const SHOWN_EVENTS = 20;
 
 async function writeSentences(
   { out }: Terminal,
-  reading: Reading,
-  { positions }: History,
+  { store }: Reading,
+  { positions, dispatches }: History,
   all: boolean,
 ): Promise<void> {
   const between = positions.length - 2 * SHOWN_EVENTS;
   const isCut = between > 0 && !all;
   const first = isCut ? positions.slice(0, SHOWN_EVENTS) : positions;
-  for await (const event of eventsAt(reading, first)) out(sentenceOf(event));
+  for await (const event of eventsAt(store, first)) out(sentenceOf(event, dispatches));
   if (!isCut) return;
   out(`… ${between} more, which --all shows …\n`);
-  for await (const event of eventsAt(reading, positions.slice(-SHOWN_EVENTS))) out(sentenceOf(event));
+  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(sentenceOf(event, dispatches));
 }
 
 /** What a history is asked for. */

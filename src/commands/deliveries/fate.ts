@@ -6,14 +6,13 @@ import { quoted } from "../audit/words/phrases.ts";
 /** Where a dispatch to one channel is. */
 export type Fate =
   | { readonly status: "waiting"; readonly attempts: number; readonly retry_at: string | undefined }
-  | { readonly status: "delivered" | "skipped" | "in_doubt" | "discarded" }
-  | { readonly status: "dead"; readonly event_id: string };
+  | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" };
 
 const UNTRIED: Fate = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
- * What became of one dispatch to one channel (pure). `events`: its outcomes and what was decided of it, in the order of
- * the log. Of final outcomes told twice the first counts, as everywhere.
+ * What became of one dispatch to one channel (pure). `events`: its outcomes, narrowed to it, and what was decided of it,
+ * in the order of the log. Of final outcomes recorded twice the first counts, as everywhere.
  */
 export function fateOf(events: readonly Recorded[]): Fate {
   return events.reduce(next, UNTRIED);
@@ -25,7 +24,7 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
   if (fate.status !== "waiting") return fate;
   switch (type) {
     case "DispatchFailed":
-      return { status: "waiting", attempts: data.attempt, retry_at: data.retry_at };
+      return { status: "waiting", attempts: data.requests[0]?.attempt ?? 0, retry_at: data.requests[0]?.retry_at };
     case "DispatchSucceeded":
       return { status: "delivered" };
     case "DispatchSkipped":
@@ -33,7 +32,7 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
     case "DispatchInDoubt":
       return { status: "in_doubt" };
     case "DispatchAbandoned":
-      return { status: "dead", event_id: data.event_id };
+      return { status: "dead" };
     default:
       return fate;
   }
@@ -42,7 +41,8 @@ function next(fate: Fate, { type, data }: Recorded): Fate {
 /** Why nothing is sent to a channel now; null: something is. */
 export type Hindrance = Suspended | "not configured" | null;
 
-export function fateInWords(fate: Fate, hindrance: Hindrance): string {
+/** `id`: of the event whose dispatch it is. */
+export function fateInWords(fate: Fate, hindrance: Hindrance, id: string): string {
   switch (fate.status) {
     case "waiting":
       return waitingInWords(fate, hindrance);
@@ -53,7 +53,7 @@ export function fateInWords(fate: Fate, hindrance: Hindrance): string {
     case "in_doubt":
       return "in doubt, and not sent again by itself";
     case "dead":
-      return `a dead letter: reachlog deliveries retry ${fate.event_id} takes it up again, discard gives it up`;
+      return `a dead letter: reachlog deliveries retry ${id} takes it up again, discard gives it up`;
     case "discarded":
       return "discarded, and not sent any more";
   }

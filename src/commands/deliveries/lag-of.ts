@@ -2,15 +2,15 @@ import type { ChannelName } from "../../../events/channel.ts";
 import type { Suspended } from "../../../projections/deliveries.ts";
 import { printable, table } from "../table.ts";
 
-/** How far a channel is behind, as `--json` tells it. */
+/** How far a channel is behind, as `--json` has it. */
 export interface ChannelLag {
   readonly channel: ChannelName;
-  /** Owed and not settled. */
+  /** Pending dispatches. */
   readonly backlog: number;
   /** Of the oldest click among it; null without one. */
   readonly oldest_click_seconds: number | null;
   readonly settled_per_minute: number;
-  readonly owed_per_minute: number;
+  readonly requested_per_minute: number;
   /** Until nothing is pending; null: never, at this rate. */
   readonly drained_in_seconds: number | null;
   readonly failures_in_a_row: number;
@@ -43,7 +43,7 @@ export function lagOf(measured: Measured): ChannelLag {
     backlog,
     oldest_click_seconds: age,
     settled_per_minute: rounded(settledPerMinute),
-    owed_per_minute: rounded(requestedPerMinute),
+    requested_per_minute: rounded(requestedPerMinute),
     drained_in_seconds: drainedIn(backlog, settledPerMinute - requestedPerMinute),
     failures_in_a_row: failuresInARow,
     suspended: suspended && { since: suspended.since, detail: suspended.detail },
@@ -61,7 +61,7 @@ function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
 
-const HEAD = ["channel", "backlog", "oldest click", "settled/min", "owed/min", "drained in", "state"];
+const HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
 
 export function lagsAsText(lags: readonly ChannelLag[], time: string): string {
   return `${table(HEAD, lags.map(row))}(${time})\n`;
@@ -70,7 +70,7 @@ export function lagsAsText(lags: readonly ChannelLag[], time: string): string {
 function row(lag: ChannelLag): (string | number)[] {
   const { channel, backlog, oldest_click_seconds: age, drained_in_seconds: drained } = lag;
   const drain = drained === null ? "never" : duration(drained);
-  const rates = [lag.settled_per_minute, lag.owed_per_minute];
+  const rates = [lag.settled_per_minute, lag.requested_per_minute];
   return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
 }
 

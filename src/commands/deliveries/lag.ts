@@ -56,7 +56,7 @@ async function measure(
   wanted: readonly ChannelName[],
   now: number,
 ): Promise<ChannelLag[]> {
-  const owed = await readRequested(store, now);
+  const requested = await readRequested(store, now);
   const lags: ChannelLag[] = [];
   for (const channel of wanted) {
     const tail = await readTail(store, channel, now);
@@ -73,7 +73,7 @@ async function measure(
         suspended,
         oldest,
         ...tail,
-        requestedPerMinute: owed.get(channel) ?? 0,
+        requestedPerMinute: requested.get(channel) ?? 0,
         now,
       }),
     );

@@ -46,8 +46,8 @@ function countsOf(projector: Projector, wanted: readonly ChannelName[]): Counts[
     .filter(([channel]) => wanted.includes(channel))
     .map(([channel, state]) => {
       const { dispatched, skipped, in_doubt, dead, suspended } = state;
-      const told = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
-      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: told };
+      const shown = suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
+      return { channel, pending: pendingOf(state), dispatched, skipped, in_doubt, dead, suspended: shown };
     });
 }
 
@@ -71,7 +71,7 @@ function textOf(
 }
 
 function goneLine({ channel }: Counts): string {
-  return `${channel} is not configured here: what it is owed waits until it is\n`;
+  return `${channel} is not configured here: what is pending waits until it is\n`;
 }
 
 function suspendedLine(channel: ChannelName, { since, network, detail }: Omit<Suspended, "credential">): string {

@@ -1,9 +1,10 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { requestedChannels } from "../../../projections/deliveries.ts";
-import { findDispatches, sourceOf } from "../audit/show/dispatches.ts";
+import { isOutcome, narrowedTo, requestedChannels } from "../../../events/dispatches.ts";
+import { eventsAt, inOrder } from "../../log/events-at.ts";
+import { findDispatches, isDecision, sourcesOfEvent } from "../audit/show/dispatches.ts";
 import { EVENT_ID, findEvent } from "../audit/show/find-event.ts";
-import { eventsAt, inOrder, type Reading } from "../audit/show/history.ts";
+import type { Reading } from "../audit/show/history.ts";
 import { sentenceOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
@@ -12,12 +13,16 @@ import { printable } from "../table.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
 import { fateInWords, fateOf, type Hindrance } from "./fate.ts";
 
+/** Of an event about many: a few screens. audit show has them all. */
+const SHOWN_DISPATCHES_MAX = 20;
+
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
     .summary("show one dispatch from its beginning")
     .description(
       `One dispatch from its beginning: what it was requested by, every attempt on each
-channel, what was decided by hand, where it is now, and when the next attempt is.`,
+channel, what was decided by hand, where it is now, and when the next attempt is.
+Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
     .argument("<event_id>", "of what requested it, or of any event of the dispatch", eventIdOf)
     .addOption(channelOption())
@@ -30,16 +35,20 @@ channel, what was decided by hand, where it is now, and when the next attempt is
         const to = projector.position;
         const progress = startProgress(terminal, "reading", to);
         const reading = { store: eventLog.store, to, onProgress: progress.update };
-        const dispatch = await findDispatch(reading, id, channelsOf(name));
+        const dispatches = await findByEvent(reading, id, channelsOf(name));
         progress.end();
-        if (dispatch === undefined) {
+        if (dispatches === undefined) {
           terminal.err(`the log knows no event ${id}\n`);
           return EXIT.fault;
         }
         const states = projector.state("deliveries");
-        return tell(terminal, dispatch, (channel) => {
-          return isConfigured(config, channel) ? states[channel].suspended : "not configured";
+        const codes = dispatches.map((dispatch, at) => {
+          if (at > 0) terminal.out("\n");
+          return print(terminal, dispatch, (channel) => {
+            return isConfigured(config, channel) ? states[channel].suspended : "not configured";
+          });
         });
+        return Math.max(...codes);
       }),
     );
 
@@ -49,47 +58,64 @@ function eventIdOf(text: string): string {
 }
 
 interface Dispatch {
-  /** What owed it, or the event asked for where it owes nothing. */
+  /** What requested it, or the event asked for where it requests nothing. */
   readonly source: Recorded;
-  /** Of each channel asked for to which it is owed: its outcomes and what was decided of it. */
+  /** Its outcomes and what was decided of it, of each channel asked for to which it goes. */
   readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
+  /** The positions of what requested it: of the source, and of each retry. */
+  readonly requested: ReadonlySet<number>;
 }
 
-/** Undefined: the log has no such event. */
-async function findDispatch(
+/** Several where the event is about requests that completed together. Undefined: the log has no such event. */
+async function findByEvent(
   reading: Reading,
   id: string,
   wanted: readonly ChannelName[],
-): Promise<Dispatch | undefined> {
+): Promise<readonly Dispatch[] | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  const source = await sourceOf(reading, asked);
-  if (source === undefined) return { source: asked, channels: new Map() };
-  const names = requestedChannels(source).filter((channel) => wanted.includes(channel));
+  const sources = (await sourcesOfEvent(reading, asked)).slice(0, SHOWN_DISPATCHES_MAX);
+  if (sources.length === 0) return [{ source: asked, channels: new Map(), requested: new Set() }];
+  const channelsOfSource = (source: Recorded) => requestedChannels(source).filter((name) => wanted.includes(name));
   const positions: number[] = [];
-  const owed = new Map([[source.position, names]]);
-  await findDispatches(reading, owed, ({ position }) => void positions.push(position));
-  // What was decided of other channels' letters is found too.
-  const channels = new Map<ChannelName, Recorded[]>(names.map((name) => [name, []]));
-  for await (const event of eventsAt(reading, inOrder(positions))) {
-    if ("channel" in event.data) channels.get(event.data.channel)?.push(event);
-  }
-  return { source, channels };
+  const dispatches = await findDispatches(
+    reading,
+    new Map(sources.map((source) => [source.position, channelsOfSource(source)])),
+    ({ position }) => void positions.push(position),
+  );
+  const events = await Array.fromAsync(eventsAt(reading.store, inOrder(positions)));
+  return sources.map((source) => {
+    const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
+    const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
+    const names = channelsOfSource(source);
+    return { source, requested, channels: new Map(names.map((name) => [name, ofChannel(own, name)])) };
+  });
 }
 
-function tell(
+function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<number>): Recorded[] {
+  if (isDecision(event)) return event.data.source === source ? [event] : [];
+  const own = isOutcome(event) ? narrowedTo(event, requested) : undefined;
+  return own === undefined ? [] : [own];
+}
+
+/** What was decided of other channels' letters is found too. */
+function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly Recorded[] {
+  return events.filter(({ data }) => "channel" in data && data.channel === channel);
+}
+
+function print(
   { out, err }: Terminal,
-  { source, channels }: Dispatch,
+  { source, channels, requested }: Dispatch,
   hindranceOf: (channel: ChannelName) => Hindrance,
 ): number {
-  out(sentenceOf(source));
+  out(sentenceOf(source, requested));
   if (channels.size === 0) {
-    err("no dispatch to any channel that was asked for is owed by it\n");
+    err("it requests no dispatch to any channel that was asked for\n");
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
-    out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel)))}\n`);
-    for (const event of events) out(`  ${sentenceOf(event)}`);
+    out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel), source.id))}\n`);
+    for (const event of events) out(`  ${sentenceOf(event, requested)}`);
   }
   return EXIT.ok;
 }

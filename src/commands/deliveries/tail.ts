@@ -1,11 +1,12 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import { isSettled, requestedChannels, requestsDispatch, type LaneState } from "../../../projections/deliveries.ts";
-import { OWING } from "../../delivery/request-of.ts";
+import { isFinal, isOutcome, REQUESTING, requestedChannels, requestsDispatch } from "../../../events/dispatches.ts";
+import { positionsOf } from "../../../events/sources.ts";
+import { isSettled, type LaneState } from "../../../projections/deliveries.ts";
 import { STREAMS } from "../../log/event-log.ts";
 
-/** Over which a rate is told: long enough for a pace of one a second, short enough to show what is changing now. */
+/** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
 const RATE_MS = 5 * 60_000;
 
 /** Events read for one rate at the most, tens of milliseconds of work; a faster rate shows in a shorter time. */
@@ -22,37 +23,40 @@ const TOO_MANY_REQUESTS = 429;
 export interface ChannelTail {
   /** Dispatches that came to their end, a minute. */
   readonly settledPerMinute: number;
-  /** Attempts that failed in a row, the last included; a network that asked for less did not fail. */
+  /** Requests that failed in a row, the last included; a network that asked for less did not fail. */
   readonly failuresInARow: number;
 }
 
-/** What the last outcomes of a channel tell. Reads nothing but the end of its stream. */
+/** What the last outcomes of a channel say. Reads nothing but the end of its stream. */
 export async function readTail(store: EventStore<Event>, channel: ChannelName, now: number): Promise<ChannelTail> {
   const settled = new Set<number>();
   let failuresInARow = 0;
   let isRow = true;
-  const minutes = await lookBack(store, { stream: STREAMS.delivery(channel) }, now, ({ type, data }) => {
-    if (!("owed" in data)) return;
-    if (type !== "DispatchFailed") settled.add(data.owed);
-    if (type === "DispatchSkipped") return;
-    if (type === "DispatchFailed" && data.status === TOO_MANY_REQUESTS) return;
-    isRow &&= type === "DispatchFailed" || type === "DispatchInDoubt";
-    if (isRow) failuresInARow++;
+  const minutes = await lookBack(store, { stream: STREAMS.delivery(channel) }, now, (event) => {
+    if (!isOutcome(event)) return;
+    const { type, data } = event;
+    for (const request of data.requests) {
+      if (isFinal(type)) for (const source of positionsOf(request.sources)) settled.add(source);
+      if (type === "DispatchSkipped") continue;
+      if (type === "DispatchFailed" && "status" in request && request.status === TOO_MANY_REQUESTS) continue;
+      isRow &&= type === "DispatchFailed" || type === "DispatchInDoubt";
+      if (isRow) failuresInARow++;
+    }
   });
   return { settledPerMinute: settled.size / minutes, failuresInARow };
 }
 
-/** Dispatches that came to be owed to each channel, a minute. Reads nothing but the end of the log. */
+/** Dispatches that were requested to each channel, a minute. Reads nothing but the end of the log. */
 export async function readRequested(store: EventStore<Event>, now: number): Promise<ReadonlyMap<ChannelName, number>> {
-  const owed = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
-  const types = [...OWING.clicks, ...OWING.direct];
+  const requested = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
+  const types = [...REQUESTING.clicks, ...REQUESTING.direct];
   const minutes = await lookBack(store, { types }, now, (event) => {
-    for (const channel of requestedChannels(event)) owed.set(channel, (owed.get(channel) ?? 0) + 1);
+    for (const channel of requestedChannels(event)) requested.set(channel, (requested.get(channel) ?? 0) + 1);
   });
-  return new Map([...owed].map(([channel, count]) => [channel, count / minutes]));
+  return new Map([...requested].map(([channel, count]) => [channel, count / minutes]));
 }
 
-/** Takes the last events, the newest first. Answers the minutes that they were told in: fewer where there are very many. */
+/** Takes the last events, the newest first. Answers the minutes that they were recorded in: fewer where there are very many. */
 async function lookBack(
   store: EventStore<Event>,
   query: Pick<Query, "stream" | "types">,
@@ -72,15 +76,15 @@ async function lookBack(
   return (taken < RATE_EVENTS_MAX ? RATE_MS : Math.max(SPAN_MIN_MS, spanMs)) / MINUTE_MS;
 }
 
-/** When the oldest click that is owed to the channel and not settled was recorded; undefined: there is none. */
+/** When the oldest click that is pending on the channel was recorded; undefined: there is none. */
 export async function readOldestClick(
   store: EventStore<Event>,
   channel: ChannelName,
   lane: LaneState,
 ): Promise<string | undefined> {
-  if (lane.owed === lane.settled) return undefined;
+  if (lane.pending === 0) return undefined;
   const from = Math.max(1, Math.min(lane.low_watermark, ...lane.retries.keys()));
-  for await (const batch of store.readFolded({ types: OWING.clicks, from })) {
+  for await (const batch of store.readFolded({ types: REQUESTING.clicks, from })) {
     for (const event of batch)
       if (requestsDispatch(event, channel) && !isSettled(lane, event.position)) return event.time;
   }

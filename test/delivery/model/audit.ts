@@ -1,9 +1,11 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
-import { laneOf, requestsDispatch, pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
+import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
+import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
-import { isFinal, keysByPosition, outcomesOf, type OutcomeEvent } from "./watch.ts";
+import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
+import { isFinal, keysByPosition, outcomesOf } from "./watch.ts";
 
 /** What must hold of a channel once everything is settled. `ghosts`: appends that were made and told as failed. */
 export function auditLog(
@@ -13,7 +15,7 @@ export function auditLog(
 ): void {
   const owing = log.filter((event) => requestsDispatch(event, channel));
   const outcomes = outcomesOf(log, channel);
-  const finals = outcomes.filter(isFinal).map(({ data }) => data.owed);
+  const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
   // Nothing lost, nothing invented, and nothing told twice but what the log had taken without saying so.
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(owing.map(({ position }) => position));
@@ -31,28 +33,29 @@ export function auditLog(
 }
 
 /** Everything owed below `low_watermark` had its end by then, or a failure that tells of its next attempt. */
-function auditAccounts(outcomes: readonly OutcomeEvent[], owing: readonly number[], lane: "clicks" | "direct"): void {
-  const told = new Set<number>();
+function auditAccounts(outcomes: readonly OutcomeOfOne[], owing: readonly number[], lane: "clicks" | "direct"): void {
+  const known = new Set<number>();
   let at = 0;
-  for (const event of outcomes) {
-    if (event.data.lane !== lane) continue;
-    told.add(event.data.owed);
-    for (let owed = owing[at]; owed !== undefined && owed < event.data.low_watermark; owed = owing[++at]) {
-      if (!told.has(owed)) throw new Error(`position ${event.position} counts ${owed} as told of, which it is not`);
+  const ofLane = outcomes.filter(({ data }) => data.lane === lane);
+  for (const [position, ofEvent] of Map.groupBy(ofLane, (outcome) => outcome.position)) {
+    for (const { data } of ofEvent) known.add(data.source);
+    const below = ofEvent[0]?.data.low_watermark ?? 0;
+    for (let source = owing[at]; source !== undefined && source < below; source = owing[++at]) {
+      if (!known.has(source)) throw new Error(`position ${position} counts ${source} as settled, which it is not`);
     }
   }
 }
 
 /** The attempts at each dispatch are counted one by one, over restarts too. */
-function auditAttempts(outcomes: readonly OutcomeEvent[], keys: ReadonlyMap<number, string>): void {
+function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<number, string>): void {
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
-    const before = last.get(data.owed) ?? 0;
+    const before = last.get(data.source) ?? 0;
     // One that ended without an attempt tells the number of the last.
     const isNext = data.attempt === before + 1 || data.attempt === before;
-    if (!isNext) throw new Error(`${keys.get(data.owed)}: attempt ${data.attempt} after ${before}, ${type}`);
+    if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
     if (data.attempt > ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
-    last.set(data.owed, data.attempt);
+    last.set(data.source, data.attempt);
   }
 }
 
@@ -70,7 +73,7 @@ export function auditTruth(
   }
   // Of a letter that was taken up again, what became of it then.
   const ends = new Map<string, string>();
-  for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.owed) ?? "", type);
+  for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {
     const arrived = (taken.get(key) ?? 0) > 0;
     if (type === "DispatchSucceeded" && !arrived) throw new Error(`${key} counts as delivered and never arrived`);

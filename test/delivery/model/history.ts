@@ -11,6 +11,7 @@ import { newLogFile } from "../../harness/memory/log.ts";
 import { fakeTime } from "../../harness/memory/fake-time.ts";
 import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
 import { auditLog, auditTruth } from "./audit.ts";
+import { outcomesIn } from "../../harness/memory/outcomes.ts";
 import { createRandom, type Kind } from "./fates.ts";
 import { createNetwork, type Life, type Network } from "./network.ts";
 import { HOUR_MS, type History, type Step } from "./steps.ts";
@@ -229,6 +230,6 @@ async function settle(house: DeliveryHarness, names: readonly ChannelName[], clo
 
 function countsOf(log: readonly Recorded[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { type } of log.filter(isFinal)) counts.set(type, (counts.get(type) ?? 0) + 1);
+  for (const { type } of outcomesIn(log).filter(isFinal)) counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
 }

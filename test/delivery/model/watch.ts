@@ -1,6 +1,7 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
+import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
 /** Looks at each request to one channel when it is made: whether the service may make it, by what it was told and has recorded. */
@@ -21,7 +22,7 @@ interface Made {
   readonly position: number;
 }
 
-/** Outcomes are told of the position that owes; this is its key. */
+/** Outcomes name the positions of the events that requested the dispatches; these are the keys of those. */
 export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, string> {
   const keys = new Map<number, string>();
   for (const event of log) {
@@ -33,14 +34,12 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
   return keys;
 }
 
-/** An event that tells what became of a dispatch. */
-export type OutcomeEvent = Extract<Recorded, { readonly data: { readonly owed: number } }>;
-
-export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeEvent[] {
-  return log.filter((event): event is OutcomeEvent => "owed" in event.data && event.data.channel === channel);
+/** What became of each dispatch, in the order of the log. */
+export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
+  return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }
 
-/** Whether an event ends a dispatch. */
+/** Whether an outcome ends a dispatch. */
 export function isFinal({ type }: Pick<Recorded, "type">): boolean {
   return /^Dispatch(?:Succeeded|Skipped|InDoubt|Abandoned)$/.test(type);
 }
@@ -70,7 +69,7 @@ export function createWatch(channel: ChannelName): Watch {
   const expose = (log: readonly Recorded[]): void => {
     const keys = keysByPosition(log);
     const told = new Map<string, number>();
-    for (const event of outcomesOf(log, channel)) told.set(keys.get(event.data.owed) ?? "", event.position);
+    for (const event of outcomesOf(log, channel)) told.set(keys.get(event.data.source) ?? "", event.position);
     for (const [key, { request, position }] of made) {
       const { killed, refused } = request.life;
       if ((killed || refused.has(channel)) && (told.get(key) ?? 0) <= position)
@@ -98,10 +97,11 @@ export function createWatch(channel: ChannelName): Watch {
       for (const event of log) {
         if (!("channel" in event.data) || event.data.channel !== channel) continue;
         if (event.type === "DispatchRetryRequested") ended.delete(keys.get(event.position) ?? "");
-        if (!("owed" in event.data)) continue;
-        const key = keys.get(event.data.owed) ?? "";
-        if (isFinal(event)) ended.add(key);
-        if (event.type === "DispatchFailed" && event.data.may_have_arrived === true) doubtful.add(key);
+        for (const outcome of outcomesIn([event])) {
+          const key = keys.get(outcome.data.source) ?? "";
+          if (isFinal(event)) ended.add(key);
+          if (outcome.type === "DispatchFailed" && outcome.data.may_have_arrived === true) doubtful.add(key);
+        }
       }
     },
     reowed(key) {

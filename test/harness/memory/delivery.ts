@@ -1,4 +1,5 @@
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import type { OutcomeType } from "../../../events/dispatches.ts";
 import { pendingOf } from "../../../projections/deliveries.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/announce.ts";
@@ -13,6 +14,7 @@ import { startProjector, type Projector } from "../../../src/projector/projector
 import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
+import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
@@ -33,6 +35,8 @@ export interface DeliveryHarness extends MemoryLog {
   settled(...channels: ChannelName[]): Promise<void>;
   /** Moves the clock to `at`, ringing what is due on the way; nothing is left to do then before the next timer. */
   until(at: number): Promise<void>;
+  /** What the outcome events of the types say, each dispatch for itself. */
+  outcomes(...types: OutcomeType[]): Promise<OutcomeOfOne[]>;
 }
 
 export interface DeliveryOptions {
@@ -117,6 +121,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
       }
       time.advance(at - time.clock());
     },
+    outcomes: async (...types) => outcomesIn(await log.events(...types)),
   };
   return house;
 }

@@ -65,17 +65,13 @@ function requestFacts(text: string): NewEvent[] {
   ];
 }
 
-function deliveryFacts(owed: number, text: string): NewEvent[] {
-  const dispatch = {
-    event_id: makeId(),
-    owed,
-    channel: "chat",
-    lane: "direct",
-    attempt: 1,
-    low_watermark: owed,
-  } as const;
+function deliveryFacts(source: number, text: string): NewEvent[] {
+  const request = { sources: [source], attempt: 1, mode: "digest" as const, digest: text, detail: text, refused: true };
   return [
-    { type: "DispatchAbandoned", data: { ...dispatch, detail: text, refused: true, digest: text } },
+    {
+      type: "DispatchAbandoned",
+      data: { channel: "chat", lane: "direct", low_watermark: source, requests: [request] },
+    },
     { type: "ChannelSuspended", data: { channel: "chat", network: text, detail: text, credential: text } },
   ];
 }

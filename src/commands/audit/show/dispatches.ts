@@ -1,57 +1,58 @@
 import type { EventType, Folded, Recorded } from "../../../../events/catalog.ts";
 import type { ChannelName } from "../../../../events/channel.ts";
-import { requestedChannels } from "../../../../projections/deliveries.ts";
+import { isOutcome, narrowedTo, requestedChannels, type OutcomeType } from "../../../../events/dispatches.ts";
+import { positionsOf } from "../../../../events/sources.ts";
+import { eventAt, eventsAt, inOrder } from "../../../log/events-at.ts";
 import { STREAMS } from "../../../log/event-log.ts";
-import { eventsAt, type Reading } from "./history.ts";
+import type { Dispatches, Reading } from "./history.ts";
 
-/** An outcome of a dispatch. */
-export type Outcome = Folded<
-  "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned"
->;
+/** What became of dispatches, as far as it is about those that are wanted. */
+export type Outcome = Folded<OutcomeType>;
 
 /** What an operator decided of a dead letter. */
 export type Decision = Folded<"DispatchRetryRequested" | "DispatchDiscarded">;
 
-/** Position of what owes dispatches -> the channels it owes them to. */
+/** Position of what requests dispatches -> the channels to which it does. */
 export type RequestedDispatches = ReadonlyMap<number, readonly ChannelName[]>;
-
-export function isOutcome<E extends Pick<Folded, "data">>(event: E): event is E & Outcome {
-  return "owed" in event.data;
-}
 
 /** Both name the event whose dispatch it is by its position. */
 export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & Decision {
   return event.type === "DispatchRetryRequested" || event.type === "DispatchDiscarded";
 }
 
-/** The event whose dispatch is told of, beyond any retry; undefined where no dispatch is. */
-export async function sourceOf(reading: Reading, event: Recorded): Promise<Recorded | undefined> {
-  if (isDecision(event)) return eventAt(reading, event.data.source);
-  if (isOutcome(event)) return sourceOf(reading, await eventAt(reading, event.data.owed));
-  return requestedChannels(event).length > 0 ? event : undefined;
+/** The events whose dispatches this one is about, beyond any retry: several of what went together, none of most. */
+export async function sourcesOfEvent({ store }: Reading, event: Recorded): Promise<readonly Recorded[]> {
+  if (isDecision(event)) return [await eventAt(store, event.data.source)];
+  if (!isOutcome(event)) return requestedChannels(event).length > 0 ? [event] : [];
+  const requested = inOrder(event.data.requests.flatMap(({ sources }) => [...positionsOf(sources)]));
+  const positions: number[] = [];
+  for await (const one of eventsAt(store, requested)) positions.push(isDecision(one) ? one.data.source : one.position);
+  return await Array.fromAsync(eventsAt(store, inOrder(positions)));
 }
 
-async function eventAt(reading: Reading, position: number): Promise<Recorded> {
-  for await (const event of eventsAt(reading, [position])) return event;
-  throw new Error(`the log has no event at position ${position}`);
-}
-
-/** Finds what was decided of dead letters of `sources`, and all outcomes of the sources and of those taken up again. */
+/**
+ * Finds what was decided of dead letters of `sources`, and all outcomes of the sources and of those taken up again.
+ * Answers all dispatches that these are about.
+ */
 export async function findDispatches(
   reading: Reading,
   sources: RequestedDispatches,
   found: (event: Decision | Outcome) => void,
-): Promise<void> {
-  const owed = new Map<ChannelName, Set<number>>();
-  const owe = (channel: ChannelName, position: number): void => {
-    owed.set(channel, (owed.get(channel) ?? new Set()).add(position));
+): Promise<Dispatches> {
+  const dispatches = new Map<number, number>();
+  const byChannel = new Map<ChannelName, Set<number>>();
+  const request = (channel: ChannelName, position: number, source: number): void => {
+    dispatches.set(position, source);
+    byChannel.set(channel, (byChannel.get(channel) ?? new Set()).add(position));
   };
-  for (const [position, channels] of sources) for (const channel of channels) owe(channel, position);
+  for (const [position, channels] of sources) for (const channel of channels) request(channel, position, position);
   await findDecisions(reading, sources, (decision) => {
-    if (decision.type === "DispatchRetryRequested") owe(decision.data.channel, decision.position);
+    const { type, data, position } = decision;
+    if (type === "DispatchRetryRequested") request(data.channel, position, data.source);
     found(decision);
   });
-  for (const [channel, positions] of owed) await findOutcomes(reading, channel, positions, found);
+  for (const [channel, positions] of byChannel) await findOutcomes(reading, channel, positions, found);
+  return dispatches;
 }
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded"];
@@ -67,19 +68,23 @@ async function findDecisions(
 }
 
 /**
- * Reads the channel's stream from the first that is owed to the end, also when all are settled: an outcome told twice
- * may be a dispatch sent twice.
+ * Reads the channel's stream from the first request to the end, also when all are settled: an outcome recorded twice may
+ * be a dispatch sent twice.
  */
 async function findOutcomes(
   { store, to, onProgress }: Reading,
   channel: ChannelName,
-  owed: ReadonlySet<number>,
+  dispatches: ReadonlySet<number>,
   found: (outcome: Outcome) => void,
 ): Promise<void> {
   let from = to;
-  for (const position of owed) from = Math.min(from, position);
+  for (const position of dispatches) from = Math.min(from, position);
   for await (const batch of store.readFolded({ stream: STREAMS.delivery(channel), from, to })) {
     onProgress(batch.at(-1)?.position ?? from);
-    for (const event of batch) if (isOutcome(event) && owed.has(event.data.owed)) found(event);
+    for (const event of batch) {
+      if (!isOutcome(event)) continue;
+      const outcome = narrowedTo(event, dispatches);
+      if (outcome !== undefined) found(outcome);
+    }
   }
 }

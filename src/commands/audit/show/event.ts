@@ -1,26 +1,28 @@
 import type { Recorded } from "../../../../events/catalog.ts";
-import { requestedChannels } from "../../../../projections/deliveries.ts";
+import { requestedChannels } from "../../../../events/dispatches.ts";
+import { inOrder } from "../../../log/events-at.ts";
 import { printable } from "../../table.ts";
-import { findDispatches, sourceOf } from "./dispatches.ts";
+import { findDispatches, sourcesOfEvent } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
-import { inOrder, type History, type Reading } from "./history.ts";
+import type { Dispatches, History, Reading } from "./history.ts";
 import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
 
 /**
  * One event, and everything that caused it or that it caused: the same request, the same message or run, the
- * dispatches that are owed by it. Undefined: the log has no such event.
+ * dispatches that it requests or is about. Undefined: the log has no such event.
  */
 export async function historyOfEvent(reading: Reading, id: string): Promise<History | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: whoever asks for one of them does not ask for the others.
   const roots = isOfOnePerson(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
+  const { dispatches, positions: ofDispatches } = await dispatchesOf(reading, roots);
   const positions = inOrder([
     ...roots.map(({ position }) => position),
     ...(await positionsOfRuns(reading, roots)),
-    ...(await positionsOfDispatches(reading, roots)),
+    ...ofDispatches,
   ]);
-  return { positions, summary: `${printable(originOf(asked))}\n` };
+  return { positions, dispatches, summary: `${printable(originOf(asked))}\n` };
 }
 
 function originOf({ position, id, stream, meta }: Recorded): string {
@@ -48,11 +50,14 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** The dispatches that the roots owe or tell of: what owes them, and all that became of them. */
-async function positionsOfDispatches(reading: Reading, roots: readonly Recorded[]): Promise<readonly number[]> {
-  const sources = await Promise.all(roots.map((root) => sourceOf(reading, root)));
-  const owed = new Map(sources.flatMap((source) => (source ? [[source.position, requestedChannels(source)]] : [])));
-  const positions = [...owed.keys()];
-  await findDispatches(reading, owed, ({ position }) => void positions.push(position));
-  return positions;
+/** The dispatches that the roots request or are about: what requests them, and all that became of them. */
+async function dispatchesOf(
+  reading: Reading,
+  roots: readonly Recorded[],
+): Promise<{ readonly dispatches: Dispatches; readonly positions: readonly number[] }> {
+  const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, root)))).flat();
+  const requested = new Map(sources.map((source) => [source.position, requestedChannels(source)]));
+  const positions = [...requested.keys()];
+  const dispatches = await findDispatches(reading, requested, ({ position }) => void positions.push(position));
+  return { dispatches, positions };
 }

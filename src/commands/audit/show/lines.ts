@@ -1,14 +1,24 @@
 import type { Recorded } from "../../../../events/catalog.ts";
+import { isOutcome, narrowedTo } from "../../../../events/dispatches.ts";
 import { printable } from "../../table.ts";
 import { wordsOf } from "../words.ts";
 
-/** One event as a line for people. */
-export function sentenceOf(event: Recorded): string {
-  return `${event.position} ${event.time} ${printable(wordsOf(event))}\n`;
+/** One event as a line for people; of an outcome, what it says of these dispatches. */
+export function sentenceOf(event: Recorded, dispatches?: Dispatches): string {
+  return `${event.position} ${event.time} ${printable(sayOf(event, dispatches))}\n`;
 }
 
-/** One event as a line for programs, as an export writes it, and in words. */
-export function asJson(event: Recorded): string {
+/** One event as a line for programs, whole as an export writes it, and in words of these dispatches. */
+export function asJson(event: Recorded, dispatches?: Dispatches): string {
   const { position, id, stream, version, type, time, data, meta, hash } = event;
-  return `${JSON.stringify({ position, id, stream, version, type, time, words: wordsOf(event), data, meta, hash })}\n`;
+  const words = sayOf(event, dispatches);
+  return `${JSON.stringify({ position, id, stream, version, type, time, words, data, meta, hash })}\n`;
+}
+
+/** Positions at which dispatches were requested. */
+type Dispatches = Pick<ReadonlySet<number>, "has">;
+
+function sayOf(event: Recorded, dispatches: Dispatches | undefined): string {
+  if (dispatches === undefined || !isOutcome(event)) return wordsOf(event);
+  return wordsOf(narrowedTo(event, dispatches) ?? event);
 }

@@ -3,7 +3,8 @@ import type { Recipient } from "../../../../events/outreach.ts";
 import { contacts, findContact, type Contact, type Contacts } from "../../../../projections/contacts.ts";
 import { tableOf } from "../../contacts.ts";
 import { findPerson } from "../../person.ts";
-import { inOrder, type History, type Reading } from "./history.ts";
+import { inOrder } from "../../../log/events-at.ts";
+import type { History, Reading } from "./history.ts";
 
 /**
  * What happened to one person: under every handle they had while they had it, also before their id was known.
@@ -19,7 +20,7 @@ export async function historyOfPerson(reading: Reading, subject: string): Promis
   }
   const person = findPerson(state, subject);
   if (person === undefined) return undefined;
-  return { positions: inOrder(positions.get(person) ?? []), summary: tableOf([person]) };
+  return { positions: inOrder(positions.get(person) ?? []), dispatches: new Map(), summary: tableOf([person]) };
 }
 
 /** Folds the event, and notes it for whom the projection takes it to be about. */

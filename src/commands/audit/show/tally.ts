@@ -1,7 +1,9 @@
 import type { EventType, Folded } from "../../../../events/catalog.ts";
 import { CHANNELS, type ChannelName } from "../../../../events/channel.ts";
+import { isOutcome } from "../../../../events/dispatches.ts";
+import { positionsOf } from "../../../../events/sources.ts";
 import { table } from "../../table.ts";
-import { isOutcome, type Outcome } from "./dispatches.ts";
+import type { Outcome } from "./dispatches.ts";
 
 /** Counts the clicks of a link, and what became of their dispatches on each channel. */
 export function createTally() {
@@ -10,12 +12,13 @@ export function createTally() {
   const countOf = (what: string): number => counts.get(what) ?? 0;
   const add = (what: string): void => void counts.set(what, countOf(what) + 1);
 
-  /** As the projection does: the first final outcome counts, and any other is one told again. */
-  const takeOutcome = ({ type, data: { channel, owed } }: Outcome): void => {
-    if (type === "DispatchFailed") return add(`${channel} ${type}`);
-    const isAgain = settled.get(channel)?.has(owed) ?? false;
-    add(isAgain ? `${channel} again` : `${channel} ${type}`);
-    settled.get(channel)?.add(owed);
+  /** As the projection does: the first final outcome counts, and any other is one recorded again. */
+  const takeOutcome = ({ type, data: { channel, requests } }: Outcome): void => {
+    for (const source of requests.flatMap(({ sources }) => [...positionsOf(sources)])) {
+      const isAgain = settled.get(channel)?.has(source) ?? false;
+      add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
+      if (type !== "DispatchFailed") settled.get(channel)?.add(source);
+    }
   };
 
   const row = (channel: ChannelName): (string | number)[] => {
@@ -24,8 +27,8 @@ export function createTally() {
     const dead = of("DispatchAbandoned");
     const [delivered, skipped] = [of("DispatchSucceeded"), of("DispatchSkipped")];
     const doubted = of("DispatchInDoubt");
-    // A dead letter that was taken up again is owed a second time.
-    const pending = countOf(`${channel} owed`) - delivered - skipped - doubted - dead;
+    // A dead letter that was taken up again is requested a second time.
+    const pending = countOf(`${channel} requested`) - delivered - skipped - doubted - dead;
     const discarded = of("DispatchDiscarded");
     const last = [retried, discarded, of("DispatchFailed"), countOf(`${channel} again`)];
     return [channel, pending, delivered, skipped, doubted, dead - retried - discarded, ...last];
@@ -36,16 +39,16 @@ export function createTally() {
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
-        for (const channel of event.data.channels) add(`${channel} owed`);
+        for (const channel of event.data.channels) add(`${channel} requested`);
       } else if (event.type === "DispatchRetryRequested") {
-        add(`${event.data.channel} owed`);
+        add(`${event.data.channel} requested`);
         add(`${event.data.channel} ${event.type}`);
       } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
       else if (isOutcome(event)) takeOutcome(event);
     },
     summary(): string {
       const clicks = `clicks of people ${countOf("people")}, of bots ${countOf("bots")}\n`;
-      const rows = CHANNELS.filter((channel) => countOf(`${channel} owed`) > 0).map(row);
+      const rows = CHANNELS.filter((channel) => countOf(`${channel} requested`) > 0).map(row);
       return rows.length === 0 ? clicks : `${clicks}${table(HEAD, rows)}`;
     },
   };
@@ -61,5 +64,5 @@ const HEAD = [
   "taken up again",
   "discarded",
   "failed attempts",
-  "told twice",
+  "recorded twice",
 ];

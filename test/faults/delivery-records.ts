@@ -16,7 +16,7 @@ const ENDINGS = {
 export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
 
 /** One dispatch: what the log says of it, and what the network knows of it. */
-export interface Told {
+export interface DispatchRecord {
   readonly position: number;
   /** By which it is found among what arrived. */
   readonly name: string;
@@ -36,15 +36,15 @@ export async function logOf(world: Installation): Promise<readonly Logged[]> {
   return (await exported(world)) as Logged[];
 }
 
-/** All that the log owes a channel. `arrived`: how often each name has. */
-export function toldOf(
+/** All dispatches to a channel that the log requests. `arrived`: how often each name has. */
+export function recordsOf(
   log: readonly Logged[],
   row: NetworkRow,
   { arrived, kills }: { readonly arrived: ReadonlyMap<string, number>; readonly kills: readonly Kill[] },
-): Told[] {
+): DispatchRecord[] {
   const outcomes = Map.groupBy(
-    log.filter(({ type, data }) => isOutcome(type) && data["channel"] === row.channel),
-    ({ data }) => data["owed"],
+    log.filter(({ type, data }) => isOutcome(type) && data["channel"] === row.channel).flatMap(eachOf),
+    ({ data }) => data["source"],
   );
   return log
     .filter((event) => requestsDispatch(event, row.channel))
@@ -68,6 +68,18 @@ export function toldOf(
     });
 }
 
+/** What an outcome says, each dispatch for itself. */
+function eachOf({ data, ...event }: Logged): Logged[] {
+  const requests = data["requests"] as readonly { readonly sources: readonly (number | [number, number])[] }[];
+  return requests.flatMap(({ sources, ...request }) =>
+    sources.flatMap((range) => {
+      const [first, last] = typeof range === "number" ? [range, range] : range;
+      const positions = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+      return positions.map((source) => ({ ...event, data: { ...request, source } }));
+    }),
+  );
+}
+
 function isEnding(type: string): type is keyof typeof ENDINGS {
   return Object.hasOwn(ENDINGS, type);
 }
@@ -76,7 +88,7 @@ function isOutcome(type: string): boolean {
   return isEnding(type) || type === "DispatchFailed";
 }
 
-/** Told here once more, so that a defect of the service is not believed. */
+/** Written here once more, so that a defect of the service is not believed. */
 function requestsDispatch({ type, data }: Logged, channel: ChannelName): boolean {
   if (type === "LinkClicked" || type === "ChannelTestRequested")
     return (data["channels"] as string[]).includes(channel);

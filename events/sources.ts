@@ -1,0 +1,27 @@
+import { Type, type Static } from "@sinclair/typebox";
+
+/** Positions in ascending order; those that follow on each other are one range: its first and its last. */
+export const sources = Type.Array(Type.Union([Type.Integer(), Type.Tuple([Type.Integer(), Type.Integer()])]), {
+  minItems: 1,
+});
+export type Sources = Static<typeof sources>;
+
+/** `positions`: distinct, in any order. */
+export function sourcesOf(positions: readonly number[]): Sources {
+  const ranges: Sources = [];
+  let first = NaN;
+  let last = NaN;
+  for (const position of positions.toSorted((a, b) => a - b)) {
+    if (position === last + 1) ranges[ranges.length - 1] = [first, position];
+    else ranges.push((first = position));
+    last = position;
+  }
+  return ranges;
+}
+
+export function* positionsOf(ranges: Sources): Generator<number, void, void> {
+  for (const range of ranges) {
+    if (typeof range === "number") yield range;
+    else for (let position = range[0]; position <= range[1]; position++) yield position;
+  }
+}

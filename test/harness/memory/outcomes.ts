@@ -1,0 +1,56 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { ChannelName, Lane } from "../../../events/channel.ts";
+import { isOutcome, type OutcomeType } from "../../../events/dispatches.ts";
+import type { DispatchMode } from "../../../events/delivery.ts";
+import { positionsOf } from "../../../events/sources.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+
+/** What an outcome event says of one dispatch; which of the members there are depends on its type. */
+interface OfOne {
+  readonly channel: ChannelName;
+  readonly lane: Lane;
+  readonly low_watermark: number;
+  readonly source: number;
+  readonly attempt: number;
+  readonly mode?: DispatchMode;
+  readonly digest?: string;
+  readonly status?: number;
+  readonly latency_ms?: number;
+  readonly network_id?: string;
+  readonly detail?: string;
+  readonly retry_at?: string;
+  readonly may_have_arrived?: true;
+  readonly reason?: "no_user_agent" | "too_old" | "expired";
+  readonly refused?: boolean;
+  readonly doubtful_since?: string;
+}
+
+export interface OutcomeOfOne extends Pick<Recorded, "position" | "stream" | "time"> {
+  readonly type: OutcomeType;
+  readonly data: OfOne;
+}
+
+/** What the outcomes among these events say, each dispatch for itself. */
+export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
+  return events.flatMap((event) => {
+    if (!isOutcome(event)) return [];
+    const { type, position, stream, time, data } = event;
+    const { requests, ...common } = data;
+    return requests.flatMap(({ sources, ...request }) =>
+      [...positionsOf(sources)].map((source) => {
+        return { type, position, stream, time, data: { ...common, ...request, source } };
+      }),
+    );
+  });
+}
+
+/** An outcome of one dispatch; at its first attempt, and with a low watermark that says nothing, unless given. */
+export function outcomeOf<T extends OutcomeType>(
+  type: T,
+  given: Pick<OfOne, "channel" | "lane" | "source"> & Partial<OfOne>,
+): NewEvent<T> {
+  const { channel, lane, low_watermark = 0, source, attempt = 1, ...rest } = given;
+  const isAsked = type === "DispatchSucceeded" || type === "DispatchFailed";
+  const request = { sources: [source], attempt, ...(isAsked ? { mode: "single" } : {}), ...rest };
+  return { type, data: { channel, lane, low_watermark, requests: [request] } } as unknown as NewEvent<T>;
+}
