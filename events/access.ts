@@ -8,7 +8,7 @@ const authenticationsFailed = defineEvent(
   "AuthenticationsFailed",
   Type.Object(
     {
-      /** Whose they were; absent where several addresses are told together. */
+      /** Whose they were; absent where several addresses are summed up. */
       address: Type.Optional(Type.String()),
       addresses: Type.Integer(),
       /** Tokens that were tried and wrong. Which they were is not recorded. */

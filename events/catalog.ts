@@ -73,7 +73,7 @@ export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 /** An event as the log holds it: with position, stream, version, time and hash. */
 export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
 
-/** What a projection sees of an event: sealed members that no fold needs are left closed. */
+/** What a projection sees of an event: encrypted members that no fold needs stay closed. */
 export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
 
 type FoldedEvent = FoldedBy<Spec>;
@@ -96,7 +96,7 @@ export function makeEvent<T extends EventType>(
 /** A spec with its compiled checks. */
 interface Checked extends EventSpec, PersonalSpec {
   readonly check: () => TypeCheck<TObject>;
-  /** Of data whose seal stays closed. */
+  /** Of data whose ciphertext stays closed. */
   readonly checkClosed: () => TypeCheck<TObject>;
   /** How the JSON of the meta ends where {@link makeEvent} made it, for events of the current version. */
   readonly metaEnd: string;
@@ -111,14 +111,14 @@ export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
 }
 
 /**
- * Builds the codec of a set of specs: it checks and seals on write, opens, upcasts and checks on read. Without an encryptor
- * everything is written openly, and what is encrypted reads as erased.
+ * Builds the codec of a set of specs: it checks and encrypts on write, opens, upcasts and checks on read. Without an
+ * encryptor everything is written openly, and what is encrypted reads as erased.
  */
 export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
   encryptor?: Encryptor,
 ): EncryptingCodec<E> {
-  const boxes = createCiphertexts(encryptor);
+  const ciphertexts = createCiphertexts(encryptor);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: ${UNKNOWN_TYPE}`);
@@ -130,19 +130,19 @@ export function createCodec<E extends NewEvent>(
     return lifted;
   };
   return {
-    prepare: (events) => boxes.prepare(events, ({ type }) => specOf(type).personal),
+    prepare: (events) => ciphertexts.prepare(events, ({ type }) => specOf(type).personal),
     encode(event) {
       const spec = specOf(event.type);
       if (schemaOf(event.type, event.meta) !== spec.version)
         throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
       ensure(spec, event.data);
-      return boxes.close(spec.personal, event);
+      return ciphertexts.close(spec.personal, event);
     },
     decode(stored) {
       const spec = specOf(stored.type, stored.position);
       const version = schemaOf(stored.type, stored.meta, stored.position);
-      boxes.heed(stored.type);
-      const { data: opened, erased } = boxes.open(spec.personal, stored);
+      ciphertexts.dropDeletedAt(stored.type);
+      const { data: opened, erased } = ciphertexts.open(spec.personal, stored);
       const data = lift(spec, opened, version, stored.position);
       if (version === spec.version && data === stored.data) return stored as unknown as Stored<E>;
       const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
@@ -150,23 +150,23 @@ export function createCodec<E extends NewEvent>(
     },
     recall(event, { position, stream, version, time, hash }) {
       const { id, type, data, meta } = event;
-      boxes.heed(type);
-      if (!boxes.isOpen(specOf(type, position).personal, event)) return undefined;
+      ciphertexts.dropDeletedAt(type);
+      if (!ciphertexts.isOpen(specOf(type, position).personal, event)) return undefined;
       return { id, type, data, meta, position, stream, version, time, hash } as unknown as Stored<E>;
     },
     decodeData({ type, data, meta, position }) {
       const spec = specOf(type, position);
       const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
-      boxes.heed(type);
+      ciphertexts.dropDeletedAt(type);
       if (spec.personal === undefined || ciphertextOf(data) === undefined) return lift(spec, data, version, position);
       if (spec.personal.inFolds || version !== spec.version) {
-        const opened = boxes.open(spec.personal, { id: undefined, type, data });
+        const opened = ciphertexts.open(spec.personal, { id: undefined, type, data });
         return lift(spec, opened.data, version, position);
       }
       ensureClosed(spec, data, position);
       return data;
     },
-    open: (stored) => boxes.open(known.get(stored.type)?.personal, stored),
+    open: (stored) => ciphertexts.open(known.get(stored.type)?.personal, stored),
   };
 }
 
@@ -191,7 +191,7 @@ function compiledOnce(schema: TObject): () => TypeCheck<TObject> {
   return () => (compiled ??= TypeCompiler.Compile(schema));
 }
 
-/** The schema of data whose personal members are in a box. */
+/** The schema of data whose personal members are encrypted. */
 function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObject {
   if (encrypted === undefined) return data;
   const shown = Object.entries(data.properties).filter(([member]) => !encrypted.members.includes(member));
@@ -208,7 +208,7 @@ export function encryptingCodec(encryptor: Encryptor): EncryptingCodec<Event> {
   return createCodec<Event>(byType, encryptor);
 }
 
-/** The types of which something is sealed. */
+/** The types of which something is encrypted. */
 export const ENCRYPTED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: encrypted }) =>
   encrypted === undefined ? [] : [type as EventType],
 );

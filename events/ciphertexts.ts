@@ -9,10 +9,10 @@ export interface Ciphertexts {
   /** The event as the log holds it. */
   close(personal: Personal | undefined, event: NewEvent): Encoded;
   open(personal: Personal | undefined, stored: Stored): Opened;
-  /** Whether an event that was closed here would open as it was given: once, and not after {@link heed} met a deletion. */
+  /** Whether an event that was closed here would open as it was given: once, and not after a deletion. */
   isOpen(personal: Personal | undefined, event: NewEvent): boolean;
-  /** Everybody who comes to an event with which keys were deleted reads from then on without them. */
-  heed(type: string): void;
+  /** At an event with which keys were deleted: whoever comes to it reads from then on without them. */
+  dropDeletedAt(type: string): void;
 }
 
 /** What is needed of an event to open it. */
@@ -51,12 +51,12 @@ export function createCiphertexts(encryptor: Encryptor | undefined): Ciphertexts
       return closed === undefined ? event : closed.event;
     },
     open(personal, stored) {
-      const box = personal === undefined ? undefined : ciphertextOf(stored.data);
-      if (personal === undefined || box === undefined) return { data: stored.data, erased: false };
-      return openData(personal, stored, box, encryptor);
+      const ciphertext = personal === undefined ? undefined : ciphertextOf(stored.data);
+      if (personal === undefined || ciphertext === undefined) return { data: stored.data, erased: false };
+      return openData(personal, stored, ciphertext, encryptor);
     },
     isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
-    heed(type) {
+    dropDeletedAt(type) {
       if (!DELETING.has(type)) return;
       fresh.clear();
       encryptor?.refresh();

@@ -5,7 +5,7 @@ import type { Owner, Personal, Encryptor } from "./encryption.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 
-/** The event's identity inside of a box that folds open: they do not know the id, so it cannot be a part of the context. */
+/** The event's id inside of a ciphertext that folds open: they do not know it, so it cannot be a part of the context. */
 const OF_EVENT = "$event";
 
 export function ownerOf(personal: Personal, data: unknown): Owner {
@@ -13,9 +13,9 @@ export function ownerOf(personal: Personal, data: unknown): Owner {
 }
 
 export interface Closed {
-  /** The event as the log holds it, but for the box, which the writer thread makes. */
+  /** The event as the log holds it, but for the ciphertext, which the writer thread makes. */
   readonly event: Encoded;
-  /** The box stayed empty. */
+  /** The ciphertext stayed empty. */
   readonly isErased: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Closed {
 export function encryptData(
   personal: Personal,
   { id, type, data, meta }: NewEvent,
-  sealer: Encryptor,
+  encryptor: Encryptor,
 ): Closed | undefined {
   const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
@@ -37,7 +37,7 @@ export function encryptData(
     isEmpty = false;
   }
   if (isEmpty) return undefined;
-  const { prefix, key } = sealer.keyFor(ownerOf(personal, data));
+  const { prefix, key } = encryptor.keyFor(ownerOf(personal, data));
   if (key === undefined) {
     shown[ENCRYPTED] = prefix;
     return { event: { id, type, data: shown, meta }, isErased: true };
@@ -54,17 +54,17 @@ function shownOf({ members, shortened }: Personal, member: string, value: unknow
   return shorten === undefined ? value : shorten(value as string);
 }
 
-/** Puts the members of a box back in their places. */
+/** Puts the members of a ciphertext back in their places. */
 export function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
   for (const member in data as Data) if (member !== ENCRYPTED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
 }
 
-/** The box of stored data; undefined when it holds none: it is of before sealing, or nothing in it is personal. */
+/** The ciphertext of stored data; undefined when it holds none: nothing in it is personal. */
 export function ciphertextOf(data: unknown): string | undefined {
-  const box = typeof data === "object" && data !== null ? (data as Data)[ENCRYPTED] : undefined;
-  return typeof box === "string" ? box : undefined;
+  const ciphertext = typeof data === "object" && data !== null ? (data as Data)[ENCRYPTED] : undefined;
+  return typeof ciphertext === "string" ? ciphertext : undefined;
 }
 
 export interface Opened {
@@ -72,25 +72,25 @@ export interface Opened {
   readonly erased: boolean;
 }
 
-/** `id` is undefined in a fold. Without a sealer every box reads as erased. */
+/** `id` is undefined in a fold. Without a encryptor every ciphertext reads as erased. */
 export function openData(
   personal: Personal,
   stored: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
-  box: string,
-  sealer: Encryptor | undefined,
+  ciphertext: string,
+  encryptor: Encryptor | undefined,
 ): Opened {
-  const text = sealer?.open(box, contextOf(personal, stored.type, stored.id ?? ""));
+  const text = encryptor?.open(ciphertext, contextOf(personal, stored.type, stored.id ?? ""));
   if (text === undefined) {
-    return { data: unite(stored.data, personal.erased(sealer?.markOf(box) ?? "")), erased: true };
+    return { data: unite(stored.data, personal.erased(encryptor?.markOf(ciphertext) ?? "")), erased: true };
   }
   const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
   if (personal.inFolds && stored.id !== undefined && of !== stored.id) {
-    throw new InvalidEvent(`${stored.type}: its sealed data belongs to another event`);
+    throw new InvalidEvent(`${stored.type}: its encrypted data belongs to another event`);
   }
   return { data: unite(stored.data, hidden), erased: false };
 }
 
-/** Binds a box to its event. */
+/** Binds a ciphertext to its event. */
 function contextOf({ inFolds }: Personal, type: string, id: string): string {
   return inFolds ? type : `${type}|${id}`;
 }

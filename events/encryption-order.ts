@@ -1,13 +1,13 @@
 /** Holds everything of an event that is personal; no event has a member of this name. */
 export const ENCRYPTED = "sealed";
 
-/** What the writer thread is asked to seal: the request thread only chooses the key. */
+/** What the writer thread is asked to encrypt: the request thread only chooses the key. */
 export interface EncryptionOrder {
-  /** How the box begins. */
+  /** How the ciphertext begins. */
   readonly prefix: string;
   /** As of {@link EncryptionKey}. */
   readonly key: string;
-  /** What the box is bound to. */
+  /** What the ciphertext is bound to. */
   readonly context: string;
   readonly text: string;
 }
@@ -21,13 +21,13 @@ export function writeOrder({ prefix, key, context, text }: EncryptionOrder): str
 
 export function readOrder(order: string): EncryptionOrder {
   const parts = order.split(SEPARATOR);
-  if (parts.length !== 4) throw new Error("an order to seal has four parts");
+  if (parts.length !== 4) throw new Error("an order to encrypt has four parts");
   const [prefix, key, context, text] = parts as [string, string, string, string];
   return { prefix, key, context, text };
 }
 
-/** The JSON of an event's data with a box in it, which holds nothing that JSON escapes. */
-export function withCiphertext(data: string, box: string): string {
+/** The JSON of an event's data with a ciphertext in it, which holds nothing that JSON escapes. */
+export function withCiphertext(data: string, ciphertext: string): string {
   const members = data.slice(0, -1);
-  return `${members}${members === "{" ? "" : ","}"${ENCRYPTED}":"${box}"}`;
+  return `${members}${members === "{" ? "" : ","}"${ENCRYPTED}":"${ciphertext}"}`;
 }

@@ -1,20 +1,20 @@
 import type { EventSpec } from "./event.ts";
 
-/** Whose key seals the personal data of an event. */
+/** Whose key encrypts the personal data of an event. */
 export type Owner =
   | { readonly kind: "person"; readonly id?: string | undefined; readonly username?: string | undefined }
   | { readonly kind: "click"; readonly ip: string | undefined }
-  /** What was told to our own people, and what callers were answered: nobody's in particular. */
+  /** Messages to our own people, and what callers were answered: nobody's in particular. */
   | { readonly kind: "message" | "answer" };
 
 /** What of an event is personal. A member may be absent. */
 export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
   owner(data: never): Owner;
-  /** These are sealed whole. */
+  /** These are encrypted whole. */
   readonly members: readonly Member[];
   /** Of these a part stays readable. */
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;
-  /** Whether folds see the members; opening a seal costs as much as the rest of reading. */
+  /** Whether folds see the members; decrypting costs as much as the rest of reading. */
   readonly inFolds: InFolds;
   /** What stands for the members once the key is gone; `mark` tells people apart. */
   erased(mark: string): Readonly<Record<string, unknown>>;
@@ -36,23 +36,23 @@ export function withPersonal<
 /** Members that folds do not see. */
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
-/** A key, and how the boxes begin that are sealed with it. */
+/** A key, and how the ciphertexts begin that are encrypted with it. */
 export interface EncryptionKey {
   readonly prefix: string;
-  /** 32 bytes in hex. Undefined: the owner was erased. Their boxes stay empty, and are nothing but the prefix. */
+  /** 32 bytes in hex. Undefined: the owner was erased. Their ciphertexts stay empty, and are nothing but the prefix. */
   readonly key: string | undefined;
 }
 
 /** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */
 export interface Encryptor {
-  /** Called before the events of an append are sealed: makes the keys that they want, durably, at once for all. */
+  /** Called before the events of an append are encrypted: makes the keys that they want, durably, at once for all. */
   prepare(owners: readonly Owner[]): void;
-  /** What to seal an owner's data with. */
+  /** What to encrypt an owner's data with. */
   keyFor(owner: Owner): EncryptionKey;
   /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
-  open(box: string, context: string): string | undefined;
-  /** Stands for whoever the box was about. */
-  markOf(box: string): string;
+  open(ciphertext: string, context: string): string | undefined;
+  /** Stands for whoever the ciphertext was about. */
+  markOf(ciphertext: string): string;
   /** Keys may have been deleted elsewhere: what is held of them is dropped. */
   refresh(): void;
 }

@@ -14,7 +14,7 @@ export interface EventMeta {
   readonly traceparent?: string;
   /** Name of the API token, `anonymous`, or `reachlog` for what the service does by itself. */
   readonly caller?: string;
-  /** Never stored: told of an event that was read after the key of its personal data was deleted. */
+  /** Never stored: of an event that was read after the key of its personal data was deleted. */
   readonly erased?: true;
 }
 

@@ -81,7 +81,7 @@ export const RecipientSuppressed = withPersonal(
   { ...ofRecipient, members: ["recipient", "message_id"], erased: erasedRecipient },
 );
 
-/** A person wrote to us: told for their first message, and for their first one after ours. Its text is not kept. */
+/** A person wrote to us: appended for their first message, and for their first one after ours. Its text is not kept. */
 export const DirectMessageReceived = withPersonal(
   defineEvent(
     "DirectMessageReceived",

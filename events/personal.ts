@@ -5,8 +5,8 @@ const closed = { additionalProperties: false };
 
 /**
  * A person is erased: whoever comes to this event deletes `keys` (of the key file, if they are there still), and with
- * them all that they seal. `marks`: keyed hashes of the names that tell the person from others, so that nobody writes to
- * them. `spared`: keys of what others told of under a handle that was the person's in the end.
+ * them all that they encrypt. `marks`: keyed hashes of the names that tell the person from others, so that nobody writes to
+ * them. `spared`: keys of what was recorded of others under a handle that was the person's in the end.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
@@ -26,7 +26,7 @@ export const PersonalDataExpired = defineEvent(
   Type.Object({ before: Type.String(), days: Type.Integer() }, closed),
 );
 
-/** An operator let the service go on without the key file `lost`: what it sealed cannot be read any more. */
+/** An operator let the service go on without the key file `lost`: what it encrypted cannot be read any more. */
 export const PersonalKeysLost = defineEvent(
   "PersonalKeysLost",
   Type.Object({ lost: Type.String(), replaced_by: Type.String() }, closed),

@@ -26,7 +26,7 @@ export interface Contact {
   attempted_at?: string;
   /** To be tried again though their source may be read no more: an operator allowed it, or it was not their failure. */
   again: boolean;
-  /** Skips that the log tells already: each is told once. */
+  /** Skips that the log holds already: each is recorded once. */
   skipped: SkipReason[];
   /** How many messages had been taken of us when the network refused the last one to them; absent: it never did. */
   refused_after?: number;
@@ -151,8 +151,8 @@ function mark(state: Contacts, hashes: readonly string[]): void {
   for (const one of hashes) state.hashes.set(one, 1);
 }
 
-/** What a new row may mend, or gives a reason to ask the network about once more. */
-const MENDABLE: readonly SkipReason[] = [
+/** What a new row may put right, or gives a reason to ask the network about once more. */
+const CORRECTABLE: readonly SkipReason[] = [
   "missing_field",
   "no_consent",
   "invalid_recipient",
@@ -169,8 +169,8 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
   contact.basis = contact.inbound ? "dm_first" : added.basis;
   contact.fields = added.fields;
   if (added.name !== undefined) contact.name = added.name;
-  // What was missing or wrong may be mended by the new row, so it is judged and told afresh.
-  contact.skipped = contact.skipped.filter((reason) => !MENDABLE.includes(reason));
+  // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
+  contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
 }
 
 /** Two operators may allow the same retry: only the first one finds a failure. */
@@ -329,7 +329,7 @@ function name(state: Contacts, key: string, contact: Contact, who: Recipient): v
 
 /**
  * The handle no longer leads to its holder, or the consent of the next one who takes it would be theirs. What the log
- * told of them by that handle stays theirs.
+ * recorded of them by that handle stays theirs.
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined): void {
   const key = state.handles.get(handle);

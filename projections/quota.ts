@@ -15,7 +15,7 @@ export interface Quota {
   open: Map<string, string>;
   /** Intents that took a place -> when their message was asked for at the latest. Of 24 hours: those of two days at most. */
   recent: Map<string, number>;
-  /** Time zone of the newest intent's day; null: no intent told one yet. */
+  /** Time zone of the newest intent's day; null: no intent named one yet. */
   timezone: string | null;
   /** Time of the first intent in that zone; null: there was no other zone before. */
   changed_at: number | null;

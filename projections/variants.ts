@@ -4,7 +4,7 @@ import type { Projection } from "./projection.ts";
 
 /** What came of one variant of one template. */
 export interface VariantResults {
-  /** The id of its template; empty for messages of before templates were told. */
+  /** The id of its template; empty for messages of before templates were recorded. */
   template: string;
   /** `A`, `B` … */
   variant: string;

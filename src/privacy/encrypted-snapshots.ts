@@ -12,7 +12,7 @@ async function isOutdated(store: EventStore<Event>, name: string, position: numb
   return position < (await lastForgotten(store));
 }
 
-/** Where the log last tells that somebody was forgotten; 0: nowhere. */
+/** Where in the log somebody was last forgotten; 0: nowhere. */
 export async function lastForgotten(store: EventStore<Event>): Promise<number> {
   for await (const { position } of store.readStored({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
     return position;

@@ -3,13 +3,13 @@ import type { Recipient } from "../../events/outreach.ts";
 import { newKey, type KeyStore } from "./key-store.ts";
 
 /**
- * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is told of a
- * handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
+ * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is recorded of
+ * a handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
  */
 export interface PersonKeys {
   /** Before an append: makes the keys of everybody it is about that are not there yet, durably; none for the erased. */
   prepare(people: readonly Named[]): void;
-  /** The ref for what is told of somebody; of an erased one a ref whose key is gone. */
+  /** The ref for what is recorded of somebody; of an erased one a ref whose key is gone. */
   refOf(who: Named): string;
   /** Whether they were erased, as far as the name tells. */
   isErased(who: Recipient): boolean;

@@ -10,7 +10,7 @@ export type Erase = (event: Recorded<"PersonForgotten">) => void;
 
 /**
  * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of
- * before with them. `to`: the end of what will be folded; who follows is heeded on the way.
+ * before with them. `to`: the end of what will be folded; what comes later is applied on the way.
  */
 export async function applyForgotten(
   store: EventStore<Event>,
@@ -32,7 +32,7 @@ export async function applyForgotten(
 }
 
 /**
- * Folds the states that hold personal data anew from the log, which tells less since a key was deleted. Answers which
+ * Folds the states that hold personal data anew from the log, which holds less since a key was deleted. Answers which
  * those are. So they equal what a rebuild gives, whatever they knew.
  */
 export async function refold(

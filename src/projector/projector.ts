@@ -35,7 +35,7 @@ export interface ProjectorOptions {
 
 /**
  * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up.
- * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and told in `log`. `erase` deletes the
+ * Throws {@link ProjectionAhead}. What `replay` rebuilds meanwhile is taken over, and logged. `erase` deletes the
  * keys of whoever is forgotten; what the states know of them goes with these.
  */
 export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
@@ -116,7 +116,7 @@ interface Folding extends Pick<Restored, "states" | "keeper"> {
   readonly fold: (event: Recorded) => void;
 }
 
-/** Folds events in, and heeds those after which a state is to be another one. */
+/** Folds events in, and applies those after which a state is another one. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, logger, erase, states, keeper, fold } = folding;
   for (const event of batch) {
@@ -131,7 +131,7 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     await keeper.save(names, position);
     // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
-    // sealed here with them meanwhile.
+    // encrypted here with them meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

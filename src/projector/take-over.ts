@@ -9,7 +9,7 @@ import { loadRebuilt } from "./snapshots.ts";
 
 /**
  * Replaces a live state by the rebuilt one that `event` tells of; the states stand right before that event.
- * Whatever is wrong with the rebuilt one is told and leaves the live one: the service serves on.
+ * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on.
  */
 export async function takeOver(
   store: EventStore<Event>,
