@@ -1,0 +1,46 @@
+import type { Quarters } from "./quarters.ts";
+
+/** A calendar day or a clock hour of a time zone. */
+export interface Period<Counts> {
+  /** ms since 1970. */
+  readonly start: number;
+  readonly counts: Counts;
+}
+
+export interface PeriodsQuery {
+  readonly unit: "hour" | "day";
+  /** How many, the last one being the one that `until` is in. */
+  readonly count: number;
+  /** ms since 1970. */
+  readonly until: number;
+  readonly timezone: string;
+}
+
+/** What was counted in each of the last hours or days, the oldest first; those in which nothing happened too. */
+export function periodsOf<Counts extends Record<keyof Counts, number>>(
+  quarters: Quarters<Counts>,
+  query: PeriodsQuery,
+  none: () => Counts,
+): readonly Period<Counts>[] {
+  const periods = startsOf(query).map((start) => ({ start, counts: none() }));
+  for (const [quarter, counts] of quarters) {
+    if (quarter > query.until) continue;
+    const period = periods.findLast(({ start }) => start <= quarter);
+    if (period === undefined) continue;
+    for (const kind of Object.keys(counts) as (keyof Counts)[]) {
+      period.counts[kind] = (period.counts[kind] + counts[kind]) as Counts[keyof Counts];
+    }
+  }
+  return periods;
+}
+
+/** A day may have 23 or 25 hours, and an hour of the clock may come twice: the calendar counts. */
+function startsOf({ unit, count, until, timezone }: PeriodsQuery): readonly number[] {
+  const now = Temporal.Instant.fromEpochMilliseconds(until).toZonedDateTimeISO(timezone);
+  const last = unit === "day" ? now.startOfDay() : now.round({ smallestUnit: "hour", roundingMode: "floor" });
+  return Array.from({ length: count }, (_, at) => {
+    const back = count - 1 - at;
+    const start = unit === "day" ? last.subtract({ days: back }).startOfDay() : last.subtract({ hours: back });
+    return start.epochMilliseconds;
+  });
+}
