@@ -201,6 +201,9 @@ function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObj
 const byType = compileSpecs(eventSpecs);
 
 /** Of the catalog's events, without keys: for tests and benches. */
+/** All types that there are, in the order of the catalog. */
+export const EVENT_TYPES: readonly EventType[] = eventSpecs.map(({ type }) => type);
+
 export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
 /** The catalog's codec with keys. */

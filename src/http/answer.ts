@@ -3,6 +3,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** In place of a body: one that has no end of its own. */
+  readonly stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
@@ -27,7 +29,7 @@ export function html(status: 200 | 401, body: string): Answer {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
       "content-security-policy":
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       // Without a referrer at all, browsers would withhold the origin of the sign-in form from us too.
       "referrer-policy": "same-origin",
     },

@@ -122,8 +122,8 @@ function headersOf({ headers }: Request, makeId: MakeId) {
   };
 }
 
-function responseOf({ status, headers, body }: Answer, others: Record<string, string>): Response {
-  return new Response(body, { status, headers: Object.assign(others, headers) });
+function responseOf({ status, headers, body, stream }: Answer, others: Record<string, string>): Response {
+  return new Response(stream ?? body, { status, headers: Object.assign(others, headers) });
 }
 
 /** The problem 404, or 405 with the methods that the path has. */

@@ -1,48 +1,109 @@
-import type { Recorded } from "../../events/catalog.ts";
-import { consolePage, signInPage } from "../console/page.ts";
-import type { EventLog } from "../log/event-log.ts";
-import type { Projector } from "../projector/projector.ts";
-import { html } from "./answer.ts";
-import type { DailyQuota } from "./daily-quota.ts";
+import { ASSETS, type Console } from "../console/console.ts";
+import { renderPage } from "../console/document.tsx";
+import { signInPage } from "../console/sign-in.tsx";
+import { html, type Answer } from "./answer.ts";
 import type { Operation } from "./endpoint.ts";
+import { problems } from "./problem.ts";
 import type { Sessions } from "./session.ts";
 
 export interface ConsoleDeps {
-  readonly eventLog: EventLog;
-  readonly projector: Projector;
+  readonly console: Console;
   readonly sessions: Sessions;
-  readonly quota: DailyQuota;
 }
 
-const EVENTS_SHOWN = 50;
+interface PageOptions {
+  readonly id: string;
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Undefined: there is nothing at that address. */
+  readonly render: (console: Console, query: URLSearchParams) => string | undefined | Promise<string | undefined>;
+}
 
-export const showConsole: Operation<ConsoleDeps> = {
+/** A page of the console; whoever is not signed in is asked for a token in its place. */
+function page({ id, summary, query, render }: PageOptions): Operation<ConsoleDeps> {
+  return {
+    id,
+    tag: "service",
+    summary,
+    description: "A page of the operator's console, which wants a token as soon as one is configured.",
+    ...(query === undefined ? {} : { query }),
+    answers: {
+      200: { says: "The page.", mediaType: "text/html" },
+      401: { says: "The page that asks for a token.", mediaType: "text/html" },
+    },
+    problems: query === undefined ? [] : ["notFound"],
+    async handle({ console, sessions }, { request }) {
+      if (!sessions.admits(request)) return html(401, renderPage(signInPage(false)));
+      const text = await render(console, new URL(request.url).searchParams);
+      if (text === undefined) throw problems.notFound();
+      return html(200, text);
+    },
+  };
+}
+
+const SKIP = "How many entries come before those shown.";
+
+export const showOverview = page({
   id: "getConsole",
-  tag: "service",
-  summary: "The operator's console.",
-  description: "Shows the run, the quota and the deliveries; wants a token as soon as one is configured.",
-  answers: {
-    200: { says: "The page.", isPage: true },
-    401: { says: "The page that asks for a token.", isPage: true },
+  summary: "The run, the quota, the channels, and what happened last.",
+  render: (console) => console.overview(),
+});
+
+export const showPeople = page({
+  id: "getConsolePeople",
+  summary: "Everybody known, and how far we got with them.",
+  query: {
+    search: "Part of a handle or name, or an id.",
+    status: "How far we got with them.",
+    basis: "The ground for writing to them.",
+    skip: SKIP,
   },
-  problems: [],
-  async handle({ eventLog, projector, sessions, quota }, { request }) {
-    if (!sessions.admits(request)) return html(401, signInPage(false));
-    const events: Recorded[] = [];
-    for await (const event of eventLog.store.read({ backwards: true, limit: EVENTS_SHOWN })) events.push(event);
-    const run = projector.state("run");
-    const view = {
-      stats: projector.state("stats"),
-      account: projector.state("account"),
-      run: run.current,
-      quota: { limit: quota.limit, used: quota.used() },
-      inDoubt: [...run.open.values()].filter((attempt) => attempt.in_doubt).length,
-      clicks: projector.state("clicks"),
-      suspected: projector.state("suspected"),
-      deliveries: projector.state("deliveries"),
-      position: projector.position,
-      events,
-    };
-    return html(200, consolePage(view));
+  render: (console, query) => console.people(query),
+});
+
+export const showLinks = page({
+  id: "getConsoleLinks",
+  summary: "Every link that was clicked, or one of them.",
+  query: { link: "One link: its domain, a slash, its short code.", skip: SKIP },
+  render: (console, query) => console.links(query),
+});
+
+export const showVariants = page({
+  id: "getConsoleVariants",
+  summary: "What came of each variant of each message.",
+  render: (console) => console.variants(),
+});
+
+export const showAudit = page({
+  id: "getConsoleAudit",
+  summary: "The log, newest event first, or one event.",
+  query: {
+    type: "Only events of this type.",
+    stream: "Only events of this stream.",
+    before: "Only events before this position.",
+    position: "The event at this position.",
   },
-};
+  render: (console, query) => console.audit(query),
+});
+
+/** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */
+const UNCACHED = { "cache-control": "no-store" } as const;
+
+/** What the pages load. It says nothing of what is in the log. */
+function asset(path: keyof typeof ASSETS, id: string, summary: string): Operation<unknown> {
+  const { type, body } = ASSETS[path];
+  const answer: Answer = { status: 200, headers: { "content-type": type, ...UNCACHED }, body };
+  return {
+    id,
+    tag: "service",
+    summary,
+    description: "Part of the console's pages.",
+    answers: { 200: { says: "The file.", mediaType: type } },
+    problems: [],
+    handle: () => answer,
+  };
+}
+
+export const stylesheet = asset("/console.css", "getConsoleStylesheet", "The console's stylesheet.");
+export const script = asset("/console.js", "getConsoleScript", "What keeps the console's pages up to date.");
+export const idiomorph = asset("/idiomorph.js", "getConsoleMorphing", "By which a page changes in place.");

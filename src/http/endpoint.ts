@@ -68,7 +68,8 @@ export interface Success {
   readonly says: string;
   /** JSON; absent: no body. */
   readonly schema?: TSchema;
-  readonly isPage?: true;
+  /** Of what is no JSON. */
+  readonly mediaType?: string;
   readonly headers?: readonly string[];
 }
 

@@ -1,8 +1,19 @@
 import type { RoutePaths } from "../config/http.ts";
 import { finishAuthorization, showAccount, startAuthorization, type AccountDeps } from "./account.ts";
-import { showConsole, type ConsoleDeps } from "./console.ts";
+import {
+  idiomorph,
+  script,
+  showAudit,
+  showLinks,
+  showOverview,
+  showPeople,
+  showVariants,
+  stylesheet,
+  type ConsoleDeps,
+} from "./console.ts";
 import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
+import { followEvents, type EventsDeps } from "./events.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
 import { startRun, type RunDeps } from "./run.ts";
@@ -15,6 +26,7 @@ export type EndpointDeps = AccountDeps &
   ConsoleDeps &
   DirectSendDeps &
   DocumentDeps &
+  EventsDeps &
   OutreachHealthDeps &
   RunDeps &
   ServiceHealthDeps &
@@ -40,7 +52,15 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/tracking/test", protection: "token", operation: testChannels },
   { method: "POST", path: "/api/messaging", protection: "token", operation: sendMessage },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
-  { method: "GET", path: "/", protection: "session", operation: showConsole },
+  { method: "GET", path: "/events", protection: "session", operation: followEvents },
+  { method: "GET", path: "/", protection: "session", operation: showOverview },
+  { method: "GET", path: "/people", protection: "session", operation: showPeople },
+  { method: "GET", path: "/links", protection: "session", operation: showLinks },
+  { method: "GET", path: "/variants", protection: "session", operation: showVariants },
+  { method: "GET", path: "/audit", protection: "session", operation: showAudit },
+  { method: "GET", path: "/console.css", protection: "open", operation: stylesheet },
+  { method: "GET", path: "/console.js", protection: "open", operation: script },
+  { method: "GET", path: "/idiomorph.js", protection: "open", operation: idiomorph },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

@@ -18,7 +18,8 @@ const LOOK_MS = 50;
 
 /**
  * Serves the app until it is disposed; then answers what is in flight and stops. Whoever began to send a request and
- * does not go on is not waited for: one such caller would keep the rest of the service from stopping in order.
+ * does not go on is not waited for, nor is a reader of a stream: one such caller would keep the rest of the service from
+ * stopping in order.
  */
 export function listen(
   app: App,
@@ -37,7 +38,7 @@ export function listen(
     async [Symbol.asyncDispose]() {
       const { server } = app;
       const answered = async (): Promise<void> => {
-        while ((server?.pendingRequests ?? 0) > load.coming) await wait(LOOK_MS);
+        while ((server?.pendingRequests ?? 0) > load.coming + load.streams) await wait(LOOK_MS);
       };
       await Promise.race([app.stop(), wait(GRACE_MS).then(answered)]);
       await server?.stop(true);

@@ -6,6 +6,9 @@ import { problems } from "./problem.ts";
  */
 export const IN_FLIGHT_MAX = 4_096;
 
+/** Streams of events that are open at the same time: a browser tab has one. */
+export const STREAMS_MAX = 1_000;
+
 /** How busy the service is. */
 export interface LoadShedding {
   /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
@@ -14,6 +17,10 @@ export interface LoadShedding {
   whileComing<T>(read: Promise<T>): Promise<T>;
   /** Requests of which not all has come: nothing was done for them. */
   readonly coming: number;
+  /** Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken. */
+  openStream(): () => void;
+  /** Streams that are open: they are under way for as long as their readers like. */
+  readonly streams: number;
   /** Requests that came so far. */
   readonly came: number;
 }
@@ -21,11 +28,12 @@ export interface LoadShedding {
 export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShedding {
   let coming = 0;
   let came = 0;
+  let streams = 0;
   return {
     admit(pending) {
       came += 1;
       // Whoever sends a body slowly takes no place: a few thousand of them would keep all others out.
-      if (pending - coming > inFlightMax) throw problems.overloaded();
+      if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
     async whileComing(read) {
       coming += 1;
@@ -34,6 +42,16 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
       } finally {
         coming -= 1;
       }
+    },
+    openStream() {
+      if (streams >= STREAMS_MAX) throw problems.overloaded();
+      streams += 1;
+      return () => {
+        streams -= 1;
+      };
+    },
+    get streams() {
+      return streams;
     },
     get coming() {
       return coming;

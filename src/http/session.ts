@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { signInPage } from "../console/page.ts";
+import { renderPage } from "../console/document.tsx";
+import { signInPage } from "../console/sign-in.tsx";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Clock } from "../platform/clock.ts";
 import { html, redirect } from "./answer.ts";
@@ -64,7 +65,7 @@ export const signIn = post({
   body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),
   answers: {
     303: { says: "Signed in.", headers: ["location", "set-cookie"] },
-    401: { says: "The page that asks for a token, again.", isPage: true },
+    401: { says: "The page that asks for a token, again.", mediaType: "text/html" },
   },
   problems: [],
   handle({ sessions, failureLimit }: SignInDeps, { body, addressOf }) {
@@ -73,6 +74,6 @@ export const signIn = post({
     const wait = failureLimit.check(addressOf());
     if (wait !== undefined) throw problems.tooMany(wait);
     failureLimit.take(addressOf());
-    return html(401, signInPage(true));
+    return html(401, renderPage(signInPage(true)));
   },
 });

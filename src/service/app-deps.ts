@@ -2,6 +2,7 @@ import { usedAt } from "../../projections/quota.ts";
 import { createUsedStates } from "../account/used-states.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopback } from "../config/urls.ts";
+import { createConsole } from "../console/console.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { AppDeps } from "../http/app.ts";
 import { createAccount, createAuthorizationCookie } from "../http/account.ts";
@@ -39,16 +40,26 @@ interface Served {
   readonly runner: Runner | undefined;
   readonly load: LoadShedding;
   readonly isWritable: () => boolean;
+  /** Aborts when the service begins to stop. */
+  readonly stopping: AbortSignal;
 }
 
 /** Hands each feature of the server what it works with. */
 export function appDeps(served: Served): AppDeps {
-  const { config, master, vault, eventLog, projector, logger, delivery, account, runner, load, isWritable } = served;
+  const { config, master, vault, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
+  const { isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const clock = systemClock;
   const day = { projector, clock, timezone: config.outreach.timezone };
+  const quota = {
+    limit: config.outreach.dailyLimit,
+    used: () => usedAt(projector.state("quota"), quotaNow(day)),
+    resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
+  };
+  const { configured } = delivery;
+  const { timezone } = config.outreach;
   return {
     authentication,
     failureLimit,
@@ -66,11 +77,9 @@ export function appDeps(served: Served): AppDeps {
     dispatchBots: config.bots === "dispatch",
     runner,
     hasTemplate: config.outreach.template !== undefined,
-    quota: {
-      limit: config.outreach.dailyLimit,
-      used: () => usedAt(projector.state("quota"), quotaNow(day)),
-      resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
-    },
+    quota,
+    console: createConsole({ store: eventLog.store, projector, quota, configured, timezone, clock }),
+    stopping,
     account:
       account &&
       createAccount({

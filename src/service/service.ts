@@ -90,8 +90,11 @@ export async function startService(
   const access = openAuthenticator({ http: config.http, eventLog, logger }, stack);
   const failure = watchFailure(store.failed);
   const isWritable = (): boolean => failure() === undefined;
-  const app = createApp(appDeps({ ...base, master, delivery, account, runner, access, load, isWritable }));
-  stack.use(listen(app, config.http, load));
+  const stopping = new AbortController();
+  const served = { ...base, master, delivery, account, runner, access, load, isWritable, stopping: stopping.signal };
+  stack.use(listen(createApp(appDeps(served)), config.http, load));
+  // Before the server, which waits for its answers: streams of events have no end of their own.
+  stack.defer(() => stopping.abort());
   if (runner !== undefined) {
     // Stopped before the server: whoever waits for a run is answered when it ends.
     stack.use(runner);

@@ -40,10 +40,10 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     expect(await page.textContent("main")).toContain("not a token");
     await page.fill("input[name=token]", TOKEN);
     await page.click("button");
-    expect(await page.textContent("main")).toContain("authorized as @acme_team");
-    expect(await page.textContent("main")).toContain("AccountAuthorized");
+    expect(await page.textContent("main")).toContain("Sends as @acme_team");
+    expect(await page.textContent("main")).toContain("Account authorized");
     await page.reload();
-    expect(await page.textContent("main")).toContain("authorized as @acme_team");
+    expect(await page.textContent("main")).toContain("Sends as @acme_team");
     const session = (await browser.cookies()).find(({ name }) => name === "reachlog_session");
     expect(session).toMatchObject({ httpOnly: true, sameSite: "Strict" });
   });

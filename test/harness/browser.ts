@@ -1,6 +1,6 @@
 /** The browser harness: a real browser before a service that is a real process. */
 import { existsSync } from "node:fs";
-import { chromium, type BrowserContext } from "playwright-core";
+import { chromium, type Browser, type BrowserContext } from "playwright-core";
 import { temporaryFolder } from "./temporary.ts";
 
 /** Debian's Chromium, or the one that CHROMIUM names. */
@@ -20,8 +20,14 @@ const ARGS = [
 /** Without one, these tests are skipped. */
 export const hasBrowser = existsSync(EXECUTABLE);
 
+const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS };
+
 /** A browser of its own, with no past. */
 export function openBrowser(): Promise<BrowserContext> {
-  const options = { executablePath: EXECUTABLE, headless: true, args: ARGS };
-  return chromium.launchPersistentContext(temporaryFolder().path, options);
+  return chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
+}
+
+/** A browser for several people at once, each with settings of their own. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch(LAUNCH);
 }

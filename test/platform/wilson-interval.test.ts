@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { wilsonInterval } from "../../src/platform/wilson-interval.ts";

@@ -1,3 +1,4 @@
+// On no harness.
 import { expect, test } from "bun:test";
 import { periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { quarterAt, type Quarters } from "../../projections/quarters.ts";

@@ -14,7 +14,7 @@ const PACKAGE = { name: "eventstore-lite", entry: "events/eventstore-lite/src/in
 
 /** All TypeScript files of the project's own code, without its tests. */
 export function sourceFiles(root: string): readonly string[] {
-  const globs = ["src/**/*.ts", "projections/*.ts", "events/*.ts", "events/eventstore-lite/src/**/*.ts"];
+  const globs = ["src/**/*.{ts,tsx}", "projections/*.ts", "events/*.ts", "events/eventstore-lite/src/**/*.ts"];
   return globs.flatMap((glob) => [...new Bun.Glob(glob).scanSync(root)]).sort();
 }
 
@@ -25,7 +25,7 @@ export function importsOf(root: string, files: readonly string[]): readonly Impo
       if (specifier === PACKAGE.name) return [{ from, to: PACKAGE.entry }];
       if (!specifier.startsWith(".")) return [];
       const to = normalize(join(dirname(from), specifier));
-      return to.endsWith(".ts") && existsSync(join(root, to)) ? [{ from, to }] : [];
+      return /\.tsx?$/.test(to) && existsSync(join(root, to)) ? [{ from, to }] : [];
     }),
   );
 }

@@ -195,8 +195,8 @@ function responseOf(success: Success, mayHave: readonly string[]): Json {
   return { description: says, headers: headersOf(headers, mayHave), content: contentOf(success) };
 }
 
-function contentOf({ schema, isPage }: Success): Json {
-  if (isPage === true) return { "text/html": { schema: { type: "string" } } };
+function contentOf({ schema, mediaType }: Success): Json {
+  if (mediaType !== undefined) return { [mediaType]: { schema: STRING } };
   return schema === undefined ? {} : { "application/json": { schema: plain(schema) } };
 }
 

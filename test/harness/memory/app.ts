@@ -5,6 +5,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
 import { createAccount, type AccountParts } from "../../../src/http/account.ts";
+import { createConsole } from "../../../src/console/console.ts";
 import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/authentication.ts";
 import { createClientAddress } from "../../../src/http/client-address.ts";
@@ -153,6 +154,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     (...line: unknown[]): void =>
       void logged.push(JSON.stringify([level, ...line]));
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const quota = { limit: 100, used, resetsAt: () => DAY_END };
   const account = given.account?.({ eventLog, projector, clock });
   return {
     authentication,
@@ -163,6 +165,15 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
     load: createLoadShedding(),
     sessions: createSessions(MASTER_KEY, authentication, false, clock),
+    console: createConsole({
+      store: eventLog.store,
+      projector,
+      quota,
+      configured: channels,
+      timezone: "Etc/UTC",
+      clock,
+    }),
+    stopping: new AbortController().signal,
     idempotency: createIdempotency(eventLog, log),
     eventLog,
     requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
@@ -171,7 +182,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     dispatchBots: true,
     runner: given.hasX === false ? undefined : runner,
     hasTemplate: given.hasTemplate ?? true,
-    quota: { limit: 100, used, resetsAt: () => DAY_END },
+    quota,
     account: account && createAccount(account),
     version: "1.2.3",
     clock,

@@ -10,6 +10,11 @@ const CANARY = "canary-7f3a";
 const INSIDE =
   /node_modules|\.ts\b|\.js\b|\bat [\w$.<>]+ \(|TypeError|SyntaxError|SQLITE|sqlite|elysia|typebox|JSON Parse|bun:/i;
 
+/** What the console's pages load was written before anybody asked, libraries among it. */
+function isAsset(headers: ReadonlyMap<string, readonly string[]>): boolean {
+  return /^text\/(css|javascript)/.test(headers.get("content-type")?.[0] ?? "");
+}
+
 /** The last: it looks through all that was answered before. */
 export const leaks: readonly Attack[] = [
   {
@@ -26,9 +31,13 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // A member that is not known is named to who sent it; its value is not.
-        const named = all.replaceAll(`"path":"/${CANARY}"`, "");
-        return INSIDE.test(named) || named.includes(CANARY) || values.some((value) => named.includes(value));
+        // A member that is not known is named to who sent it; its value is not. The document names what the console loads.
+        const named = all.replaceAll(`"path":"/${CANARY}"`, "").replaceAll(/"\/(?:console|idiomorph)\.js"/g, "");
+        return (
+          (INSIDE.test(named) && !isAsset(headers)) ||
+          named.includes(CANARY) ||
+          values.some((value) => named.includes(value))
+        );
       });
       return { tried: heard.length, seen: `found ${found.length}`, wrong: found.map(({ body }) => body) };
     },

@@ -1,0 +1,71 @@
+// Keeps a page of the console as the log is now: whenever events arrive, the page is fetched again and what differs is
+// changed in place. Without this script the pages read the same; they stand still.
+import { Idiomorph } from "./idiomorph.js";
+
+/** Between two fetches, however many events come. */
+const REFRESH_MS = 1_000;
+
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+];
+
+function showTimes() {
+  for (const time of document.querySelectorAll("time")) {
+    const ms = Date.parse(time.dateTime);
+    const apart = ms - Date.now();
+    const [unit, length] = UNITS.find(([, size]) => Math.abs(apart) >= size) ?? ["second", 1_000];
+    time.textContent = RELATIVE.format(Math.round(apart / length), unit);
+    time.title = EXACT.format(ms);
+  }
+}
+
+/** What a reader has opened stays open, and what is being typed stays as it is. */
+const MORPH = {
+  ignoreActiveValue: true,
+  callbacks: { beforeAttributeUpdated: (name) => name !== "open" },
+};
+
+const connection = document.querySelector("#connection");
+
+function setConnection(text, isLost) {
+  connection.textContent = text;
+  connection.classList.toggle("lost", isLost);
+}
+
+let refresh;
+
+async function fetchAgain() {
+  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
+  const response = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (response.status === 401) return location.reload();
+  if (!response.ok) throw new Error(`the service answered ${response.status}`);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const id of ["#main", "#shown"]) {
+    Idiomorph.morph(document.querySelector(id), page.querySelector(id), MORPH);
+  }
+  showTimes();
+}
+
+function refreshSoon() {
+  refresh ??= setTimeout(() => {
+    fetchAgain()
+      .catch(() => setConnection("Connection lost: what you see may be old.", true))
+      .finally(() => {
+        refresh = undefined;
+      });
+  }, REFRESH_MS);
+}
+
+const position = Number(document.querySelector("main").dataset.position);
+const events = new EventSource(`/events?from=${position + 1}`);
+events.addEventListener("open", () => setConnection("Live.", false));
+events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
+events.addEventListener("message", refreshSoon);
+
+showTimes();
+setInterval(showTimes, 1_000);

@@ -1,0 +1,170 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Contact, ContactStatus } from "../../projections/contacts.ts";
+import type { Basis } from "../../events/outreach.ts";
+import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
+import { Time } from "./time.tsx";
+
+/** Rows of one page of the list. */
+export const PEOPLE_SHOWN = 100;
+
+/** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
+export type PersonStatus = ContactStatus | "suppressed";
+
+export const PERSON_STATUSES: readonly PersonStatus[] = [
+  "open",
+  "attempted",
+  "in_doubt",
+  "sent",
+  "failed",
+  "suppressed",
+];
+
+/** Words for whoever reads them. */
+const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
+  open: "not written to yet",
+  attempted: "being written to",
+  in_doubt: "in doubt",
+  sent: "sent",
+  failed: "failed",
+  suppressed: "suppressed",
+};
+
+const BASIS_WORDS: Readonly<Record<Basis, string>> = {
+  dm_first: "wrote first",
+  opt_in: "opted in",
+  none: "none",
+};
+
+export interface PeopleFilter {
+  /** Part of a handle, name or id. */
+  readonly search?: string;
+  readonly status?: PersonStatus;
+  readonly basis?: Basis;
+}
+
+export interface PeopleView {
+  readonly shown: Shown;
+  readonly filter: PeopleFilter;
+  readonly people: readonly Contact[];
+  /** How many fit the filter, and how many there are. */
+  readonly found: number;
+  readonly known: number;
+  /** Where the next rows begin; undefined: these are the last. */
+  readonly next: number | undefined;
+}
+
+/** Everybody known, and how far we got with them. */
+export function peoplePage({ shown, filter, people, found, known, next }: PeopleView): VNode {
+  return (
+    <ConsoleDocument title="People" path="/people" shown={shown}>
+      <h1>People</h1>
+      <Filter filter={filter} />
+      {known === 0 ? (
+        <p class="empty">
+          Nobody is known yet. <code>reachlog recipients import FILE</code> takes a CSV or JSON file.
+        </p>
+      ) : (
+        <p>
+          {grouped(found)} of {grouped(known)} {known === 1 ? "person" : "people"}.
+        </p>
+      )}
+      {people.length === 0 ? null : <PeopleTable people={people} />}
+      {next === undefined ? null : (
+        <p>
+          <a href={`/people?${queryOf(filter, next)}`}>More people</a>
+        </p>
+      )}
+    </ConsoleDocument>
+  );
+}
+
+function Filter({ filter }: { readonly filter: PeopleFilter }): VNode {
+  return (
+    <form class="filter" method="get" action="/people">
+      <label>
+        Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
+      </label>
+      <label>
+        Status{" "}
+        <select name="status">
+          <option value="">all</option>
+          {PERSON_STATUSES.map((status) => (
+            <option value={status} selected={status === filter.status}>
+              {STATUS_WORDS[status]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Basis{" "}
+        <select name="basis">
+          <option value="">all</option>
+          {(Object.keys(BASIS_WORDS) as Basis[]).map((basis) => (
+            <option value={basis} selected={basis === filter.basis}>
+              {BASIS_WORDS[basis]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button>Show</button>
+    </form>
+  );
+}
+
+function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="People">
+      <table>
+        <thead>
+          <tr>
+            {["person", "status", "basis", "skipped for", "last message"].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {people.map((contact) => (
+            <tr>
+              <th scope="row" class="breakable">
+                <bdi>{nameOf(contact)}</bdi>
+              </th>
+              <td>{STATUS_WORDS[statusOf(contact)]}</td>
+              <td>{contact.inbound ? BASIS_WORDS.dm_first : BASIS_WORDS[contact.basis]}</td>
+              <td>{contact.skipped.join(", ").replaceAll("_", " ")}</td>
+              <td>{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Those who fit the filter. */
+export function isFound(contact: Contact, { search = "", status, basis }: PeopleFilter): boolean {
+  if (status !== undefined && statusOf(contact) !== status) return false;
+  if (basis !== undefined && contact.basis !== basis) return false;
+  const wanted = search.replace(/^@/, "").toLowerCase();
+  if (wanted === "") return true;
+  const { id = "", username = "", name = "" } = contact;
+  return id === wanted || username.toLowerCase().includes(wanted) || name.toLowerCase().includes(wanted);
+}
+
+function statusOf({ suppressed, status }: Contact): PersonStatus {
+  return suppressed ? "suppressed" : status;
+}
+
+function nameOf({ id, username, name }: Contact): string {
+  const handle = username === undefined ? (id ?? "somebody") : `@${username}`;
+  return name === undefined ? handle : `${handle} (${name})`;
+}
+
+function queryOf({ search, status, basis }: PeopleFilter, skip: number): string {
+  const query = new URLSearchParams();
+  if (search !== undefined) query.set("search", search);
+  if (status !== undefined) query.set("status", status);
+  if (basis !== undefined) query.set("basis", basis);
+  query.set("skip", String(skip));
+  return query.toString();
+}

@@ -1,0 +1,64 @@
+import { EVENT_TYPES } from "../../events/catalog.ts";
+import type { EventLog } from "../log/event-log.ts";
+import { ANONYMOUS } from "./authentication.ts";
+import type { Operation } from "./endpoint.ts";
+import { openEventStream, type EventStreamQuery } from "./event-stream.ts";
+import type { LoadShedding } from "./load-shedding.ts";
+import { problems } from "./problem.ts";
+import type { Sessions } from "./session.ts";
+
+export interface EventsDeps {
+  readonly eventLog: EventLog;
+  readonly load: LoadShedding;
+  /** Aborts when the service stops: all streams end. */
+  readonly stopping: AbortSignal;
+  readonly projector: { readonly position: number };
+  readonly sessions: Sessions;
+}
+
+export const followEvents: Operation<EventsDeps> = {
+  id: "followEvents",
+  tag: "service",
+  summary: "Follows the log.",
+  description:
+    "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
+    "the next event, or where `from` or `Last-Event-ID` says; none is left out, and none comes twice. Wants a token or a " +
+    "console's session as soon as a token is configured.",
+  query: {
+    from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
+    type: "Only events of this type; may be given several times.",
+    stream: "Only events of this stream.",
+  },
+  answers: { 200: { says: "The events.", mediaType: "text/event-stream" } },
+  problems: ["invalid"],
+  isSlow: true,
+  handle({ eventLog, load, stopping, projector, sessions }, { request, metadata }) {
+    if (metadata.caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
+    const query = queryOf(request, projector.position);
+    const stream = openEventStream(eventLog.store, query, stopping, { onGone: load.openStream() });
+    const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
+    return { status: 200, headers, body: "", stream };
+  },
+};
+
+/** Throws the problem 422. */
+function queryOf({ url, headers }: Request, position: number): EventStreamQuery {
+  const { searchParams } = new URL(url);
+  const last = headers.get("last-event-id") ?? "";
+  const from = searchParams.get("from");
+  if (from !== null && !POSITION.test(from))
+    throw problems.invalid([{ path: "?from", message: "Expected a position" }]);
+  const types = searchParams.getAll("type").map((wanted) => {
+    const type = EVENT_TYPES.find((known) => known === wanted);
+    if (type === undefined) throw problems.invalid([{ path: "?type", message: "Expected a type of event" }]);
+    return type;
+  });
+  const stream = searchParams.get("stream");
+  return {
+    from: POSITION.test(last) ? Number(last) + 1 : Number(from ?? position + 1),
+    ...(types.length === 0 ? {} : { types }),
+    ...(stream === null ? {} : { stream }),
+  };
+}
+
+const POSITION = /^\d{1,15}$/;

@@ -1,0 +1,159 @@
+// On the browser harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+const PATHS = [
+  "/",
+  "/people",
+  "/links",
+  "/links?link=go.example%2Fa",
+  "/variants",
+  "/audit",
+  "/audit?type=LinkClicked",
+  "/audit?position=1",
+];
+
+const SCHEMES = ["light", "dark"] as const;
+const WIDTHS = [360, 768, 1_280] as const;
+
+declare const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+
+/** A word that is wider than a phone breaks; the page around it does not become wider. */
+const LONG = "x".repeat(400);
+
+describe.skipIf(!hasBrowser)("the console in a browser", () => {
+  let installation: Installation;
+  let service: Running;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    installation = await openInstallation();
+    const people = Array.from({ length: 12 }, (_, number) => `person_${number},opt_in,Person ${number}`);
+    const file = installation.file("people.csv", `username,basis,name\n${people.join("\n")}\nlong,none,${LONG}\n`);
+    expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
+    service = await installation.serve();
+    await authorize(service, installation.sandbox);
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    for (const code of ["a", "a", "b", LONG.slice(0, 64)]) await click(code);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await installation?.[Symbol.asyncDispose]();
+  });
+
+  async function click(code: string): Promise<void> {
+    const link = { domain: "go.example", short_code: code, original_url: "https://example.com/" };
+    const response = await service.post(
+      "/api/tracking/event",
+      { ...link, event: "click", user_agent: "Firefox" },
+      BEARER,
+    );
+    expect(response.status).toBe(202);
+  }
+
+  /** A page of a browser that is signed in, and what it complained of: scripts that failed, and what the policy refused. */
+  async function signedIn(
+    options: Parameters<Browser["newContext"]>[0] = {},
+  ): Promise<{ page: Page; wrong: string[] }> {
+    const page = await (await browser.newContext(options)).newPage();
+    await page.goto(`${service.url}/`);
+    await page.fill("input[name=token]", TOKEN);
+    await page.click("button");
+    await page.waitForSelector("text=Newest events");
+    const wrong: string[] = [];
+    page.on("pageerror", ({ message }) => wrong.push(message));
+    page.on("console", (message) => {
+      if (message.type() === "error") wrong.push(message.text());
+    });
+    return { page, wrong };
+  }
+
+  test.each(SCHEMES)("each page is accessible, and no wider than the screen, in the %s scheme", async (colorScheme) => {
+    const { page, wrong } = await signedIn({ colorScheme });
+    for (const path of PATHS) {
+      await page.goto(service.url + path);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 });
+        const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
+        const [scrollWidth, clientWidth] = await page.evaluate(widths);
+        expect([path, width, scrollWidth]).toEqual([path, width, clientWidth]);
+      }
+      // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
+      await page.evaluate(AXE);
+      const { violations } = await page.evaluate(() => axe.run());
+      expect(violations.map(({ id, nodes }) => [path, id, nodes[0]?.html])).toEqual([]);
+    }
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  test("the sign-in page is accessible too", async () => {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${service.url}/people`);
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run());
+    expect(violations.map(({ id }) => id)).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a click arrives on an open page without a reload, and what was opened stays open", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/links`);
+    await page.click("summary");
+    await page.evaluate(() => {
+      document.body.dataset["loaded"] = "once";
+    });
+    expect(await page.getByText("go.example/live").count()).toBe(0);
+    await click("live");
+    await page.waitForSelector("text=go.example/live");
+    expect(await page.evaluate(() => document.body.dataset["loaded"])).toBe("once");
+    expect(await page.evaluate(() => document.querySelector("details")?.open)).toBe(true);
+    await page.context().close();
+  });
+
+  test("without script every page reads the same, and its forms work", async () => {
+    const { page } = await signedIn({ javaScriptEnabled: false });
+    await page.goto(`${service.url}/people`);
+    await page.fill("input[name=search]", "person_7");
+    await page.click("text=Show");
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    expect(await page.textContent("tbody")).toContain("@person_7 (Person 7)");
+    await page.goto(`${service.url}/audit`);
+    await page.fill("input[name=position]", "1");
+    await page.click("text=Open");
+    expect(await page.textContent("h1")).toContain("at position 1");
+    await page.context().close();
+  });
+
+  test("by keyboard alone, from the first link to an event", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/audit`);
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Skip to the content");
+    await page.focus("ol a");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("h1:has-text('at position')");
+    await page.context().close();
+  });
+
+  test("a service that is killed is reported as lost; the page goes on by itself when it is back, and misses nothing", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/audit`);
+    await page.waitForSelector("#connection:has-text('Live')");
+    const { url } = service;
+    service.process.kill("SIGKILL");
+    await service.process.exited;
+    await page.waitForSelector("#connection:has-text('Connection lost')");
+    service = await installation.serve({ PORT: new URL(url).port });
+    await click("back");
+    await page.waitForSelector("#connection:has-text('Live')");
+    await page.waitForSelector("ol.events li:has-text('go.example/back')");
+    await page.context().close();
+  });
+});

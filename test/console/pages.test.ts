@@ -1,0 +1,242 @@
+// On the memory harness.
+import { afterEach, describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
+import { oddIn } from "../harness/page.ts";
+import { ask, openApp, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+
+const PAGES = ["/", "/people", "/links", "/variants", "/audit", "/audit?position=1"];
+
+const open: AppHarness[] = [];
+
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
+});
+
+async function openConsole(): Promise<AppHarness> {
+  const harness = await openApp({ tokens: false });
+  open.push(harness);
+  return harness;
+}
+
+async function pageAt(harness: AppHarness, path: string): Promise<string> {
+  await harness.projector.until((await harness.store.head()).position);
+  const response = await ask(harness.app, path);
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+function click(code: string, bot = false, ip = "203.0.113.1"): NewEvent {
+  const link = {
+    domain: "go.example",
+    short_code: code,
+    original_url: "https://example.com",
+    ip,
+    user_agent: "Firefox",
+  };
+  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
+}
+
+function person(username: string, basis: "opt_in" | "none" = "opt_in", name?: string): NewEvent {
+  const known = { recipient: { username }, basis, fields: {}, source: "list" as const };
+  return { type: "RecipientAdded", data: name === undefined ? known : { ...known, name } };
+}
+
+/** The text of the rows of all tables, cell by cell. */
+async function rowsOf(page: string): Promise<readonly string[]> {
+  const rows: string[][] = [];
+  const rewriter = new HTMLRewriter().on("tbody tr", { element: () => void rows.push([]) }).on("tbody th, tbody td", {
+    element: () => void rows.at(-1)?.push(""),
+    text({ text }) {
+      const row = rows.at(-1);
+      if (row !== undefined && row.length > 0) row[row.length - 1] += text;
+    },
+  });
+  await rewriter.transform(new Response(page)).text();
+  return rows.map((row) => row.join(" | "));
+}
+
+test("a log without events is a page that says what to do, on each page", async () => {
+  const harness = await openConsole();
+  for (const path of ["/", "/people", "/links", "/variants", "/audit"]) {
+    expect(await pageAt(harness, path)).toContain("The log is empty.");
+  }
+  expect(await pageAt(harness, "/people")).toContain("reachlog recipients import FILE");
+  expect(await pageAt(harness, "/links")).toContain("/api/tracking/event");
+  expect(await pageAt(harness, "/")).toContain('<a href="/social/auth">');
+});
+
+test("the overview shows the quota, each channel, and what needs attention, but no credential", async () => {
+  const harness = await openConsole();
+  await harness.append("delivery-chat", {
+    type: "ChannelSuspended",
+    data: { channel: "chat", network: "slack", detail: "410 <archived>", credential: "keyed-hash" },
+  });
+  const page = await pageAt(harness, "/");
+  expect(page).toContain("63 <small>of 100 messages</small>");
+  const [ads = "", chat = ""] = await rowsOf(page.slice(page.indexOf('id="channels"')));
+  expect(ads).toStartWith("ads | up to date | 0 | 0");
+  expect(chat).toContain("suspended since");
+  expect(chat).toContain("410 &lt;archived>");
+  expect(page).toContain("reachlog deliveries resume chat");
+  expect(page).not.toContain("keyed-hash");
+});
+
+test("the overview counts the clicks of people, and of bots, of the last hours", async () => {
+  const harness = await openConsole();
+  harness.now = Date.now();
+  await harness.append("link-go.example/a", click("a"), click("a"), click("a", true));
+  const page = await pageAt(harness, "/");
+  expect(page).toMatch(/people <b>2<\/b>.*suspected <b>0<\/b>.*bots <b>1<\/b>/);
+  expect(page).toContain('<a href="/audit?position=3">3</a>');
+});
+
+describe("people", () => {
+  test("are found by a part of the handle, by status and by basis", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", person("ada", "opt_in", "Ada L"), person("bob", "none"), {
+      type: "RecipientSuppressed",
+      data: { recipient: { username: "bob" }, reason: "by_hand" },
+    });
+    const found = async (query: string) => rowsOf(await pageAt(harness, `/people?${query}`));
+    expect(await found("")).toHaveLength(2);
+    expect(await found("search=AD")).toEqual(["@ada (Ada L) | not written to yet | opted in |  | "]);
+    expect(await found("search=%40ada")).toHaveLength(1);
+    expect(await found("status=suppressed")).toEqual(["@bob | suppressed | none |  | "]);
+    expect(await found("basis=opt_in&status=suppressed")).toEqual([]);
+    expect(await found("status=nonsense")).toHaveLength(2);
+  });
+
+  test("beyond one page go on on the next, under the same filter", async () => {
+    const harness = await openConsole();
+    const many = Array.from({ length: PEOPLE_SHOWN + 3 }, (_, number) => person(`person_${number}`));
+    await harness.append("outreach", ...many, person("other"));
+    const first = await pageAt(harness, "/people?search=person");
+    expect(await rowsOf(first)).toHaveLength(PEOPLE_SHOWN);
+    const next = /href="(\/people\?[^"]*skip[^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    expect(next).toContain("search=person");
+    const rest = await pageAt(harness, next);
+    expect((await rowsOf(rest)).map((row) => row.split(" ")[0])).toEqual([
+      `@person_${PEOPLE_SHOWN}`,
+      `@person_${PEOPLE_SHOWN + 1}`,
+      `@person_${PEOPLE_SHOWN + 2}`,
+    ]);
+    expect(rest).not.toContain("More people");
+  });
+});
+
+describe("links", () => {
+  test("are listed, the one clicked last first, and each leads to its own page", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("a"));
+    await harness.append("link-go.example/b", click("b"), click("b", true), click("b", false, "203.0.113.2"));
+    const page = await pageAt(harness, "/links");
+    const rows = await rowsOf(page);
+    expect(rows.filter((row) => row.startsWith("go.example")).map((row) => row.slice(0, 24))).toEqual([
+      "go.example/b | 2 | 0 | 1",
+      "go.example/a | 1 | 0 | 0",
+    ]);
+    const link = await pageAt(harness, "/links?link=go.example%2Fb");
+    expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
+    expect(link).toContain("2 different visitors");
+  });
+
+  test("of which nothing is known say so", async () => {
+    const harness = await openConsole();
+    expect(await pageAt(harness, "/links?link=nobody")).toContain("No click of this link");
+  });
+});
+
+describe("the audit", () => {
+  test("shows the newest events first, by type and stream, page by page", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
+    await harness.append("outreach", person("ada"));
+    const first = await pageAt(harness, "/audit");
+    const positions = (page: string) => [...page.matchAll(/\/audit\?position=(\d+)"/g)].map(([, at]) => Number(at));
+    expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
+    const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
+    expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
+    expect(positions(await pageAt(harness, "/audit?type=RecipientAdded"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/audit?stream=outreach"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/audit?stream=nobody"))).toEqual([]);
+  });
+
+  test("opens an event with its hash, the one before it, and who caused it", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", person("ada"), person("bob"));
+    const page = await pageAt(harness, "/audit?position=2");
+    expect(page).toContain((await harness.store.hashAt(2)) ?? "none");
+    expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
+    expect(page).toContain("&quot;bob&quot;");
+    expect((await ask(harness.app, "/audit?position=3")).status).toBe(404);
+  });
+});
+
+const HOSTILE = `<img src=x onerror=alert(1)>"><script>alert(1)</script>\u202e\u0000'\`javascript:alert(1)`;
+
+test("markup in a page is found", async () => {
+  expect(await oddIn(`<p onclick="x"><img src="//else"><script>1</script></p>`)).toHaveLength(4);
+});
+
+test("what strangers wrote is text on every page, and turns nothing around", async () => {
+  const harness = await openConsole();
+  const message = { attempt_id: HOSTILE, run_id: HOSTILE, recipient: { id: "1", username: "ada" } };
+  const user = { id: "9", username: HOSTILE, name: HOSTILE };
+  await harness.append(
+    "hostile-stream",
+    {
+      type: "LinkClicked",
+      data: {
+        domain: HOSTILE,
+        short_code: HOSTILE,
+        original_url: "https://example.com",
+        user_agent: HOSTILE,
+        event: HOSTILE,
+        bot: false,
+        channels: [],
+      },
+    },
+    person("eve", "opt_in", HOSTILE),
+    { type: "NotificationRequested", data: { message: HOSTILE.repeat(40), service: HOSTILE, level: "info" } },
+    { type: "ChannelSuspended", data: { channel: "ads", network: HOSTILE, detail: HOSTILE, credential: "x" } },
+    { type: "DirectMessageAttempted", data: { ...message, text: HOSTILE, variant: HOSTILE, day: "2026-11-20" } },
+    { type: "AccountAuthorized", data: { user, scopes: [], expires_at: "2026-11-20T10:00:00.000Z" } },
+    { type: "RunStarted", data: { run_id: HOSTILE, dry_run: false } },
+  );
+  const text = encodeURIComponent(`${HOSTILE}/${HOSTILE}`);
+  const queries = [`/links?link=${text}`, `/people?search=${text}`, `/audit?stream=${text}&type=${text}`];
+  const events = [1, 2, 3, 4, 5, 6, 7].map((position) => `/audit?position=${position}`);
+  for (const path of [...PAGES, ...queries, ...events]) {
+    const page = await pageAt(harness, path);
+    // oxlint-disable-next-line no-control-regex
+    expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0000]/);
+    expect(await oddIn(page)).toEqual([]);
+  }
+});
+
+test("nobody sees a page who is not signed in, and a page may load and do nothing but our own", async () => {
+  const harness = await openApp();
+  open.push(harness);
+  await harness.append("outreach", person("ada"));
+  for (const path of PAGES) {
+    const response = await ask(harness.app, path);
+    expect(response.status).toBe(401);
+    const text = await response.text();
+    expect(text).toContain("Sign in with an API token");
+    expect(text).not.toContain("@ada");
+    expect(response.headers.get("content-security-policy")).toStartWith("default-src 'none'; script-src 'self'");
+  }
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const signedIn = await ask(harness.app, "/session", { method: "POST", headers, body: `token=${TOKEN}` });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  expect((await ask(harness.app, "/people", { headers: { cookie } })).status).toBe(200);
+});
+
+test.each(["/console.css", "/console.js", "/idiomorph.js"])("%s is served to anybody, with its type", async (path) => {
+  const harness = await openApp();
+  open.push(harness);
+  const response = await ask(harness.app, path);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toStartWith(path.endsWith(".css") ? "text/css" : "text/javascript");
+});

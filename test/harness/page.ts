@@ -1,0 +1,24 @@
+/** All that a page of ours is made of. */
+const ELEMENTS = new Set(
+  `html head meta title link script body header nav main footer section h1 h2 p a b small span bdi ul ol li div dl dt dd
+   pre code table thead tbody tr th td figure figcaption svg g rect details summary time meter form label input select
+   option button`.split(/\s+/),
+);
+
+/** What of a page is not ours: elements, handlers, and addresses of elsewhere. */
+export async function oddIn(page: string): Promise<readonly string[]> {
+  const odd: string[] = [];
+  const rewriter = new HTMLRewriter().on("*", {
+    element(element) {
+      const { tagName } = element;
+      if (!ELEMENTS.has(tagName)) odd.push(tagName);
+      if (tagName === "script" && element.getAttribute("src") !== "/console.js") odd.push("a script that is not ours");
+      for (const [name = "", value = ""] of element.attributes) {
+        if (name.startsWith("on") || name === "style") odd.push(`${tagName} ${name}`);
+        if ((name === "href" || name === "src") && !/^(\/(?!\/)|#main$)/.test(value)) odd.push(value);
+      }
+    },
+  });
+  await rewriter.transform(new Response(page)).text();
+  return odd;
+}
