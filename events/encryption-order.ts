@@ -1,5 +1,5 @@
 /** Holds everything of an event that is personal; no event has a member of this name. */
-export const ENCRYPTED = "sealed";
+export const ENCRYPTED = "ciphertext";
 
 /** What the writer thread is asked to encrypt: the request thread only chooses the key. */
 export interface EncryptionOrder {

@@ -22,7 +22,7 @@ export function signHead(store: EventStore<Event>, { position, hash }: Head, key
   return signCheckpoint({ origin: originOf(store), position, hash, time: isoTime(clock()) }, key);
 }
 
-/** How the log denies a checkpoint, as a sentence and as the facts of it. */
+/** How the log denies a checkpoint, as a sentence and for the event that accepts it. */
 export interface Loss {
   readonly sentence: string;
   readonly newEvents: Omit<DataOf<"LogLossAccepted">, "found_position" | "found_hash">;

@@ -12,10 +12,10 @@ export const SERVICE_METADATA: EventMetadata = { caller: "reachlog" };
 /** What happened, before it has an id and a cause. */
 export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
 
-/** The log as the service writes it: facts in, events of the catalog on disk. */
+/** The log as the service writes it: new events in, events of the catalog on disk. */
 export interface EventLog {
   readonly store: EventStore<Event>;
-  /** Appends facts to one stream. Resolves once they are durable; errors are those of the store. */
+  /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
   append(
     stream: string,
     newEvents: readonly NewEvent[],

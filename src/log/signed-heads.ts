@@ -49,7 +49,7 @@ function unsigned({ signingKey, checkpoint }: LogFiles): string {
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
-  // They may tell of events that are lost; what is in the log is folded anew.
+  // They may hold what was in events that are lost; what is in the log is folded anew.
   await forgetSnapshots(eventLog.store);
   const { position, hash } = await eventLog.store.head();
   const data = { ...newEvents, found_position: position, found_hash: hash };

@@ -6,7 +6,7 @@ import type { Keyring } from "./keyring.ts";
 
 /**
  * Deletes all keys that the log says are deleted: a crash may have come between the event and the deletion, and a key
- * file brought back from a backup holds them again. What a clock told that was ahead costs no day that nobody lets expire.
+ * file brought back from a backup holds them again. A day that expired by a clock that was ahead is kept while nobody lets it expire.
  */
 export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
   for await (const event of store.read({ types: ["PersonForgotten"] })) {
@@ -14,8 +14,8 @@ export async function applyErasures(store: EventStore<Event>, keyring: Keyring, 
   }
   for await (const event of store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
     if (event.type !== "PersonalDataExpired") continue;
-    const [told, latest] = [event.data.before, latestExpiry(now)];
-    expireDays(keyring, told < latest ? told : latest);
+    const [recorded, latest] = [event.data.before, latestExpiry(now)];
+    expireDays(keyring, recorded < latest ? recorded : latest);
   }
 }
 
@@ -27,7 +27,7 @@ export function latestExpiry(now: number): string {
   return firstKept(now, KEPT_DAYS_MIN);
 }
 
-/** For who comes to such an event while following the log. States sealed before it are given up with the keys. */
+/** For who comes to such an event while following the log. States encrypted before it are given up with the keys. */
 export function erasing(keyring: Keyring): Erase {
   return ({ data }) => {
     destroyKeys(keyring, data);

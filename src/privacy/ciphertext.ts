@@ -12,7 +12,7 @@ export function openText(key: Uint8Array, encrypted: string, context: string, re
   if (text === undefined) {
     throw new ServiceError(
       "damaged",
-      `personal data sealed with the key ${reference} is damaged, or was sealed for another event`,
+      `personal data encrypted with the key ${reference} is damaged, or was encrypted for another event`,
     );
   }
   return text;

@@ -21,7 +21,7 @@ export function firstKept(now: number, days: number): string {
   return dayOf(now - days * DAY_MS);
 }
 
-/** Bytes that tell two keys of one day apart: a day that comes again gets another one. */
+/** Bytes that distinguish two keys of one day: a day that comes again gets another one. */
 const NONCE_BYTES = 4;
 
 /** `m2026-11-21-1a2b3c4d`. */

@@ -37,7 +37,7 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
     },
     async save(name, snapshot) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
-      const state = isEncrypted ? keyring.sealState(name, pack(snapshot.state)) : snapshot.state;
+      const state = isEncrypted ? keyring.encryptState(name, pack(snapshot.state)) : snapshot.state;
       await snapshots.save(name, { ...snapshot, state });
     },
   };

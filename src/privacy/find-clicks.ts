@@ -4,7 +4,7 @@ import { canonicalAddress, networkOf } from "../platform/address.ts";
 import type { Found } from "./find-person.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 
-/** What is sealed for addresses. */
+/** What is encrypted for addresses. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
 /**
@@ -22,11 +22,11 @@ export async function findClicks(
   for await (const event of log.readStored({ types: TYPES })) {
     onProgress(event.position);
     const { ip, address: caller } = log.open(event).data as { ip?: string; address?: string };
-    const told = ip ?? caller;
-    if (told === undefined || !wanted.has(canonicalAddress(told))) continue;
+    const recorded = ip ?? caller;
+    if (recorded === undefined || !wanted.has(canonicalAddress(recorded))) continue;
     events++;
-    const box = ciphertextOf(event.data);
-    if (box !== undefined) keys.add(log.keyring.refOf(box));
+    const ciphertext = ciphertextOf(event.data);
+    if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
   }
   return { keys, events };
 }

@@ -37,8 +37,8 @@ export async function findEncrypted(log: EncryptedLog, { contacts, contact, posi
     for await (const event of log.readStored({ from: position, to: position })) {
       const { recipient } = log.open(event).data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
-      const box = ciphertextOf(event.data);
-      if (box !== undefined) keys.add(log.keyring.refOf(box));
+      const ciphertext = ciphertextOf(event.data);
+      if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
@@ -64,8 +64,8 @@ async function findSpared(
 ): Promise<readonly string[]> {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contactsProjection.types })) {
-    const box = ciphertextOf(data);
-    const ref = box === undefined ? "" : log.keyring.refOf(box);
+    const ciphertext = ciphertextOf(data);
+    const ref = ciphertext === undefined ? "" : log.keyring.refOf(ciphertext);
     if (bases.has(baseOf(ref)) && !keys.has(ref)) spared.add(ref);
   }
   return [...spared];
@@ -84,11 +84,11 @@ export async function findAnswers(log: EncryptedLog, names: readonly Recipient[]
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();
   for await (const event of log.readStored({ types: ["RequestAnswered"] })) {
-    const box = ciphertextOf(event.data);
-    if (box === undefined || keys.has(log.keyring.refOf(box))) continue;
+    const ciphertext = ciphertextOf(event.data);
+    if (ciphertext === undefined || keys.has(log.keyring.refOf(ciphertext))) continue;
     const { body } = log.open(event).data as { body: string };
     const text = body.toLowerCase();
-    if (wanted.some((name) => text.includes(name))) keys.add(log.keyring.refOf(box));
+    if (wanted.some((name) => text.includes(name))) keys.add(log.keyring.refOf(ciphertext));
   }
   return [...keys];
 }

@@ -47,7 +47,7 @@ function nodeAbove(tree: Tree, place: string): string | undefined {
   return undefined;
 }
 
-/** A key and a digit are always as long, so that a plain hash makes keys of them that tell nothing of each other. */
+/** A key and a digit are always as long, so that a plain hash makes keys of them that disclose nothing of each other. */
 export function childOf(key: Uint8Array, digit: string): Uint8Array {
   return hash("sha256", Buffer.concat([key, Buffer.from(digit)]), "buffer");
 }

@@ -19,7 +19,7 @@ export interface Keyring extends Encryptor, Disposable {
   /** Whether they were erased: also where the log no longer says so, as after a restore. */
   isForgotten(who: Recipient): boolean;
   /** The ref of the key that a ciphertext was made with. */
-  refOf(box: string): string;
+  refOf(ciphertext: string): string;
   /** Whether what was encrypted with the key of that ref opens, or may be encrypted yet. */
   has(ref: string): boolean;
   /**
@@ -28,7 +28,7 @@ export interface Keyring extends Encryptor, Disposable {
    */
   destroy(refs: readonly string[], spared?: readonly string[]): number;
   /** Encrypts states that hold personal data. */
-  sealState(name: string, state: string): string;
+  encryptState(name: string, state: string): string;
   /** Undefined: the key was replaced since. */
   openState(name: string, encrypted: string): string | undefined;
   /** States encrypted so far are never opened again. */
@@ -42,15 +42,15 @@ const STATES = "states";
 /** Tells the few key stores apart that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Tells a person's key from the one they had before the keys were restored from an older copy. */
+/** Distinguishes a person's key from the one they had before the keys were restored from an older copy. */
 const CHECK_DIGITS = 8;
 
-/** The first digits of a hash, which tell nothing of the key. */
+/** The first digits of a hash, which disclose nothing of the key. */
 function digitsOf(label: string, key: Uint8Array, digits: number): string {
   return hash("sha256", Buffer.concat([Buffer.from(label), key])).slice(0, digits);
 }
 
-/** Digits of a ref that tell an erased person from others. */
+/** Digits of a ref that distinguish an erased person. */
 const MARK_DIGITS = 12;
 
 /** Opens the keys of personal data, or makes them. Throws what the secret store throws. */
@@ -101,8 +101,8 @@ function keyringOf(keys: KeyStore, clock: Clock): Keyring {
       const { name, key } = named(owner);
       return { prefix: `${id}:${name}:`, key: key?.toHex() };
     },
-    open(box, context) {
-      const [madeWith, name = "", encrypted = ""] = box.split(":");
+    open(ciphertext, context) {
+      const [madeWith, name = "", encrypted = ""] = ciphertext.split(":");
       if (madeWith !== id || encrypted === "") return undefined;
       renew();
       const [ref = "", check] = name.split(".");
@@ -110,8 +110,8 @@ function keyringOf(keys: KeyStore, clock: Clock): Keyring {
       if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
       return openText(key, encrypted, context, ref);
     },
-    markOf: (box) => (box.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
-    refOf: (box) => box.split(/[:.]/, 2)[1] ?? "",
+    markOf: (ciphertext) => (ciphertext.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
+    refOf: (ciphertext) => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     isForgotten(who) {
       renew();
@@ -133,9 +133,9 @@ function keyringOf(keys: KeyStore, clock: Clock): Keyring {
 }
 
 /** The key of states. Asked for each time: another process may have replaced it. */
-function createStateKey(keys: KeyStore): Pick<Keyring, "sealState" | "openState" | "replaceStateKey"> {
+function createStateKey(keys: KeyStore): Pick<Keyring, "encryptState" | "openState" | "replaceStateKey"> {
   return {
-    sealState: (name, state) => encryptText(fixed(keys, STATES), state, name),
+    encryptState: (name, state) => encryptText(fixed(keys, STATES), state, name),
     openState(name, encrypted) {
       try {
         return openText(fixed(keys, STATES), encrypted, name, STATES);

@@ -63,8 +63,8 @@ async function newestIn(
 ): Promise<Encrypted | undefined> {
   for await (const { type, data, position } of store.readStored({ types, backwards: true, limit })) {
     if (type === "PersonalKeysLost") return { position, keys: (data as { replaced_by: string }).replaced_by };
-    const box = ciphertextOf(data);
-    if (box !== undefined) return { position, keys: box.split(":", 1)[0] };
+    const ciphertext = ciphertextOf(data);
+    if (ciphertext !== undefined) return { position, keys: ciphertext.split(":", 1)[0] };
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ import { dayOf, expiredDays, firstKept, newestDay, removeDays } from "./day-keys
 import { expireDays, EXPIRING, latestExpiry } from "./apply-erasures.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** An idempotency key holds for 24 h at the least, and answers may tell of people. */
+/** An idempotency key holds for 24 h at the least, and answers may name people. */
 const ANSWER_DAYS = 2;
 
 /** How soon a new day is noticed. */
@@ -73,7 +73,7 @@ function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
   };
 }
 
-/** The event comes first: whoever opens the log later finishes what it tells of. */
+/** The event comes first: whoever opens the log later finishes what it says. */
 async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps): Promise<void> {
   const now = clock();
   removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
@@ -89,7 +89,7 @@ async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps)
   logger.info("personal data has expired", data);
 }
 
-/** Under a clock that was ahead, days were told to have expired that did not come yet. */
+/** Under a clock that was ahead, days expired that did not come yet. */
 async function correct(eventLog: EventLog, now: number, before: string): Promise<void> {
   for await (const event of eventLog.store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
     if (event.type !== "PersonalDataExpired" || event.data.before <= latestExpiry(now)) return;

@@ -6,12 +6,12 @@ const ALGORITHM = "aes-256-gcm";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Random bytes are had many at a time: asking for twelve costs as much as sealing. */
+/** Random bytes are had many at a time: asking for twelve costs as much as encrypting. */
 const POOL_BYTES = 1_024 * IV_BYTES;
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Handing a new array to native code costs Bun as much as sealing with it; this one is always the same. */
+/** Handing a new array to native code costs Bun as much as encrypting with it; this one is always the same. */
 const current = Buffer.alloc(KEY_BYTES);
 
 function handed(key: Uint8Array): Buffer {
@@ -51,13 +51,13 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
 }
 
 /** Undefined when the key or the context is another one, or a bit was changed. */
-export function open(key: Uint8Array, sealed: Uint8Array, context: string): string | undefined {
-  if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
-  const decipher = createDecipheriv(ALGORITHM, handed(key), sealed.subarray(0, IV_BYTES));
+export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): string | undefined {
+  if (ciphertext.length < IV_BYTES + TAG_BYTES) return undefined;
+  const decipher = createDecipheriv(ALGORITHM, handed(key), ciphertext.subarray(0, IV_BYTES));
   decipher.setAAD(bytesOf(context));
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
   try {
-    return decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
+    return decipher.update(ciphertext.subarray(IV_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
   } catch {
     return undefined;
   }

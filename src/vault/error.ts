@@ -6,7 +6,7 @@ export class KeyMismatch extends ServiceError<"configuration"> {
   constructor(file: string, given: string, wrappedWith: readonly string[]) {
     const wanted = wrappedWith.length === 0 ? "another key" : `the key ${wrappedWith.join(" or ")}`;
     const remedy = "give the right one (REACHLOG_KEY or the key file)";
-    super("configuration", `${file} was sealed with ${wanted}, not with ${given}: ${remedy}`);
+    super("configuration", `${file} was encrypted with ${wanted}, not with ${given}: ${remedy}`);
   }
 }
 

@@ -55,7 +55,7 @@ function writeDraft(file: string, key: Uint8Array): string {
 function writeKey(handle: number, key: Uint8Array): void {
   try {
     writeSync(handle, `${Buffer.from(key).toString("hex")}\n`);
-    // A key lost with a power cut would make everything sealed with it unreadable.
+    // A key lost with a power cut would make everything encrypted with it unreadable.
     fsyncSync(handle);
   } finally {
     closeSync(handle);

@@ -21,7 +21,7 @@ export function deriveKey(master: Uint8Array, purpose: string): Uint8Array {
 /** Digits of a key's id: enough to tell the few keys of a service apart. */
 const ID_DIGITS = 16;
 
-/** Names a master key, in rows and messages, without telling anything of it. */
+/** Names a master key, in rows and messages, which discloses nothing of it. */
 export function keyId(master: Uint8Array): string {
   return Buffer.from(deriveKey(master, "key-id")).toString("hex").slice(0, ID_DIGITS);
 }

@@ -52,7 +52,7 @@ function givenKey({ files: { key, vault, keys }, configured }: MasterKeyPlace): 
   const wrapped = [vault, keys].find((file) => existsSync(file));
   // A new key would open nothing of what is there.
   if (wrapped !== undefined && !existsSync(key)) {
-    throw keyError(`${key} is gone, and ${wrapped} was sealed with it: restore it, or set REACHLOG_KEY`);
+    throw keyError(`${key} is gone, and ${wrapped} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
   return loadKeyFile(key);
 }

@@ -18,9 +18,9 @@ const TABLES = `
   -- One data key; more than one row only while the master key is exchanged.
   CREATE TABLE data_keys (
     id TEXT NOT NULL, master TEXT NOT NULL, wrapped BLOB NOT NULL, PRIMARY KEY (id, master)) STRICT;
-  -- key: the id of the data key; sealed: NULL for what is gone
+  -- key: the id of the data key; ciphertext: NULL for what is gone
   CREATE TABLE secrets (
-    name TEXT PRIMARY KEY, version INTEGER NOT NULL, key TEXT, sealed BLOB) STRICT, WITHOUT ROWID;
+    name TEXT PRIMARY KEY, version INTEGER NOT NULL, key TEXT, ciphertext BLOB) STRICT, WITHOUT ROWID;
   -- What may be used once, until when it is remembered (ms since the epoch).
   CREATE TABLE claims (name TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
   PRAGMA application_id=${APPLICATION_ID}; PRAGMA user_version=${FORMAT_VERSION}`;
@@ -89,7 +89,7 @@ export function transact<Result>(database: DatabaseSync, work: () => Result): Re
 export interface Row {
   readonly version: number;
   readonly key: string | null;
-  readonly sealed: Uint8Array | null;
+  readonly ciphertext: Uint8Array | null;
 }
 
 /** Behind every character of a name. */
@@ -97,22 +97,22 @@ const LAST = "\uffff";
 
 /** What is asked of the tables, one statement each. */
 export function statementsOf(database: DatabaseSync) {
-  const select = database.prepare("SELECT version, key, sealed FROM secrets WHERE name = ?");
+  const select = database.prepare("SELECT version, key, ciphertext FROM secrets WHERE name = ?");
   const some = database.prepare(
-    "SELECT name, version, key, sealed FROM secrets WHERE name IN (SELECT value FROM json_each(?))",
+    "SELECT name, version, key, ciphertext FROM secrets WHERE name IN (SELECT value FROM json_each(?))",
   );
   const range = database.prepare("SELECT name FROM secrets WHERE name >= ? AND name < ? ORDER BY name");
   const key = database.prepare("SELECT id FROM data_keys LIMIT 1");
   const insert = database.prepare(
-    "INSERT INTO secrets (name, version, key, sealed) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
+    "INSERT INTO secrets (name, version, key, ciphertext) VALUES (?, 1, ?, ?) ON CONFLICT DO NOTHING",
   );
   const update = database.prepare(
-    "UPDATE secrets SET version = version + 1, key = ?, sealed = ? WHERE name = ? AND version = ?",
+    "UPDATE secrets SET version = version + 1, key = ?, ciphertext = ? WHERE name = ? AND version = ?",
   );
   const bury = database.prepare(
-    "INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, sealed = NULL",
+    "INSERT INTO secrets (name, version) VALUES (?, 0) ON CONFLICT DO UPDATE SET key = NULL, ciphertext = NULL",
   );
-  const reseal = database.prepare("UPDATE secrets SET key = ?, sealed = ? WHERE name = ?");
+  const reencrypt = database.prepare("UPDATE secrets SET key = ?, ciphertext = ? WHERE name = ?");
   const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
   const revoke = database.prepare("DELETE FROM data_keys WHERE master = ?");
   const forgetClaims = database.prepare("DELETE FROM claims WHERE until <= ?");
@@ -125,10 +125,12 @@ export function statementsOf(database: DatabaseSync) {
       some.all(JSON.stringify(names)) as unknown as readonly (Row & { readonly name: string })[],
     names: (prefix: string) => (range.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name),
     keyId: () => (key.get() as { id: string } | undefined)?.id,
-    put: (name: string, id: string, sealed: Uint8Array, expected: number) =>
-      Number((expected === 0 ? insert.run(name, id, sealed) : update.run(id, sealed, name, expected)).changes) === 1,
+    put: (name: string, id: string, ciphertext: Uint8Array, expected: number) =>
+      Number(
+        (expected === 0 ? insert.run(name, id, ciphertext) : update.run(id, ciphertext, name, expected)).changes,
+      ) === 1,
     bury: (name: string) => void bury.run(name),
-    reseal: (id: string, sealed: Uint8Array, name: string) => void reseal.run(id, sealed, name),
+    reencrypt: (id: string, ciphertext: Uint8Array, name: string) => void reencrypt.run(id, ciphertext, name),
     remove: (name: string) => void remove.run(name),
     revoke: (master: string) => void revoke.run(master),
     isClaimed: (name: string, now: number) => claimed.get(name, now) !== undefined,

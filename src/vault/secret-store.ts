@@ -88,9 +88,10 @@ function storeIn(database: DatabaseSync, { file, master, renew }: SecretStoreOpt
     });
   };
   const opened = (name: string, row: Row): Kept | "gone" => {
-    if (row.sealed === null) return "gone";
+    if (row.ciphertext === null) return "gone";
     if (row.key !== known.id) known = unwrapped();
-    const value = row.key === known.id ? open(known.bytes, row.sealed, contextOf(known, name, row.version)) : undefined;
+    const value =
+      row.key === known.id ? open(known.bytes, row.ciphertext, contextOf(known, name, row.version)) : undefined;
     if (value === undefined) throw damaged(file, name);
     return { version: row.version, value };
   };
@@ -98,7 +99,7 @@ function storeIn(database: DatabaseSync, { file, master, renew }: SecretStoreOpt
     const row = rows.select(name);
     return row && opened(name, row);
   };
-  const sealed = (key: DataKey, name: string, { version, value }: Kept): Uint8Array =>
+  const encrypted = (key: DataKey, name: string, { version, value }: Kept): Uint8Array =>
     encrypt(key.bytes, value, contextOf(key, name, version));
 
   return {
@@ -106,7 +107,7 @@ function storeIn(database: DatabaseSync, { file, master, renew }: SecretStoreOpt
     getAll: (names) => new Map(rows.selectAll(names).map((row) => [row.name, opened(row.name, row)])),
     names: rows.names,
     put: (name, value, expected) =>
-      change(() => rows.put(name, known.id, sealed(known, name, { version: expected + 1, value }), expected)),
+      change(() => rows.put(name, known.id, encrypted(known, name, { version: expected + 1, value }), expected)),
     remove: (name) => change(() => rows.remove(name)),
     bury: (name) => change(() => rows.bury(name)),
     claim: (name, until, now) => change(() => rows.claim(name, until, now)),
@@ -118,7 +119,7 @@ function storeIn(database: DatabaseSync, { file, master, renew }: SecretStoreOpt
         const key = makeDataKey();
         for (const name of rows.names("")) {
           const kept = get(name);
-          if (kept !== undefined && kept !== "gone") rows.reseal(key.id, sealed(key, name, kept), name);
+          if (kept !== undefined && kept !== "gone") rows.reencrypt(key.id, encrypted(key, name, kept), name);
         }
         database.exec("DELETE FROM data_keys");
         for (const one of masters) wrap(database, key, one);

@@ -105,7 +105,7 @@ test("with the key in the environment: both are good until something was started
     expect.stringMatching(/REACHLOG_KEY\n$/),
   ]);
   world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
-  expect(openVault).toThrow("was sealed with");
+  expect(openVault).toThrow("was encrypted with");
 });
 
 test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {

@@ -59,7 +59,7 @@ test.skipIf(!has("strace"))(
       const withFormer = await readable(world, {}).catch(String);
       const withNew = await readable(world, { REACHLOG_KEY: REACHLOG_KEY_NEXT }).catch((fault: unknown) => fault);
       if (JSON.stringify(withFormer) !== before) told.unreadable++;
-      if (!String(withNew).includes("was sealed with") && JSON.stringify(withNew) !== before) told.unreadable++;
+      if (!String(withNew).includes("was encrypted with") && JSON.stringify(withNew) !== before) told.unreadable++;
     }
     report("in the environment", told);
     expect([told.kills > 20, told.unfinished > 0, told.unreadable]).toEqual([true, true, 0]);

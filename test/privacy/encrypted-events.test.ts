@@ -101,7 +101,7 @@ test.each(PERSONAL)("$type is stored without what is personal, and reads as eras
   codec.decodeData(folded(kept));
 });
 
-test("folds are spared the boxes of clicks and messages", () => {
+test("folds are spared the ciphertexts of clicks and messages", () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
@@ -113,7 +113,7 @@ test("folds are spared the boxes of clicks and messages", () => {
   }
 });
 
-test("a box does not open in another event", () => {
+test("a ciphertext does not open in another event", () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
@@ -123,7 +123,7 @@ test("a box does not open in another event", () => {
   }
 });
 
-test("what is stored in a fold's event is checked although its box stays closed", () => {
+test("what is stored in a fold's event is checked although its ciphertext stays closed", () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   const kept = write(makeEvent("LinkClicked", "e4", CLICK, {}));
@@ -138,7 +138,7 @@ test("a click that tells nothing of anybody is stored as it is", () => {
   expect(write(makeEvent("LinkClicked", "e9", data, {})).data).toEqual(data as never);
 });
 
-test("events of before sealing read as ever, and without keys everything sealed reads as erased", () => {
+test("events of before encryption read as ever, and without keys everything sealed reads as erased", () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {

@@ -11,7 +11,7 @@ export function finished({ unfinished, ...event }: Encoded): NewEvent {
   return { ...event, data: JSON.parse(unfinished === undefined ? data : finish(data, unfinished)) as unknown };
 }
 
-/** A box, made as the log makes it. */
+/** A ciphertext, made as the log makes it. */
 export function encrypted(keyring: Keyring, owner: Owner, text: string, context: string): string {
   const { prefix, key } = keyring.keyFor(owner);
   if (key === undefined) return prefix;

@@ -36,33 +36,33 @@ test.each(OWNERS)(
     using world = openKeys();
     const keyring = world.open();
     keyring.prepare([owner]);
-    const box = encrypted(keyring, owner, "tea & Größe", "here");
-    expect(box).not.toContain("tea");
+    const ciphertext = encrypted(keyring, owner, "tea & Größe", "here");
+    expect(ciphertext).not.toContain("tea");
     for (const reader of [keyring, world.open()]) {
-      expect(reader.open(box, "here")).toBe("tea & Größe");
-      expect(faultOf(() => reader.open(box, "elsewhere"))).toMatchObject({ kind: "damaged" });
+      expect(reader.open(ciphertext, "here")).toBe("tea & Größe");
+      expect(faultOf(() => reader.open(ciphertext, "elsewhere"))).toMatchObject({ kind: "damaged" });
     }
   },
 );
 
-test("no two boxes of one text are alike", () => {
+test("no two ciphertexts of one text are alike", () => {
   using world = openKeys();
   const keyring = world.open();
-  const boxes = Array.from({ length: 3_000 }, () => encrypted(keyring, { kind: "message" }, "tea", "here"));
-  expect(new Set(boxes).size).toBe(boxes.length);
+  const ciphertexts = Array.from({ length: 3_000 }, () => encrypted(keyring, { kind: "message" }, "tea", "here"));
+  expect(new Set(ciphertexts).size).toBe(ciphertexts.length);
 });
 
 test("a person's destroyed key opens nothing, and nothing is kept of them any more", () => {
   using world = openKeys();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = encrypted(keyring, ANN, "tea", "here");
+  const ciphertext = encrypted(keyring, ANN, "tea", "here");
   expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
   keyring.prepare([ANN, { kind: "person", username: "ann" }]);
   const later = encrypted(keyring, ANN, "more tea", "here");
-  expect([keyring.open(box, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
+  expect([keyring.open(ciphertext, "here"), keyring.open(later, "here")]).toEqual([undefined, undefined]);
   expect(later).toEndWith(":");
-  expect(keyring.markOf(later)).toBe(keyring.markOf(box));
+  expect(keyring.markOf(later)).toBe(keyring.markOf(ciphertext));
 });
 
 test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", () => {
@@ -91,15 +91,15 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
 });
 
-test("a day's key is another one when the day comes again, and what was sealed with the old one is gone for good", () => {
+test("a day's key is another one when the day comes again, and what was encrypted with the old one is gone for good", () => {
   using world = openKeys();
   const keyring = world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
-  const box = encrypted(keyring, clicked, "tea", "here");
+  const ciphertext = encrypted(keyring, clicked, "tea", "here");
   removeDays(keyring.keys, ["click"], "2026-11-21");
   keyring.refresh();
   const again = encrypted(keyring, clicked, "more tea", "here");
-  expect([keyring.open(box, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
+  expect([keyring.open(ciphertext, "here"), keyring.open(again, "here")]).toEqual([undefined, "more tea"]);
 });
 
 test("each day has keys of its own", () => {
@@ -123,7 +123,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   using world = openKeys();
   const keyring = world.open();
   keyring.prepare([ANN]);
-  const box = encrypted(keyring, ANN, "tea", "here");
+  const ciphertext = encrypted(keyring, ANN, "tea", "here");
   const bytes = readFileSync(world.file);
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   world.master = to;
@@ -131,7 +131,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
   rewrap(world.file, { from, to });
   keyring.refresh();
-  expect([keyring.open(box, "here"), world.open().open(box, "here")]).toEqual(["tea", "tea"]);
+  expect([keyring.open(ciphertext, "here"), world.open().open(ciphertext, "here")]).toEqual(["tea", "tea"]);
   world.master = from;
   expect(faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
 });
@@ -149,9 +149,9 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   world.master = to;
   command.prepare([ANN]);
   command.replaceStateKey();
-  const [box, state] = [encrypted(command, ANN, "tea", "here"), command.sealState("contacts", "{}")];
+  const [ciphertext, state] = [encrypted(command, ANN, "tea", "here"), command.encryptState("contacts", "{}")];
   const reader = world.open();
-  expect([reader.open(box, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
+  expect([reader.open(ciphertext, "here"), reader.openState("contacts", state)]).toEqual(["tea", "{}"]);
 });
 
 test("beside a key file of before, who came since reads as erased, and what comes later opens", () => {
@@ -160,13 +160,13 @@ test("beside a key file of before, who came since reads as erased, and what come
   const older = readFileSync(world.file);
   const newer = world.open();
   newer.prepare([ANN]);
-  const box = encrypted(newer, ANN, "tea", "here");
+  const ciphertext = encrypted(newer, ANN, "tea", "here");
   writeFileSync(world.file, older);
   const restored = world.open();
   restored.prepare([ANN]);
   const later = encrypted(restored, ANN, "more tea", "here");
-  expect([restored.open(box, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
-  expect(restored.refOf(later)).toBe(restored.refOf(box));
+  expect([restored.open(ciphertext, "here"), restored.open(later, "here")]).toEqual([undefined, "more tea"]);
+  expect(restored.refOf(later)).toBe(restored.refOf(ciphertext));
 });
 
 test("a database of something else is no key file, and stays as it is", () => {
@@ -187,8 +187,8 @@ test("somebody who was erased while only their handle was known does not come ba
   keyring.prepare([{ kind: "person", username: "ann" }]);
   keyring.destroy(keyring.refsOf({ username: "Ann" }));
   keyring.prepare([ANN]);
-  const box = encrypted(keyring, ANN, "tea", "here");
-  expect([box.endsWith(":"), keyring.refOf(box)]).toEqual([true, byHandle ?? ""]);
+  const ciphertext = encrypted(keyring, ANN, "tea", "here");
+  expect([ciphertext.endsWith(":"), keyring.refOf(ciphertext)]).toEqual([true, byHandle ?? ""]);
 });
 
 const ALONE: Owner = { kind: "person", username: "ann" };
@@ -204,7 +204,7 @@ test("what is told of a handle alone has a key of its own each time, and a destr
   const keyring = world.open();
   const [former, taker] = [appended(keyring, ALONE, "tea"), appended(keyring, ALONE, "coffee")];
   keyring.destroy([keyring.refOf(former)]);
-  expect([former, taker].map((box) => keyring.open(box, "here"))).toEqual([undefined, "coffee"]);
+  expect([former, taker].map((ciphertext) => keyring.open(ciphertext, "here"))).toEqual([undefined, "coffee"]);
   expect(keyring.markOf(former)).toBe(keyring.markOf(taker));
   expect(keyring.isForgotten({ username: "ann" })).toBe(false);
 });
@@ -219,7 +219,7 @@ test("a person's id and handle destroyed spare whoever has the handle with anoth
   );
   const later = appended(keyring, ALONE, "later");
   const taker = appended(keyring, { kind: "person", id: "1002", username: "ann" }, "the taker's");
-  const opened = [former, own, meanwhile, later, taker].map((box) => keyring.open(box ?? "", "here"));
+  const opened = [former, own, meanwhile, later, taker].map((ciphertext) => keyring.open(ciphertext ?? "", "here"));
   expect(opened).toEqual(["before", undefined, undefined, undefined, "the taker's"]);
   const names = [
     { id: "1001" },

@@ -10,7 +10,7 @@ import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 
-/** Nothing of it is personal, so that it has no box. */
+/** Nothing of it is personal, so that it has no ciphertext. */
 const CLICK = clickOf();
 const READ: NewEvent = { type: "SourceRead", data: { run_id: "r", source: "search", scope: "tea", people: 0 } };
 

@@ -143,7 +143,7 @@ test(
       expect([code, err]).toEqual([78, expect.stringContaining(why)]);
       expect([".vault.sqlite", ".keys.sqlite"].map((name) => readFileSync(place(name)))).toEqual(kept);
     };
-    await refused({ REACHLOG_KEY: "f".repeat(64) }, "was sealed with the key");
+    await refused({ REACHLOG_KEY: "f".repeat(64) }, "was encrypted with the key");
     writeFileSync(place(".key"), "no key");
     await refused({}, "holds no key");
     rmSync(place(".key"));
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  "the master key is exchanged with the service stopped, and everything that was sealed with it goes on",
+  "the master key is exchanged with the service stopped, and everything that was encrypted with it goes on",
   async () => {
     const first = await world.serve();
     await authorize(first, world.sandbox);

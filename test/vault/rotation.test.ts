@@ -56,7 +56,7 @@ test("after a rotation the new key opens everything, and the former one nothing"
   expect(masterKeyOf(world.place())).toEqual(TO);
   using vault = openVault(world.files.vault, TO);
   expect(vault.get("tokens")).toEqual({ version: 2, value: "canary" });
-  expect(() => openVault(world.files.vault, FROM)).toThrow("was sealed with");
+  expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
   expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
 });
 
@@ -108,8 +108,8 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
   using world = openFiles("file");
   using beside = openVault(world.files.vault, FROM);
   rotate(world.given, { from: FROM, to: TO });
-  expect(() => beside.put("tokens", "too late", 2)).toThrow("was sealed with");
-  expect(() => beside.get("tokens")).toThrow("was sealed with");
+  expect(() => beside.put("tokens", "too late", 2)).toThrow("was encrypted with");
+  expect(() => beside.get("tokens")).toThrow("was encrypted with");
   expect(tokenWith(world.files, TO)).toBe("canary");
 });
 
@@ -143,7 +143,7 @@ describe("killed", () => {
       expect(masterKeyOf(world.place())).toEqual(TO);
       expect(tokenWith(world.files, TO)).toBe("canary");
       expect(stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
-      expect(() => openVault(world.files.vault, FROM)).toThrow("was sealed with");
+      expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
       expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
     },
   );
@@ -157,7 +157,7 @@ describe("killed", () => {
         expect(tokenWith(world.files, key)).toBe("canary");
         expect(masterKeyOf(world.place(key))).toEqual(TO);
       }
-      expect(() => masterKeyOf(world.place(FROM))).toThrow("was sealed with");
+      expect(() => masterKeyOf(world.place(FROM))).toThrow("was encrypted with");
       expect(tokenWith(world.files, TO)).toBe("canary");
     },
   );
@@ -175,14 +175,14 @@ test("the keys of personal data open with the new key only from the rotation on,
     expect(masterKeyOf(world.place(key))).toEqual(TO);
     using keys = openKeys(TO);
     expect(keys.get("person")).toEqual({ version: 1, value: "canary" });
-    expect(() => openKeys(FROM)).toThrow("was sealed with");
+    expect(() => openKeys(FROM)).toThrow("was encrypted with");
   }
 });
 
 test("a key file that is gone is not made anew beside a vault: it would open nothing", () => {
   using world = openFiles("environment");
   expect(() => masterKeyOf(world.place())).toThrow(
-    /is gone, and .* was sealed with it: restore it, or set REACHLOG_KEY/,
+    /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,
   );
   expect(existsSync(world.files.key)).toBe(false);
   expect(tokenWith(world.files, FROM)).toBe("canary");
@@ -192,7 +192,7 @@ test("a wrong key changes no file", () => {
   using world = openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();
-  expect(() => masterKeyOf(world.place(TO))).toThrow("was sealed with");
-  expect(() => rotate(world.given, { from: TO, to: FROM })).toThrow("was sealed with");
+  expect(() => masterKeyOf(world.place(TO))).toThrow("was encrypted with");
+  expect(() => rotate(world.given, { from: TO, to: FROM })).toThrow("was encrypted with");
   expect(contents()).toEqual(before);
 });

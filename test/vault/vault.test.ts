@@ -103,7 +103,10 @@ describe("a row does not open", () => {
     const vault = openVault(file, KEY);
     const raw = new DatabaseSync(file);
     const rowOf = (name: string) =>
-      raw.prepare("SELECT version, key, sealed FROM secrets WHERE name = ?").get(name) as Record<string, Uint8Array>;
+      raw.prepare("SELECT version, key, ciphertext FROM secrets WHERE name = ?").get(name) as Record<
+        string,
+        Uint8Array
+      >;
     vault.put("tokens", "first", 0);
     const former = rowOf("tokens");
     vault.put("tokens", "second", 1);
@@ -121,7 +124,7 @@ describe("a row does not open", () => {
 
   test("when it is another's", () => {
     using world = openTampered();
-    world.set("sealed", world.rowOf("others")["sealed"]!);
+    world.set("ciphertext", world.rowOf("others")["ciphertext"]!);
     expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
     expect(world.vault.get("others")?.value).toBe("more");
   });
@@ -135,7 +138,7 @@ describe("a row does not open", () => {
 
   test("when an older one was put in its place", () => {
     using world = openTampered();
-    world.set("sealed", world.former["sealed"]!);
+    world.set("ciphertext", world.former["ciphertext"]!);
     expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
   });
 
@@ -157,9 +160,9 @@ describe("a row does not open", () => {
 
   test("when a bit of it was changed", () => {
     using world = openTampered();
-    const sealed = Uint8Array.from(world.rowOf("tokens")["sealed"]!);
-    sealed[sealed.length >> 1]! ^= 1;
-    world.set("sealed", sealed);
+    const ciphertext = Uint8Array.from(world.rowOf("tokens")["ciphertext"]!);
+    ciphertext[ciphertext.length >> 1]! ^= 1;
+    world.set("ciphertext", ciphertext);
     expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
   });
 });
