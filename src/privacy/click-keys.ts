@@ -32,8 +32,8 @@ const ADDRESSES_MAX = 4_096;
 
 export function createClickKeys(keys: KeyStore): ClickKeys {
   const trees = new Map<string, Tree>();
-  /** Those of today that came last. */
-  const addresses = new Map<string, NamedKey>();
+  /** Those of today that came last, in two halves: when one is full, the older one is dropped. */
+  let [young, old] = [new Map<string, NamedKey>(), new Map<string, NamedKey>()];
   let today = { day: "", root: "" };
   // Where they begin is left to chance, so that after a start addresses hardly ever share the leaves of before.
   let nextLeaf = randomInt(LEAVES);
@@ -67,20 +67,22 @@ export function createClickKeys(keys: KeyStore): ClickKeys {
     }
   };
 
+  /** In the younger half: those that come often stay. */
+  const held = (ip: string, leaf: NamedKey): NamedKey => {
+    if (young.size >= ADDRESSES_MAX / 2) [old, young] = [young, new Map()];
+    young.set(ip, leaf);
+    return leaf;
+  };
+
   return {
     at,
     of(ip = "", now) {
       const day = dayOf(now);
       if (today.day !== day) {
         today = { day, root: dayRef(keys, "click", day) };
-        addresses.clear();
+        [young, old] = [new Map(), new Map()];
       }
-      const leaf = addresses.get(ip) ?? newLeaf();
-      // Last in the map: those that come often stay.
-      addresses.delete(ip);
-      addresses.set(ip, leaf);
-      if (addresses.size > ADDRESSES_MAX) addresses.delete(addresses.keys().next().value ?? "");
-      return leaf;
+      return young.get(ip) ?? held(ip, old.get(ip) ?? newLeaf());
     },
     puncture: (refs) =>
       keys.change(() => {

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { KEY_BYTES } from "../vault/key.ts";
 
 /** A leaf is named by so many hex digits: a day has 16 million. */
 export const LEAF_DIGITS = 6;
@@ -47,7 +48,12 @@ function nodeAbove(tree: Tree, place: string): string | undefined {
   return undefined;
 }
 
+/** What is hashed; always the same one, since making an array costs as much as the hash. */
+const keyAndDigit = Buffer.alloc(KEY_BYTES + 1);
+
 /** A key and a digit are always as long, so that a plain hash makes keys of them that disclose nothing of each other. */
 export function childOf(key: Uint8Array, digit: string): Uint8Array {
-  return hash("sha256", Buffer.concat([key, Buffer.from(digit)]), "buffer");
+  keyAndDigit.set(key);
+  keyAndDigit.write(digit, KEY_BYTES);
+  return hash("sha256", keyAndDigit, "buffer");
 }
