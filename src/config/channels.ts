@@ -1,7 +1,6 @@
 import { secret, type Secret } from "../platform/secret.ts";
-import type { RawEnvironment } from "./environment.ts";
+import { needs, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
-import { needs } from "./halves.ts";
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 

@@ -1,7 +1,7 @@
+import { isIP } from "node:net";
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { ReadFile } from "./outreach.ts";
-import { readTrustedProxies } from "./proxies.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, type ApiToken } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -181,4 +181,20 @@ function checkOpenRoutes(routes: readonly string[], { openable, guarded }: Route
       report.fault("OPEN_ROUTES", `${shown(route)} is no route that can be opened`, `some of ${openable.join(", ")}`);
     }
   }
+}
+
+function readTrustedProxies(raw: string | undefined, report: Report): string[] {
+  const proxies = commaList(raw);
+  for (const entry of proxies.filter((proxy) => !isAddressOrNetwork(proxy))) {
+    const wanted = "IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas";
+    report.fault("TRUSTED_PROXIES", `${shown(entry)} is no address`, wanted);
+  }
+  return proxies;
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = "", bits, ...more] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }

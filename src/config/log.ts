@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
 import { logFiles } from "../log/log-files.ts";
+import { decodeKey } from "../platform/decode-key.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 import type { Report } from "./error.ts";
 
 /** Where the event log lives. */
@@ -31,4 +33,17 @@ export function readLog(raw: string, keysFile: string | undefined, report: Repor
     report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
   }
   return { kind: "sqlite", file, ...(keysFile === undefined ? {} : { keysFile }) };
+}
+
+/** A master key as it is configured. */
+export function readKey(
+  variable: "REACHLOG_KEY" | "REACHLOG_KEY_NEXT",
+  raw: string | undefined,
+  report: Report,
+): Secret | undefined {
+  if (raw === undefined) return undefined;
+  if (decodeKey(raw) === undefined) {
+    report.fault(variable, "not a key of 32 bytes", "64 hex digits or base64 (openssl rand -base64 32)");
+  }
+  return secret(raw);
 }

@@ -1,7 +1,6 @@
 import { secret, type Secret } from "../platform/secret.ts";
-import { given, type RawEnvironment } from "./environment.ts";
+import { allOrNone, given, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
-import { allOrNone } from "./halves.ts";
 import { variables, type Environment, type Variable } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 

@@ -8,7 +8,7 @@ import type { EventMetadata, EventLog } from "../log/event-log.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { OutreachRules, OutreachState } from "./decide.ts";
+import type { OutreachRules, OutreachState } from "./judge.ts";
 import type { Prices } from "./meter.ts";
 import { momentIn } from "./quota.ts";
 

@@ -1,54 +1,12 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { KnownRecipient, Recipient, SkipReason } from "../../events/outreach.ts";
-import type { Account } from "../../projections/account.ts";
-import { findPerson, isOwnRefusal, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
-import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
-import type { Run } from "../../projections/run.ts";
-import type { SocialUser } from "../networks/network.ts";
-import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "../template/template.ts";
-
-/** What a decision looks at: projections of one position of the log. */
-export interface OutreachState {
-  readonly run: Run;
-  readonly quota: Quota;
-  readonly contacts: Contacts;
-  readonly account: Account;
-}
-
-/** What the operator wants. */
-export interface OutreachRules {
-  readonly template: Template;
-  readonly requireConsent: boolean;
-  readonly dailyLimit: number;
-  /** Keyed hashes of what is known of a person, as suppressions keep them. */
-  readonly hashes: (who: Recipient) => readonly string[];
-  /** Whether the keys of what is known of a person were deleted: so it is also where a restored log does not tell it. */
-  readonly isForgotten: (who: Recipient) => boolean;
-}
-
-/** Why a person gets no message. `pass`: the log tells it already. */
-export type Refusal =
-  | {
-      readonly verdict: "skip";
-      readonly reason: SkipReason;
-      readonly detail?: string;
-      readonly found?: Found;
-    }
-  | { readonly verdict: "pass" };
-
-/** A message of ours that they have, and of which the log does not tell. */
-export type Found = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
-
-/** `ask`: nothing speaks against a message yet, so the network is worth asking. */
-export type KnownVerdict = Refusal | { readonly verdict: "ask" };
-
-export type Verdict =
-  | Refusal
-  | {
-      readonly verdict: "write";
-      readonly text: string;
-      readonly variant: string;
-    };
+import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
+import { findContact, findPerson, isOwnRefusal } from "../../projections/contacts.ts";
+import { usedAt, type QuotaMoment } from "../../projections/quota.ts";
+import { linksIn } from "../../projections/sent-links.ts";
+import type { NewEvent } from "../log/event-log.ts";
+import type { Decision } from "../log/handle.ts";
+import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
+import { isSkipRecorded, judgeUser, type OutreachRules, type OutreachState, type Refusal } from "./judge.ts";
 
 /** Whether a run may start at a moment. */
 export function decideStart(
@@ -91,121 +49,151 @@ export function refusedForAccount({ contacts }: OutreachState, who: KnownRecipie
   });
 }
 
-/** Whether the person's turn comes with the last source only. */
-export function isHeldBack({ contacts }: OutreachState, source: { readonly last?: true }, who: Recipient): boolean {
-  const contact = findPerson(contacts, who);
-  return source.last !== true && contact !== undefined && isTriedLast(contact);
+/** One person's turn: who is asked about, and what the intent names. */
+export interface TurnCommand {
+  readonly user: SocialUser;
+  readonly attempt_id: string;
+  readonly run_id: string;
+  /** Whose run it is; another account that is linked meanwhile gets none of it. */
+  readonly accountId: string | undefined;
+  readonly now: QuotaMoment;
+}
+
+/** `end`: why the run ends; undefined: only the turn does. */
+export interface TurnRefused {
+  readonly end: RunEnd | undefined;
+}
+
+/** The intent to write to the person, or their skip; nothing where the log has that already. */
+export function decideTurn(
+  state: OutreachState,
+  rules: OutreachRules,
+  { user, attempt_id, run_id, accountId, now }: TurnCommand,
+): Decision<TurnRefused> {
+  if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
+  const recipient = { id: user.id, username: user.username };
+  const verdict = judgeUser(state, rules, user);
+  if (verdict.verdict !== "write") return { events: newSkips(state, run_id, [{ who: recipient, verdict }]) };
+  if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };
+  const data = {
+    attempt_id,
+    run_id,
+    recipient,
+    text: verdict.text,
+    links: [...linksIn(verdict.text)],
+    variant: verdict.variant,
+    template: rules.template.id,
+    ...(accountId === undefined ? {} : { account_id: accountId }),
+    day: now.day,
+    timezone: now.timezone,
+  };
+  return { events: [{ type: "DirectMessageAttempted", data }] };
+}
+
+/** Somebody who gets no message, and why. */
+export interface Refused {
+  readonly who: Recipient;
+  readonly verdict: Refusal;
+}
+
+/** What is recorded of somebody who gets no message. */
+type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
+
+/** Each skip once: people are met by handle and again by id, and by several sources. */
+export function skipsOf({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
+  const noted = new Map<unknown, SkipReason[]>();
+  return refused.flatMap(({ who, verdict }): Skip[] => {
+    if (verdict.verdict === "pass") return [];
+    const { reason, detail, found } = verdict;
+    const person = findContact(contacts, who) ?? who.id ?? who.username?.toLowerCase();
+    const reasons = noted.get(person) ?? [];
+    if (reasons.includes(reason)) return [];
+    noted.set(person, [...reasons, reason]);
+    const more = { ...(detail === undefined ? {} : { detail }), ...(found === undefined ? {} : { found }) };
+    return [{ recipient: who, reason, ...more }];
+  });
+}
+
+/** Each skip that the log does not hold yet. What was found closes the person, whatever was recorded of them before. */
+export function newSkips(state: OutreachState, run_id: string, refused: readonly Refused[]): NewEvent[] {
+  return skipsOf(state, refused)
+    .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
+    .map((skip) => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+}
+
+/** Why a message whose intent was recorded is not sent after all. */
+export type GiveUp = "stopped" | "day_over" | "lease_lost" | "suppressed" | "other_account";
+
+/** A send that came to an end; `gave_up`: before anything was asked of the network, or after a 429. */
+export type SendDecided =
+  | Exclude<SendDmResult, { outcome: "rate_limited" }>
+  | { readonly outcome: "gave_up"; readonly why: GiveUp; readonly rate: RateWindow | undefined };
+
+const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
+  stopped: "the run ended before the message went out",
+  day_over: "the day ended before the message went out",
+  lease_lost: "the right to make runs could not be confirmed in time",
+  other_account: "another account was linked before the message went out",
+  suppressed: "the person was suppressed before the message went out",
+};
+
+/** What became of an attempt. */
+export type OutcomeEvent = Extract<
+  NewEvent,
+  { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
+>;
+
+interface Decided {
+  readonly newEvent: OutcomeEvent;
+  /** What follows from it, to be recorded with it. */
+  readonly more?: readonly NewEvent[];
+  /** Why the run ends with it. */
+  readonly end?: RunEnd;
 }
 
 /**
- * What can be said of a person before the network is asked: asking costs money. `user`: what it said of them just now,
- * where their source asked it.
+ * What a send means. `refusedBefore`: where the network's refusal of this person would be the account's, those who were
+ * refused before for the same reason: they were not at fault, so a later run may try them again.
  */
-export function judgeKnown(
-  state: OutreachState,
-  rules: OutreachRules,
-  who: Recipient,
-  user?: SocialUser,
-): KnownVerdict {
-  const refusal = refuse(state, rules, who);
-  if (refusal !== undefined) return refusal;
-  const rendered = compose(rules.template, findPerson(state.contacts, who), who);
-  if (!rendered.ok) {
-    if (rendered.reason === "too_long") return tooLong(rendered.length);
-    // The network knows these two.
-    const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
-    if (missing.length > 0) return missingFields(missing);
+export function decideOutcome(
+  attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
+  result: SendDecided,
+  refusedBefore: readonly Recipient[] | undefined,
+): Decided {
+  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeEvent => ({
+    type: "DirectMessageFailed",
+    data: { ...attempt, reason, detail, frees_quota: true, retry },
+  });
+  switch (result.outcome) {
+    case "sent": {
+      const data = { ...attempt, message_id: result.messageId, settled_by: "answer" } as const;
+      return { newEvent: { type: "DirectMessageSent", data } };
+    }
+    case "in_doubt":
+      return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
+    case "recipient_closed":
+    case "not_permitted": {
+      if (refusedBefore === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
+      const detail = `${result.detail}; ${refusedBefore.length} other people were refused before, one after the other`;
+      const more = refusedBefore.map((recipient): NewEvent => {
+        return { type: "RecipientRetryAllowed", data: { recipient, run_id: attempt.run_id } };
+      });
+      return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
+    }
+    case "rejected":
+      return { newEvent: failed("rejected", result.detail, false) };
+    case "unreachable":
+      return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
+    case "unauthorized":
+      return {
+        newEvent: failed("unauthorized", "the network no longer accepts the grant", true),
+        end: "not_authorized",
+      };
+    case "gave_up": {
+      const isUnwanted = result.why === "suppressed";
+      return { newEvent: failed(isUnwanted ? "suppressed" : "withdrawn", GIVEN_UP[result.why], !isUnwanted) };
+    }
+    case "stopped":
+      return { newEvent: failed(result.reason, result.detail, true), end: result.reason };
   }
-  // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
-  const closed = user === undefined ? recordedAsClosed(state, who) : undefined;
-  return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
-}
-
-/** What is to be done about a person as the network shows them now. */
-export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
-  const refusal = refuse(state, rules, user);
-  if (refusal !== undefined) return refusal;
-  if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
-  if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
-  const rendered = compose(rules.template, findPerson(state.contacts, user), user);
-  if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
-  return { verdict: "write", text: rendered.text, variant: rendered.variant };
-}
-
-/** The reason why they take no messages from us, where the network gave one before. */
-function recordedAsClosed({ contacts }: OutreachState, who: Recipient): SkipReason | undefined {
-  return findPerson(contacts, who)?.skipped.find((reason) => reason === "cannot_receive_dm" || reason === "protected");
-}
-
-/** A skip is told once per recipient and reason. */
-export function isSkipRecorded(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
-  return findPerson(state.contacts, who)?.skipped.includes(reason) ?? false;
-}
-
-/** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
-export function isSuppressed(
-  { contacts }: OutreachState,
-  { hashes, isForgotten }: OutreachRules,
-  who: Recipient,
-): boolean {
-  const person = findPerson(contacts, who);
-  if (person?.suppressed === true) return true;
-  const names = person === undefined ? [who] : [who, person];
-  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
-  return isForgotten(who);
-}
-
-/** What every variant of the template says to one person; those that lack a field say nothing. */
-export function previewVariants(
-  state: OutreachState,
-  { template }: OutreachRules,
-  who: Recipient & { name?: string },
-): readonly { readonly variant: string; readonly text: string }[] {
-  const recipient = messageRecipient(findPerson(state.contacts, who), who);
-  return renderAll(template, recipient).flatMap(({ variant, rendered }) =>
-    rendered.ok ? [{ variant, text: rendered.text }] : [],
-  );
-}
-
-function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
-  const person = findPerson(state.contacts, who);
-  const self = state.account.user;
-  if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
-  if (isSuppressed(state, rules, who)) return { verdict: "skip", reason: "suppressed" };
-  if (person?.status === "failed") return { verdict: "pass" };
-  if (person !== undefined && person.status !== "open") return { verdict: "skip", reason: "already_contacted" };
-  if (rules.requireConsent && (person?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
-  return undefined;
-}
-
-function missingFields(missing: readonly string[]): Refusal {
-  return {
-    verdict: "skip",
-    reason: "missing_field",
-    detail: missing.join(", "),
-  };
-}
-
-/** The set of reasons is closed; what is missing here is a field short enough. */
-function tooLong(length: number): Refusal {
-  return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
-}
-
-function compose(template: Template, contact: Contact | undefined, who: Recipient & { name?: string }): Rendered {
-  return render(template, messageRecipient(contact, who));
-}
-
-function messageRecipient(contact: Contact | undefined, who: Recipient & { name?: string }): MessageRecipient {
-  const username = who.username ?? contact?.username ?? "";
-  return {
-    key: who.id ?? contact?.id ?? `@${username.toLowerCase()}`,
-    username,
-    name: contact?.name ?? who.name ?? "",
-    fields: contact?.fields ?? {},
-  };
-}
-
-function isSame(self: { id: string; username: string }, who: Recipient): boolean {
-  if (who.id !== undefined) return who.id === self.id;
-  return who.username?.toLowerCase() === self.username.toLowerCase();
 }

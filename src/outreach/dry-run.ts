@@ -1,7 +1,7 @@
 import type { KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
 import { outreachState, quotaNow, type RunContext } from "./context.ts";
-import { previewVariants, remaining } from "./decide.ts";
-import { decideTurn, skipsOf, type Refused } from "./decide-turn.ts";
+import { decideTurn, remaining, skipsOf, type Refused } from "./decide.ts";
+import { previewVariants } from "./judge.ts";
 import { retryBriefly } from "./retry-after-rate-limit.ts";
 import { screenRecipients } from "./screening.ts";
 

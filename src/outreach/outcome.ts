@@ -1,12 +1,7 @@
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/handle.ts";
 import type { OutreachContext } from "./context.ts";
-
-/** What became of an attempt. */
-export type OutcomeEvent = Extract<
-  NewEvent,
-  { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
->;
+import type { OutcomeEvent } from "./decide.ts";
 
 /** What the network did is recorded however busy the stream is: given up, it would count as in doubt. */
 const OUTCOME_ATTEMPTS_MAX = 50;

@@ -3,9 +3,15 @@ import { STREAMS } from "../log/event-log.ts";
 import { handle, type Decision } from "../log/handle.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import { catchUp, outreachState, quotaNow, today, type RunContext } from "./context.ts";
-import { decideOutcome, type GiveUp, type SendDecided } from "./decide-outcome.ts";
-import { isSuppressed, refusedForAccount } from "./decide.ts";
-import { decideTurn, type TurnRefused } from "./decide-turn.ts";
+import {
+  decideOutcome,
+  decideTurn,
+  refusedForAccount,
+  type GiveUp,
+  type SendDecided,
+  type TurnRefused,
+} from "./decide.ts";
+import { isSuppressed } from "./judge.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
 import { pause } from "./pacing.ts";

@@ -1,4 +1,4 @@
-import { fieldName, fieldNameFault } from "./field-name.ts";
+import { fieldName, fieldNameFault } from "./field.ts";
 
 /** Text as it stands, or a place to fill. */
 export type Part = string | { readonly field: string; readonly fallback: string | undefined };

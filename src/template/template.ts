@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { fieldName } from "./field-name.ts";
-import { cleanValue } from "./field-value.ts";
+import { cleanValue, fieldName } from "./field.ts";
 import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
 
 /** Longest direct message that X takes, in characters. Counted in UTF-16 units, which is never fewer. */

@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import type { RunEnd } from "../../events/outreach.ts";
-import { decideOutcome, type SendDecided } from "../../src/outreach/decide-outcome.ts";
+import { decideOutcome, type SendDecided } from "../../src/outreach/decide.ts";
 
 describe("what a send comes to", () => {
   const attempt = { attempt_id: "a", run_id: "r", recipient: { id: "7", username: "user_7" } };

@@ -4,15 +4,14 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
+import { decideStart, remaining } from "../../src/outreach/decide.ts";
 import {
-  decideStart,
   isSkipRecorded,
   judgeKnown,
   judgeUser,
-  remaining,
   type OutreachRules,
   type OutreachState,
-} from "../../src/outreach/decide.ts";
+} from "../../src/outreach/judge.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota.ts";
 import { given } from "../harness/memory/decider.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
-import type { OutreachRules, OutreachState } from "../../outreach/decide.ts";
+import type { OutreachRules, OutreachState } from "../../outreach/judge.ts";
 import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
 import type { Projector } from "../../projector/projector.ts";

@@ -1,6 +1,6 @@
 import type { Recipient, SkipReason } from "../../../events/outreach.ts";
 import type { Contact } from "../../../projections/contacts.ts";
-import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/decide.ts";
+import { judgeKnown, type KnownVerdict, type OutreachRules, type OutreachState } from "../../outreach/judge.ts";
 import { renderAll, variantOf, type MessageRecipient, type Rendered } from "../../template/template.ts";
 import { recipientOf } from "../../outreach/sources/sources.ts";
 

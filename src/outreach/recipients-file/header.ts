@@ -1,4 +1,4 @@
-import { fieldName, fieldNameFault } from "../../template/field-name.ts";
+import { fieldName, fieldNameFault } from "../../template/field.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** Most template fields a recipient may have. */

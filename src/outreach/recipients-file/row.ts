@@ -1,4 +1,4 @@
-import { fieldNameFault } from "../../template/field-name.ts";
+import { fieldNameFault } from "../../template/field.ts";
 import { readHandle, readId } from "./identity.ts";
 import { FIELDS_MAX, isField } from "./header.ts";
 

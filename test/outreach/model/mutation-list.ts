@@ -12,7 +12,7 @@ export interface Mutation {
 }
 
 const HANDLE = "src/log/handle.ts";
-const DECIDE_TURN = "src/outreach/decide-turn.ts";
+const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
 const RECOVERY = "src/outreach/dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
@@ -71,7 +71,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the day's places are counted only before a batch",
     edits: [
       {
-        file: DECIDE_TURN,
+        file: DECIDE,
         from: 'if (remaining(state, rules, now) === 0) return { refusal: { end: "daily_limit_reached" } };',
         to: "",
       },
@@ -84,7 +84,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   one(
     "who is suppressed is known as of the run's start",
-    DECIDE_TURN,
+    DECIDE,
     "const verdict = judgeUser(state, rules, user);",
     "const seen = ((rules as any).seen ??= structuredClone(state.contacts));\n  const verdict = judgeUser({ ...state, contacts: seen }, rules, user);",
   ),
@@ -110,7 +110,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("what is absent is sent again", RECONCILE, "    retry: false,", "    retry: true,"),
   one(
     "a doubt counts as a failure, to be tried again",
-    "src/outreach/decide-outcome.ts",
+    "src/outreach/decide.ts",
     'return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
     'return { newEvent: failed("unreachable", result.detail, true) };',
   ),
@@ -241,7 +241,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "the key file is not asked who was forgotten",
-    "src/outreach/decide.ts",
+    "src/outreach/judge.ts",
     "return isForgotten(who);",
     "return false;",
   ),
@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.hashes);", "return;"),
   one(
     "one person's refusal is the account's",
-    "src/outreach/decide.ts",
+    DECIDE,
     "export const REFUSED_IN_A_ROW_MAX = 5;",
     "export const REFUSED_IN_A_ROW_MAX = 1;",
   ),

@@ -1,0 +1,170 @@
+import type { DataOf } from "../../events/catalog.ts";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import type { Account } from "../../projections/account.ts";
+import { findPerson, isTriedLast, type Contact, type Contacts } from "../../projections/contacts.ts";
+import type { Quota } from "../../projections/quota.ts";
+import type { Run } from "../../projections/run.ts";
+import type { SocialUser } from "../networks/network.ts";
+import { render, renderAll, type MessageRecipient, type Rendered, type Template } from "../template/template.ts";
+
+/** What a decision looks at: projections of one position of the log. */
+export interface OutreachState {
+  readonly run: Run;
+  readonly quota: Quota;
+  readonly contacts: Contacts;
+  readonly account: Account;
+}
+
+/** What the operator wants. */
+export interface OutreachRules {
+  readonly template: Template;
+  readonly requireConsent: boolean;
+  readonly dailyLimit: number;
+  /** Keyed hashes of what is known of a person, as suppressions keep them. */
+  readonly hashes: (who: Recipient) => readonly string[];
+  /** Whether the keys of what is known of a person were deleted: so it is also where a restored log does not tell it. */
+  readonly isForgotten: (who: Recipient) => boolean;
+}
+
+/** Why a person gets no message. `pass`: the log tells it already. */
+export type Refusal =
+  | {
+      readonly verdict: "skip";
+      readonly reason: SkipReason;
+      readonly detail?: string;
+      readonly found?: Found;
+    }
+  | { readonly verdict: "pass" };
+
+/** A message of ours that they have, and of which the log does not tell. */
+export type Found = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
+
+/** `ask`: nothing speaks against a message yet, so the network is worth asking. */
+export type KnownVerdict = Refusal | { readonly verdict: "ask" };
+
+export type Verdict =
+  | Refusal
+  | {
+      readonly verdict: "write";
+      readonly text: string;
+      readonly variant: string;
+    };
+
+/** Whether the person's turn comes with the last source only. */
+export function isHeldBack({ contacts }: OutreachState, source: { readonly last?: true }, who: Recipient): boolean {
+  const contact = findPerson(contacts, who);
+  return source.last !== true && contact !== undefined && isTriedLast(contact);
+}
+
+/**
+ * What can be said of a person before the network is asked: asking costs money. `user`: what it said of them just now,
+ * where their source asked it.
+ */
+export function judgeKnown(
+  state: OutreachState,
+  rules: OutreachRules,
+  who: Recipient,
+  user?: SocialUser,
+): KnownVerdict {
+  const refusal = refuse(state, rules, who);
+  if (refusal !== undefined) return refusal;
+  const rendered = compose(rules.template, findPerson(state.contacts, who), who);
+  if (!rendered.ok) {
+    if (rendered.reason === "too_long") return tooLong(rendered.length);
+    // The network knows these two.
+    const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
+    if (missing.length > 0) return missingFields(missing);
+  }
+  // Who was closed to us would be asked about in every run, for money; a new import has them asked about again.
+  const closed = user === undefined ? recordedAsClosed(state, who) : undefined;
+  return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
+}
+
+/** What is to be done about a person as the network shows them now. */
+export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
+  const refusal = refuse(state, rules, user);
+  if (refusal !== undefined) return refusal;
+  if (user.protected === true && user.receivesOurDm !== true) return { verdict: "skip", reason: "protected" };
+  if (user.receivesOurDm === false) return { verdict: "skip", reason: "cannot_receive_dm" };
+  const rendered = compose(rules.template, findPerson(state.contacts, user), user);
+  if (!rendered.ok) return rendered.reason === "too_long" ? tooLong(rendered.length) : missingFields(rendered.missing);
+  return { verdict: "write", text: rendered.text, variant: rendered.variant };
+}
+
+/** The reason why they take no messages from us, where the network gave one before. */
+function recordedAsClosed({ contacts }: OutreachState, who: Recipient): SkipReason | undefined {
+  return findPerson(contacts, who)?.skipped.find((reason) => reason === "cannot_receive_dm" || reason === "protected");
+}
+
+/** A skip is told once per recipient and reason. */
+export function isSkipRecorded(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
+  return findPerson(state.contacts, who)?.skipped.includes(reason) ?? false;
+}
+
+/** Whether the person asked us, or an operator decided, that nobody writes to them: by all names they have. */
+export function isSuppressed(
+  { contacts }: OutreachState,
+  { hashes, isForgotten }: OutreachRules,
+  who: Recipient,
+): boolean {
+  const person = findPerson(contacts, who);
+  if (person?.suppressed === true) return true;
+  const names = person === undefined ? [who] : [who, person];
+  if (contacts.hashes.size > 0 && names.flatMap(hashes).some((hash) => contacts.hashes.has(hash))) return true;
+  return isForgotten(who);
+}
+
+/** What every variant of the template says to one person; those that lack a field say nothing. */
+export function previewVariants(
+  state: OutreachState,
+  { template }: OutreachRules,
+  who: Recipient & { name?: string },
+): readonly { readonly variant: string; readonly text: string }[] {
+  const recipient = messageRecipient(findPerson(state.contacts, who), who);
+  return renderAll(template, recipient).flatMap(({ variant, rendered }) =>
+    rendered.ok ? [{ variant, text: rendered.text }] : [],
+  );
+}
+
+function refuse(state: OutreachState, rules: OutreachRules, who: Recipient): Refusal | undefined {
+  const person = findPerson(state.contacts, who);
+  const self = state.account.user;
+  if (self !== null && isSame(self, who)) return { verdict: "skip", reason: "self" };
+  if (isSuppressed(state, rules, who)) return { verdict: "skip", reason: "suppressed" };
+  if (person?.status === "failed") return { verdict: "pass" };
+  if (person !== undefined && person.status !== "open") return { verdict: "skip", reason: "already_contacted" };
+  if (rules.requireConsent && (person?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
+  return undefined;
+}
+
+function missingFields(missing: readonly string[]): Refusal {
+  return {
+    verdict: "skip",
+    reason: "missing_field",
+    detail: missing.join(", "),
+  };
+}
+
+/** The set of reasons is closed; what is missing here is a field short enough. */
+function tooLong(length: number): Refusal {
+  return { verdict: "skip", reason: "missing_field", detail: `the message would be ${length} characters long` };
+}
+
+function compose(template: Template, contact: Contact | undefined, who: Recipient & { name?: string }): Rendered {
+  return render(template, messageRecipient(contact, who));
+}
+
+function messageRecipient(contact: Contact | undefined, who: Recipient & { name?: string }): MessageRecipient {
+  const username = who.username ?? contact?.username ?? "";
+  return {
+    key: who.id ?? contact?.id ?? `@${username.toLowerCase()}`,
+    username,
+    name: contact?.name ?? who.name ?? "",
+    fields: contact?.fields ?? {},
+  };
+}
+
+function isSame(self: { id: string; username: string }, who: Recipient): boolean {
+  if (who.id !== undefined) return who.id === self.id;
+  return who.username?.toLowerCase() === self.username.toLowerCase();
+}
