@@ -16,12 +16,12 @@ export interface Refusal {
   readonly code: string;
 }
 
-/** Once they are mended, what was granted still works. */
+/** Once they are fixed, what was granted still works. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
 
 /**
  * X says `invalid_request` of a refresh token that was used, revoked or has expired, where RFC 6749 wants
- * `invalid_grant`; only its words tell that from a request that was wrong otherwise.
+ * `invalid_grant`; only its words set that apart from a request that was wrong otherwise.
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
@@ -34,7 +34,7 @@ export const endsAuthorization: Ends = ({ error }) => error !== undefined;
 
 /**
  * What an answer of the token endpoint with a status of 400 or more says. A 401 is about the client (RFC 6749, section
- * 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body tells otherwise.
+ * 5.2, which wants it with `WWW-Authenticate` for failed Basic), unless its body says otherwise.
  */
 export function readRefusal({ status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends): Refusal {
   const body = errorBodyOf(text);

@@ -47,7 +47,7 @@ export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   }
 }
 
-/** One authorization in flight: what the browser keeps (sealed) until it comes back. */
+/** One authorization under way: what the browser keeps, encrypted, until it comes back. */
 export interface Authorization {
   readonly state: string;
   readonly verifier: string;
@@ -204,7 +204,7 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The library tells of a wrong redirect and of a wrong answer by the network with one code; only the first refuses. */
+/** The library reports a wrong redirect and a wrong answer by the network with one code; only the first refuses. */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
     const parameters = check();

@@ -75,8 +75,8 @@ async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthEr
 }
 
 /**
- * The operator is told first: after a crash in between the grant is found dead again, and the key keeps it from being
- * told twice. Fenced, so that it never counts against an authorization that came meanwhile.
+ * It is announced to the operator first: after a crash in between the grant is found dead again, and the key keeps it from being
+ * announced twice. Fenced, so that it never counts against an authorization that came meanwhile.
  */
 async function declareDead(deps: RefreshDeps, reason: string, fence: Fence): Promise<undefined> {
   const key = `grant/${await authorizedAt(deps.eventLog)}`;

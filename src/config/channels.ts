@@ -25,7 +25,7 @@ export interface MetaConfig {
   readonly apiUrl: string;
 }
 
-/** Addresses are checked even when nothing uses them yet: a fault told early is cheaper. */
+/** Addresses are checked even when nothing uses them yet: a fault found early is cheaper. */
 export function readX(values: Environment, env: RawEnvironment, report: Report): XConfig | undefined {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);

@@ -22,13 +22,13 @@ export interface Config {
   readonly meta: MetaConfig | undefined;
   readonly chat: ChatConfig | undefined;
   readonly messaging: MessagingConfig | undefined;
-  /** Lag after which chat and messaging tell clicks together. */
+  /** Lag after which chat and messaging send clicks together. */
   readonly digestAfterSeconds: number;
   readonly bots: "dispatch" | "record";
   /** Whole days that personal data of clicks and direct sends is kept; undefined: until it is forgotten by hand. */
   readonly retentionDays: number | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error";
-  /** Sentences for the operator, told at start. None holds a secret. */
+  /** Sentences for the operator, shown at start. None holds a secret. */
   readonly warnings: readonly string[];
 }
 

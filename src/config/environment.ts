@@ -29,7 +29,7 @@ export function given(env: RawEnvironment, name: string): string | undefined {
 
 /**
  * Checks every variable against the schema. A faulty one is reported and takes its default, so that the
- * checks across variables still run and their faults are told in the same go.
+ * checks across variables still run and their faults are listed too.
  */
 export function readEnvironment(env: RawEnvironment, report: Report): Environment {
   const values: Record<string, unknown> = {};
@@ -86,7 +86,7 @@ export function needs(name: Variable, other: Variable, env: RawEnvironment, repo
   }
 }
 
-/** Settings that are only used together: each that is missing is told once. */
+/** Settings that are only used together: each that is missing is listed once. */
 export function allOrNone(names: readonly Variable[], env: RawEnvironment, report: Report): void {
   const set = names.find((name) => given(env, name) !== undefined);
   if (set === undefined) return;

@@ -1,5 +1,5 @@
 import { ServiceError } from "../platform/service-error.ts";
-/** One thing wrong with the environment. `wanted` tells the operator what to write instead. */
+/** One thing wrong with the environment. `wanted`: what to write instead. */
 export interface Fault {
   readonly variable: string;
   readonly problem: string;

@@ -75,7 +75,7 @@ function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: Read
   }
 }
 
-/** Whether something was given is asked of the raw environment: a faulty token is told once, not as missing too. */
+/** Whether something was given is asked of the raw environment: a faulty token is listed once, not as missing too. */
 function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnvironment, report: Report): void {
   const hasToken = given(env, "API_TOKENS") !== undefined || given(env, "API_TOKENS_FILE") !== undefined;
   const why =

@@ -37,7 +37,7 @@ const CREDENTIALS = {
   whatsapp: ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID", "WHATSAPP_TO"],
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
-/** Addresses are checked even when nothing uses them: a fault told early is cheaper. */
+/** Addresses are checked even when nothing uses them: a fault found early is cheaper. */
 export function readMessaging(values: Environment, env: RawEnvironment, report: Report): MessagingConfig | undefined {
   const provider = values.MESSAGING_PROVIDER;
   const apiUrls = {

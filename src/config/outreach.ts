@@ -29,7 +29,7 @@ export type ReadFile = (path: string) => string;
 
 const SOURCES: readonly RecipientSource[] = ["list", "inbound", "followers", "search", "list_members"];
 
-/** Sources that need to be told what to read. */
+/** Sources that need a setting that says what to read. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 
 /** Sources of people who agreed to nothing: only some of them may be known otherwise. */
@@ -78,7 +78,7 @@ function readSources(values: Environment, report: Report): RecipientSource[] {
   const unasked = sources.filter((source) => WITHOUT_CONSENT.includes(source));
   if (values.REQUIRE_CONSENT && unasked.length > 0) {
     report.warn(
-      `RECIPIENT_SOURCES names ${unasked.join(", ")}: with REQUIRE_CONSENT every one of these people is read, which costs money, and skipped, unless an import or a message of theirs tells of their consent.`,
+      `RECIPIENT_SOURCES names ${unasked.join(", ")}: with REQUIRE_CONSENT every one of these people is read, which costs money, and skipped, unless an import or a message of theirs shows their consent.`,
     );
   }
   return sources;

@@ -18,7 +18,7 @@ const TOKEN_CHARS_MAX = 512;
 /** Each request with a token compares it with all of them: this many take some tens of microseconds. */
 const TOKENS_MAX = 500;
 
-/** Who else causes events: under these names no caller could be told from them. */
+/** Who else causes events: under these names no caller could be known from them. */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -30,14 +30,14 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 
 const WANTED = "name:token or name:sha256:hex, separated by commas";
 
-/** Entries are told by their number, never by their text. */
+/** Entries are named by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): ApiToken[] {
   const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
   if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
   return collect("API_TOKENS", entries, [], report);
 }
 
-/** The same of a file: one entry a line, which is told by its number; `#` begins a comment. `others` are known already. */
+/** The same of a file: one entry a line, which is named by its number; `#` begins a comment. `others` are known already. */
 export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): ApiToken[] {
   const entries = text
     .split(/\r?\n/)

@@ -20,7 +20,7 @@ function restoredAt({ projector }: Pick<OutreachContext, "projector">): number |
 
 /**
  * Nobody knows how many places were taken before the restore: of that day, or, where the time zone was changed or the log
- * tells none, of the last 24 hours. And what the network took last it may not show yet.
+ * names none, of the last 24 hours. And what the network took last it may not show yet.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);

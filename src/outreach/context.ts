@@ -78,12 +78,12 @@ export interface OutreachContext {
   readonly sleep: Sleep;
   readonly makeId: MakeId;
   readonly logger: Logger;
-  /** Tells the operator what calls for action; once for each key. */
+  /** Announces to the operator what calls for action; once for each key. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
 /** The state that decisions are made from: all projections stand at one position. */
-export function outreachState({ projector }: OutreachContext): OutreachState {
+export function outreachState({ projector }: Pick<OutreachContext, "projector">): OutreachState {
   return {
     run: projector.state("run"),
     quota: projector.state("quota"),

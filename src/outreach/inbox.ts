@@ -121,7 +121,7 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
   return () => true;
 }
 
-/** Records what the messages say and the log does not tell yet. */
+/** Records what the messages say and the log does not hold yet. */
 async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, fence } = run;
   const decide = () => ({ events: newsOf(run, outreachState(run), messages) });
@@ -131,8 +131,8 @@ async function recordMessages(run: RunContext, messages: readonly InboxMessage[]
 /** Oldest first, as they were written. */
 function newsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): NewEvent[] {
   const own = state.account.user?.id;
-  const told = new Set<string>();
-  const once = (what: string): boolean => told.size < told.add(what).size;
+  const noted = new Set<string>();
+  const once = (what: string): boolean => noted.size < noted.add(what).size;
   return messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
@@ -156,7 +156,7 @@ function suppression({ rules }: RunContext, recipient: Recipient, message_id: st
   return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", hashes, message_id } };
 }
 
-/** What a message tells of its author: that they wrote at all, or that they answered us. */
+/** What a message shows of its author: that they wrote at all, or that they answered us. */
 function isNews(contact: Contact | undefined, createdAt: number): "first" | "reply" | undefined {
   const isReply = contact?.attempted_at !== undefined && createdAt >= Date.parse(contact.attempted_at);
   if (isReply) return contact.replied ? undefined : "reply";

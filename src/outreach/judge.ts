@@ -22,11 +22,11 @@ export interface OutreachRules {
   readonly dailyLimit: number;
   /** Keyed hashes of what is known of a person, as suppressions keep them. */
   readonly hashes: (who: Recipient) => readonly string[];
-  /** Whether the keys of what is known of a person were deleted: so it is also where a restored log does not tell it. */
+  /** Whether the keys of what is known of a person were deleted: which holds where a restored log lacks it too. */
   readonly isForgotten: (who: Recipient) => boolean;
 }
 
-/** Why a person gets no message. `pass`: the log tells it already. */
+/** Why a person gets no message. `pass`: the log holds it already. */
 export type Refusal =
   | {
       readonly verdict: "skip";
@@ -36,7 +36,7 @@ export type Refusal =
     }
   | { readonly verdict: "pass" };
 
-/** A message of ours that they have, and of which the log does not tell. */
+/** A message of ours that they have, and of which the log does not know. */
 export type Found = NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
 
 /** `ask`: nothing speaks against a message yet, so the network is worth asking. */
@@ -96,7 +96,7 @@ function recordedAsClosed({ contacts }: OutreachState, who: Recipient): SkipReas
   return findPerson(contacts, who)?.skipped.find((reason) => reason === "cannot_receive_dm" || reason === "protected");
 }
 
-/** A skip is told once per recipient and reason. */
+/** A skip is recorded once per recipient and reason. */
 export function isSkipRecorded(state: OutreachState, who: Recipient, reason: SkipReason): boolean {
   return findPerson(state.contacts, who)?.skipped.includes(reason) ?? false;
 }

@@ -15,7 +15,7 @@ const JITTER = 0.2;
 /**
  * How long to wait after a send until the next one. An exhausted window is waited out; else a fixed spacing where one
  * is configured; else what is left of the window is spread over the time to its reset, a little sooner or later by
- * chance (`random` from 0 to 1): the next answer tells what is left, so that nothing adds up. All times in ms.
+ * chance (`random` from 0 to 1): the next answer says what is left, so that nothing adds up. All times in ms.
  */
 export function spacingMs(
   rate: RateWindow | undefined,

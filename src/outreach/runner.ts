@@ -128,7 +128,7 @@ async function refuse(
       return { kind: "limit_reached" };
     }
     default:
-      // A run in the log may be one whose process died: only the lease can tell.
+      // A run in the log may be one whose process died: only the lease says so.
       return undefined;
   }
 }

@@ -63,7 +63,7 @@ export async function screenRecipients(run: RunContext, treatment: Treatment): P
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
   const { run, reader, placesLeft, finishPage } = screening;
-  // Reading on would only tell whether anybody is left, and cost money.
+  // Reading on would only show whether anybody is left, and cost money.
   const isUsedUp = (): boolean => source.paid && placesLeft() <= 0;
   if (run.signal.aborted) return stopReason(run);
   if (isUsedUp()) return "daily_limit_reached";

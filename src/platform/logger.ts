@@ -25,7 +25,7 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
       try {
         write(line);
       } catch {
-        // A disk too full for the operator's log must not end what was only to be told of: deliveries go on.
+        // A disk too full for the operator's log must not end what was only to be logged: deliveries go on.
       }
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

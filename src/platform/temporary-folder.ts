@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** A new folder that nobody else may look into; it goes when disposed, or at the latest when the process exits. */
 export function temporaryFolder(prefix: string): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), prefix));
-  // A process that is told to end at once disposes nothing.
+  // A process that has to end at once disposes nothing.
   const remove = (): void => rmSync(path, { recursive: true, force: true });
   process.on("exit", remove);
   return {

@@ -8,12 +8,12 @@ export const MESSAGE_CHARS_MAX = 10_000;
 /** Variants are named A to Z. */
 const VARIANTS_MAX = 26;
 
-/** Hex digits of a template's id: 48 bits tell all templates that a log will ever see apart. */
+/** Hex digits of a template's id: 48 bits keep all templates that a log will ever see apart. */
 const TEMPLATE_ID_DIGITS = 12;
 
 /** Parsed once, at start. Fields are named in the form of {@link fieldName}. */
 export interface Template {
-  /** The beginning of the SHA-256 of `text`: tells a variant A from that of another template. */
+  /** The beginning of the SHA-256 of `text`: keeps a variant A apart from that of another template. */
   readonly id: string;
   readonly text: string;
   readonly variants: readonly Variant[];

@@ -1,9 +1,9 @@
 import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
-import type { OutreachRules, OutreachState } from "../../outreach/judge.ts";
+import { outreachState } from "../../outreach/context.ts";
+import type { OutreachRules } from "../../outreach/judge.ts";
 import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
-import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { asOf } from "../moment.ts";
@@ -53,7 +53,7 @@ async function showPreview(
     terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;
   }
-  const found = survey(stateOf(projector), rules, { person, limit });
+  const found = survey(outreachState({ projector }), rules, { person, limit });
   terminal.out(json ? surveyAsJson(found, place) : surveyAsText(found, notesOf(config, found), place));
   return EXIT.ok;
 }
@@ -71,15 +71,6 @@ function rulesOf(config: Config, template: Template, { keyring, vault }: Session
   const { requireConsent, dailyLimit } = config.outreach;
   const hashes = createSuppressionHashes(vault.stableKey("suppression"));
   return { template, requireConsent, dailyLimit, hashes, isForgotten: keyring.isForgotten };
-}
-
-function stateOf(projector: Projector): OutreachState {
-  return {
-    run: projector.state("run"),
-    quota: projector.state("quota"),
-    contacts: projector.state("contacts"),
-    account: projector.state("account"),
-  };
 }
 
 /** What else is to be known of the texts and of whom a run would write to. */

@@ -31,12 +31,12 @@ export function columnName(raw: string): string {
   return SYNONYMS.get(name.replace(/[ _-]+/g, " ")) ?? name;
 }
 
-/** True for a template field, as opposed to a column that tells who someone is. */
+/** True for a template field, as opposed to a column that says who someone is. */
 export function isField(column: string): boolean {
   return !KNOWN_COLUMNS.has(column);
 }
 
-/** Throws when the header leaves it open who is meant, or when a column cannot be told from another. */
+/** Throws when the header leaves it open who is meant, or when a column is the same as another. */
 export function readHeader(cells: readonly string[]): Header {
   const header = cells.map((cell) => (cell.trim() === "" ? undefined : columnName(cell)));
   const named = header.filter((column) => column !== undefined);

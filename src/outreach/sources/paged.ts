@@ -4,7 +4,7 @@ import { SocialError, type Page, type UserPage } from "../../networks/network.ts
 import { guardCursors, type CursorGuard } from "../repeated-cursors.ts";
 import type { Batch, Reader, RunContext, Source } from "../context.ts";
 
-/** What is asked of the network: a page, and only what is newer than `since` where it can tell. */
+/** What is asked of the network: a page, and only what is newer than `since` where it can. */
 export type PageWanted = Page & { readonly since?: string };
 
 type PageRead = UserPage & { readonly newest?: string };
