@@ -282,7 +282,7 @@ describe("what comes from somebody else than the network we asked", () => {
     expect(world.answers.join()).not.toContain("canary");
   });
 
-  test("tells a known error without our state: it is not even read", async () => {
+  test("reports a known error without our state: it is not even read", async () => {
     await owner.begin();
     const back = new URL(`${service.url}/social/callback?error=access_denied`);
     const response = await owner.follow(back);
@@ -303,7 +303,7 @@ test("somebody who may not be linked gets nothing: their grant is revoked, and t
   expect(await service.linked()).toBe("acme_team");
 });
 
-test("a program is told who was linked, and no token", async () => {
+test("a program learns who was linked, and no token", async () => {
   const answer = await owner.follow(await owner.agree(await owner.begin()), { accept: "application/json" });
   expect(Object.keys((await answer.json()) as object).sort()).toEqual(["id", "name", "scopes", "username"]);
 });

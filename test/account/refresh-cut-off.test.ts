@@ -234,7 +234,7 @@ test("a verdict that comes late does not count against an authorization that cam
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
-test("the death of the next authorization is told too", async () => {
+test("the death of the next authorization is announced too", async () => {
   const { world, first } = await linked();
   await using _world = world;
   world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));

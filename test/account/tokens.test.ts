@@ -141,7 +141,7 @@ test("a network that grants no new refresh token leaves the old one in use", asy
 });
 
 describe("a dead grant", () => {
-  test("ends the authorization, is told to the operator once, and is not asked for again", async () => {
+  test("ends the authorization, is announced to the operator once, and is not asked for again", async () => {
     const { world, tokens, projector } = await linked(60_000);
     await using _world = world;
     world.oauth.faults.push(new OAuthError("rejected", "invalid_request"));
@@ -154,7 +154,7 @@ describe("a dead grant", () => {
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
-  test("is told once by two processes that meet with it at once", async () => {
+  test("is announced once by two processes that meet with it at once", async () => {
     const { world, tokens } = await linked(60_000);
     await using _world = world;
     const other = await world.start();

@@ -82,7 +82,7 @@ describe("an empty environment", () => {
   });
 });
 
-test("all faults are told at once, one line each, with variable and wish", () => {
+test("all faults are listed at once, one line each, with variable and wish", () => {
   const lines = faultsOf({
     PORT: "70000",
     DAILY_LIMIT: "150",
@@ -311,12 +311,12 @@ describe("AUTH_POLICY", () => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
     expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
   });
-  test("nobody is taken for the owner of the developer app, whose followers cost less, without being told", () => {
+  test("nobody is taken for the owner of the developer app, whose followers cost less, without a setting", () => {
     const env = { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" };
     expect(load(env).x?.accountOwnsApp).toBe(false);
     expect(load({ ...env, X_ACCOUNT_OWNS_APP: "true" }).x?.accountOwnsApp).toBe(true);
   });
-  test("a faulty token is told once, not as missing too", () => {
+  test("a faulty token is listed once, not as missing too", () => {
     expect(faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" })).toHaveLength(1);
   });
 });
@@ -546,7 +546,7 @@ describe("the provider of a channel", () => {
     expect([config.chat, config.digestAfterSeconds]).toEqual([undefined, 7]);
   });
 
-  test.each(chats)("of chat: the webhook of %s is told from another network's", (provider, url) => {
+  test.each(chats)("of chat: the webhook of %s is known from another network's", (provider, url) => {
     for (const [other] of chats.filter(([name]) => name !== provider)) {
       const faults = faultsOf({ CHAT_PROVIDER: other, CHAT_WEBHOOK_URL: url });
       expect(faults.join()).toContain(`CHAT_WEBHOOK_URL: an address of ${provider}, but CHAT_PROVIDER is ${other}`);
@@ -668,7 +668,7 @@ describe(".env.example", () => {
       if (/^# [A-Z_]+=/.test(line)) expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
     }
   });
-  test("tells the defaults that the code has", () => {
+  test("names the defaults that the code has", () => {
     for (const [name, schema] of variables)
       expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
   });

@@ -115,7 +115,7 @@ test("who was found to have a message counts as written to for ever", async () =
   expect(world.network.accepted).toHaveLength(1);
 });
 
-test("what was found closes a person also where the skip was told of them before", async () => {
+test("what was found closes a person also where the skip was recorded of them before", async () => {
   await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");
@@ -204,7 +204,7 @@ test("what the network took right before a restore is given time to show, also o
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["9", "10"]);
 });
 
-test("a backup from before the first message tells no time zone, so that its restore counts for 24 hours", async () => {
+test("a backup from before the first message names no time zone, so that its restore counts for 24 hours", async () => {
   await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.list("10");

@@ -50,7 +50,7 @@ test.each([
   expect(projector.state("stats").sent).toBe(world.network.accepted.length);
 });
 
-test("while the lease of a dead run lasts its id is told; then the next trigger closes it", async () => {
+test("while the lease of a dead run lasts its id is answered; then the next trigger closes it", async () => {
   await using world = await worldOfThree();
   const runId = await dieDuringSecond(world, true);
   const { runner, projector, run } = await world.start();
@@ -115,7 +115,7 @@ test("without a dead run or a doubt there is nothing to recover", async () => {
   expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
-test("a process that lost its lease ends its run at once, and the log tells that it was abandoned", async () => {
+test("a process that lost its lease ends its run at once, and the log says that it was abandoned", async () => {
   await using world = await worldOfThree();
   const { sendDm } = world.network;
   let asleep = true;
@@ -134,7 +134,7 @@ test("a process that lost its lease ends its run at once, and the log tells that
   expect(world.network.accepted).toHaveLength(3);
 });
 
-test("an outcome that a slow process learns after another settled it is not told twice", async () => {
+test("an outcome that a slow process learns after another settled is not recorded twice", async () => {
   await using world = await worldOfThree();
   const { sendDm } = world.network;
   const answer = Promise.withResolvers<void>();

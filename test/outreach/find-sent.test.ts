@@ -28,7 +28,7 @@ test("characters composed in another way are the same text", () => {
   expect(found).toBeDefined();
 });
 
-test("a full page of newer messages does not tell whether an older one is there", () => {
+test("a full page of newer messages does not show whether an older one is there", () => {
   const newer = [dm({ senderId: "2" }), dm({ senderId: "2" })];
   expect(reachesBack(newer, attempt, 3)).toBe(true);
   expect(reachesBack(newer, attempt, 2)).toBe(false);

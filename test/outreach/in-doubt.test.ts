@@ -98,7 +98,7 @@ test("a clock that was set back does not put the settling off until the log's ti
   expect(world.time.now() - from).toBeLessThan(5 * MINUTE_MS);
 });
 
-describe("what reading cannot tell stays in doubt", () => {
+describe("what reading cannot settle stays in doubt", () => {
   test("since X no longer shows it", async () => {
     await using world = await worldOfTwo();
     world.network.answers.push({ doubt: "delivered" });

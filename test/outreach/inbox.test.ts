@@ -161,7 +161,7 @@ describe("who wrote first", () => {
     expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
   });
 
-  test("is not who answered our message, and the answer is told once", async () => {
+  test("is not who answered our message, and the answer is recorded once", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     const { run, projector } = await world.start();

@@ -5,7 +5,7 @@ import { histories } from "./model/history.ts";
 import { createLogs } from "./model/logs.ts";
 import { createTally } from "./model/tally.ts";
 
-/** `test/faults/model.fault.ts` tells many more. */
+/** `test/faults/model.fault.ts` makes many more. */
 const HISTORIES = 300;
 
 test("whatever happens to the processes, the log, the clock and the network: nobody gets two messages, no day one too many, nobody is written to who asked not to be, and the log is what the network took", async () => {

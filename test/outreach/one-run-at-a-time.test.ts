@@ -26,7 +26,7 @@ async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
   expect(await run?.done).toMatchObject({ reason: "completed", sent: 3 });
 }
 
-test("a trigger during a run is told that run's id, and a later one starts another", async () => {
+test("a trigger during a run is answered with that run's id, and a later one starts another", async () => {
   await using world = await worldOfThree();
   const { runner } = await world.start();
   const first = await trigger(runner);

@@ -15,7 +15,7 @@ async function worldOfThree() {
 describe("a message that the network does not take", () => {
   const stops = ["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const;
 
-  test.each(stops)("%s ends the run, the operator is told, and the person is open to a later run", async (stop) => {
+  test.each(stops)("%s ends the run, it is announced, and the person is open to a later run", async (stop) => {
     await using world = await worldOfThree();
     world.network.answers.push({ stop });
     const { run, announced, projector } = await world.start();
@@ -45,7 +45,7 @@ describe("a message that the network does not take", () => {
     const { run, projector } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
     expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
-    // The log tells of it already, so it is neither tried nor told again.
+    // The log holds it already, so it is neither tried nor recorded again.
     expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
     expect(world.network.asked).toEqual(["10", "11", "12"]);
   });

@@ -8,7 +8,7 @@ import { METADATA } from "../harness/memory/log.ts";
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
-test("everybody who consented gets one message, and each is told as intent and outcome", async () => {
+test("everybody who consented gets one message, and each is recorded as intent and outcome", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.list("10", "11", "12");
@@ -29,7 +29,7 @@ test("everybody who consented gets one message, and each is told as intent and o
   expect(told[1]).toMatchObject({ data: { day: "2026-03-01", text: "Hi Name 10" }, meta: METADATA });
 });
 
-test("a second run sends nothing, and tells each skip once", async () => {
+test("a second run sends nothing, and records each skip once", async () => {
   await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   world.network.people.set("11", person("11", { protected: true, receivesOurDm: false }));

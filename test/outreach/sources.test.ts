@@ -80,7 +80,7 @@ test("a dry run does not wait for a 429, and does not ask again at once either",
   expect(world.network.reads).toEqual(["followers "]);
 });
 
-test("a question that the network refuses ends the run with that reason, and the operator is told", async () => {
+test("a question that the network refuses ends the run with that reason, and it is announced", async () => {
   await using world = await worldOf("10");
   world.network.faults.push(new SocialError("rejected", "told so"));
   const { run, announced } = await world.start({ sources: [listMembersSource("7")], rules });

@@ -11,7 +11,7 @@ const START = Date.parse("2026-03-01T08:00:00.000Z");
 /** Silence need not last as long as the client would bear it. */
 const SILENCE_MS = 1_000;
 
-/** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as told. */
+/** A log of two people, 10 and 11, and X over HTTP, which answers the first sends as given. */
 async function openWithX(...answers: Answer[]) {
   const stack = new AsyncDisposableStack();
   const world = stack.use(await openOutreach());
@@ -63,7 +63,7 @@ const windowOf = (remaining: number, inMs: number, prefix = "x-rate-limit") => (
   [`${prefix}-reset`]: String((START + inMs) / 1000),
 });
 
-describe("the account may not send: the run ends, an operator is told, and everybody is open to a later run", () => {
+describe("the account may not send: the run ends, it is announced to the operator, and everybody is open to a later run", () => {
   const STOPS = {
     credits_depleted: [
       named("402 of api.twitter.com", problem(402, "CreditsDepleted", CREDITS, `${TWITTER}credits`)),
@@ -212,7 +212,7 @@ describe("X asks to wait: the run does, and then the same message goes to the sa
   });
 });
 
-describe("nobody knows: the run goes on, and the conversation tells", () => {
+describe("nobody knows: the run goes on, and the conversation shows what happened", () => {
   const DOUBTS = [
     named("500", problem(500, "Internal Server Error", "Something is broken.")),
     named("502 in HTML", { status: 502, headers: { "content-type": "text/html" }, body: "<html>Bad Gateway</html>" }),

@@ -58,7 +58,7 @@ describe("a run against X's ways", () => {
     expect(sandbox.faults.list()).toEqual([]);
   });
 
-  test("an app that is not enrolled is told as that, before anybody is written to", async () => {
+  test("an app that is not enrolled is named as that, before anybody is written to", async () => {
     sandbox.faults.add({ network: "x", kind: "client_forbidden" });
     const { world, start } = await openWithX("linus_k");
     await using _world = world;

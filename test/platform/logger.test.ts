@@ -24,7 +24,7 @@ test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one li
   });
 });
 
-test("a line that cannot be written, on a full disk, is no fault of whoever tells it", () => {
+test("a line that cannot be written, on a full disk, is no fault of whoever writes it", () => {
   const log = createLogger(
     "debug",
     () => {

@@ -117,7 +117,7 @@ describe("values are taken literally", () => {
   });
 });
 
-describe("malformed templates are told by line and column", () => {
+describe("malformed templates are reported by line and column", () => {
   test.each([
     ["Hi {{name", 1, 4, "not closed"],
     ["Hi\n  {{name\n}}", 2, 3, "not closed"],
@@ -150,7 +150,7 @@ describe("variants", () => {
   // Seven, because 256 is 1 modulo 3: with three variants the order of the hash's bytes would not show.
   const seven = parseTemplate(Array.from({ length: 7 }, (_, index) => `text ${index}`).join("\n---\n"));
 
-  // Written down: another rule would tell people another message than the log says they got.
+  // Written down: another rule would give people another message than the log says they got.
   test.each([
     ["1", "F"],
     ["42", "A"],

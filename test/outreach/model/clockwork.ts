@@ -23,7 +23,7 @@ export interface Turn<T> {
 
 /**
  * Lets everything that several processes do happen one after the other, in an order that a seed decides, so that a
- * history can be told again step by step. Time stands still while there is anything to do.
+ * history can be repeated step by step. Time stands still while there is anything to do.
  */
 export interface Clockwork {
   /** ms since the epoch, by a clock that is never wrong. */

@@ -3,7 +3,7 @@ import { markOfErased } from "../../../events/encryption.ts";
 import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** Of who was erased the log tells nothing that it knew as theirs, and of everybody else all that it told. */
+/** Of who was erased the log holds nothing that it knew as theirs, and of everybody else all that it held. */
 export async function checkErased({ store, witness, forgotten, forgottenHandles }: House): Promise<void> {
   if (forgotten.size === 0) return;
   for await (const event of store.read({ from: 1 })) {

@@ -76,7 +76,7 @@ const NO_SNAPSHOTS: Snapshots = { load: async () => undefined, save: async () =>
 export const PAGES_MAX = 1_000;
 
 /**
- * The network as it treats a token that it does not (or no longer) take, and what went wrong at it. Its times are told by
+ * The network as it treats a token that it does not (or no longer) take, and what went wrong at it. Its times are given by
  * our clock, as by the port.
  */
 function guarded(house: House): SocialNetwork {

@@ -18,7 +18,7 @@ const MASTER_KEY = secret("07".repeat(32));
 export interface Log extends AsyncDisposable {
   /** Another one once the log was restored or imported. */
   readonly store: EncryptedLog;
-  /** The clock that the log tells the time by; it has none of its own. */
+  /** The clock that the log takes the time from; it has none of its own. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
   /** From now on the log is what it was at the newest backup. False: there is none. */

@@ -73,7 +73,7 @@ export async function handOver(house: House, { whom, list, isForgotten }: HandOv
   if (isForgotten) await forget(house, id);
 }
 
-/** Who has the handle, as far as the log tells. */
+/** Who has the handle, as far as the log says. */
 async function knownHolder(house: House, username: string): Promise<Contact | undefined> {
   return findContact(await knownPeople(house), { username });
 }

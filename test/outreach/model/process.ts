@@ -139,7 +139,7 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
     async *read(query) {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
-    /** The real one tells of new events when it comes to it, this one when it is its turn. */
+    /** The real one delivers new events when it comes to it, this one when it is its turn. */
     async *subscribeBatches({ from }) {
       let next = from;
       for (;;) {

@@ -174,9 +174,9 @@ function skip(
   recipientId: string,
   { forgotten, network }: House,
 ): void {
-  // By the name it is told of: an id and a handle that nobody has brought together are two people.
+  // By the name it is recorded of: an id and a handle that nobody has brought together are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
-  // Of who was erased nothing is kept, so that a skip of theirs may be told again.
+  // Of who was erased nothing is kept, so that a skip of theirs may be recorded again.
   if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });
   skips.add(told);
   counts.skipped += 1;
