@@ -92,11 +92,17 @@ export function findContact(state: Contacts, who: Recipient): Contact | undefine
 
 /** A person by all that is known under their id and under their handle, also before an event says that the two are one. */
 export function findPerson(state: Contacts, who: Recipient): Contact | undefined {
+  const [one, other] = entriesOf(state, who);
+  return one === undefined || other === undefined ? one : united(one, other);
+}
+
+/** What is one person: the entry of their id, and one of their handle alone. */
+export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   const contact = findContact(state, who);
-  if (contact === undefined || who.username === undefined) return contact;
-  const namesake = findContact(state, { username: who.username });
+  if (contact === undefined) return [];
+  const namesake = who.username === undefined ? undefined : findContact(state, { username: who.username });
   const isOther = namesake === undefined || namesake === contact || namesake.id !== undefined;
-  return isOther ? contact : united(contact, namesake);
+  return isOther ? [contact] : [contact, namesake];
 }
 
 /** Whether a handle is that person's, or was and nobody is known to have taken it since. */

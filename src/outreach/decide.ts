@@ -1,6 +1,6 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { FailureReason, KnownRecipient, Recipient, RunEnd, SkipReason } from "../../events/outreach.ts";
-import { findContact, findPerson, isOwnRefusal } from "../../projections/contacts.ts";
+import { entriesOf, findPerson, isOwnRefusal } from "../../projections/contacts.ts";
 import { usedAt, type QuotaMoment } from "../../projections/quota.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
@@ -105,10 +105,10 @@ export function skipsOf({ contacts }: OutreachState, refused: readonly Refused[]
   return refused.flatMap(({ who, verdict }): Skip[] => {
     if (verdict.verdict === "pass") return [];
     const { reason, detail, found } = verdict;
-    const person = findContact(contacts, who) ?? who.id ?? who.username?.toLowerCase();
-    const reasons = noted.get(person) ?? [];
-    if (reasons.includes(reason)) return [];
-    noted.set(person, [...reasons, reason]);
+    const entries = entriesOf(contacts, who);
+    const person = entries.length === 0 ? [who.id ?? who.username?.toLowerCase()] : entries;
+    if (person.some((key) => noted.get(key)?.includes(reason) === true)) return [];
+    for (const key of person) noted.set(key, [...(noted.get(key) ?? []), reason]);
     const more = { ...(detail === undefined ? {} : { detail }), ...(found === undefined ? {} : { found }) };
     return [{ recipient: who, reason, ...more }];
   });
