@@ -335,6 +335,24 @@ ${lines(
 )}`);
   });
 
+  test("of a batch each click has its own outcome, and the event shows all that it is about", async () => {
+    const request = { sources: [[7, 8] as [number, number]], attempt: 1, mode: "batch" as const, latency_ms: 9 };
+    await world.append(LINK, [CLICK, CLICK]);
+    await world.append(STREAMS.delivery("ads"), [
+      {
+        type: "DispatchSucceeded",
+        data: { channel: "ads", lane: "clicks", low_watermark: 7, requests: [request] },
+      },
+    ]);
+    const took = (position: number): string =>
+      `ads took what position ${position} requested, at attempt 1 in 9 ms, in a batch`;
+    const ofOne = await run("show", idAt(7), "--channel", "ads");
+    expect(ofOne.out).toEndWith(`\nads: delivered\n${lines([9, took(7)])}`);
+    const { out } = await run("show", idAt(9), "--channel", "ads");
+    expect(out).toStartWith(ofOne.out);
+    expect(out).toEndWith(`\nads: delivered\n${lines([9, took(8)])}`);
+  });
+
   test("while its channel is suspended it says that, and of a final outcome recorded twice the first", async () => {
     await world.append(STREAMS.delivery("ads"), [
       {

@@ -4,6 +4,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
+import { EVENT_REQUESTS_MAX } from "../../src/delivery/recorder.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import {
   DELIVERED,
@@ -51,6 +52,37 @@ describe("a network that takes clicks together", () => {
     );
     const { clicks } = house.projector.state("deliveries").ads.lanes;
     expect(clicks).toMatchObject({ pending: 0, above: new Map(), retries: new Map() });
+  });
+
+  test("is one request: one event names all that it carried", async () => {
+    const { batches, channel } = batching(1_000);
+    await using house = await openDelivery({ channels: [channel] });
+    const first = await house.clicks(1_000);
+    await house.settled();
+    expect(batches).toHaveLength(1);
+    const events = await house.events("DispatchSucceeded");
+    expect(events.map(({ data }) => data)).toEqual([
+      {
+        channel: "ads",
+        lane: "clicks",
+        low_watermark: first + 1_000,
+        requests: [{ sources: [[first, first + 999]], attempt: 1, mode: "batch", status: 200, latency_ms: 0 }],
+      },
+    ]);
+  });
+
+  test("and complains of each at length: the log takes that in several events", async () => {
+    const complaint = '"\u0001é'.repeat(200);
+    const { channel } = batching(1_000, ({ id }) => {
+      return { outcome: "refused", status: 400, detail: `${id} ${complaint}`, channel: false };
+    });
+    await using house = await openDelivery({ channels: [channel] });
+    await house.clicks(1_000);
+    await house.settled();
+    expect(house.faults).toEqual([]);
+    expect(new Set((await house.outcomes("DispatchAbandoned")).map(({ data }) => data.source)).size).toBe(1_000);
+    const events = await house.events("DispatchAbandoned");
+    expect(Math.max(...events.map(({ data }) => data.requests.length))).toBe(EVENT_REQUESTS_MAX);
   });
 
   test("is sent again only what failed", async () => {
