@@ -231,16 +231,17 @@ function peopleFilterOf(query: URLSearchParams): PeopleFilter {
 }
 
 export interface Asset {
+  /** Media type of its text, which is UTF-8. */
   readonly type: string;
   readonly body: string;
 }
 
 /** What the pages load; all of it comes from here. */
 export const ASSETS: Readonly<Record<"/console.css" | "/console.js" | "/idiomorph.js", Asset>> = {
-  "/console.css": { type: "text/css; charset=utf-8", body: ownFile("console.css") },
-  "/console.js": { type: "text/javascript; charset=utf-8", body: ownFile("console.js") },
+  "/console.css": { type: "text/css", body: ownFile("console.css") },
+  "/console.js": { type: "text/javascript", body: ownFile("console.js") },
   "/idiomorph.js": {
-    type: "text/javascript; charset=utf-8",
+    type: "text/javascript",
     body: readFileSync(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js")), "utf8"),
   },
 };

@@ -92,7 +92,7 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 /** What the pages load. It says nothing of what is in the log. */
 function asset(path: keyof typeof ASSETS, id: string, summary: string): Operation<unknown> {
   const { type, body } = ASSETS[path];
-  const answer: Answer = { status: 200, headers: { "content-type": type, ...UNCACHED }, body };
+  const answer: Answer = { status: 200, headers: { "content-type": `${type}; charset=utf-8`, ...UNCACHED }, body };
   return {
     id,
     tag: "service",

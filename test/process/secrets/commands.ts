@@ -3,6 +3,7 @@ import type { WatchedWorld } from "./watched-world.ts";
 /** Command lines of every command; a word in capitals stands for what only the world knows. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
+  help: ["help", "help stats"],
   demo: ["demo --chat icq"],
   sandbox: ["sandbox --chat icq"],
   doctor: ["doctor", "doctor --json", "doctor --online", "doctor --online --json"],
