@@ -31,5 +31,5 @@ export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   erased: () => ({ address: ERASED }),
 });
 
-/** Another master key took the place of the former one. Ids tell keys apart and tell nothing else of them. */
+/** Another master key took the place of the former one. Ids tell keys apart and disclose nothing else. */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));

@@ -188,7 +188,7 @@ export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
 /**
  * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
- * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, which tells a variant A from that of another template.
+ * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by which a variant A differs from that of another template.
  */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
@@ -237,7 +237,7 @@ export const DirectMessageSent = withPersonal(
 );
 
 /**
- * `found`: a message of ours in their conversation of which a restored log does not tell. With it they count as written to
+ * `found`: a message of ours in their conversation which a restored log does not hold. With it they count as written to
  * from then on.
  */
 export const DirectMessageSkipped = withPersonal(

@@ -5,7 +5,7 @@ const closed = { additionalProperties: false };
 
 /**
  * A person is erased: whoever comes to this event deletes `keys` (of the key file, if they are there still), and with
- * them all that they encrypt. `marks`: keyed hashes of the names that tell the person from others, so that nobody writes to
+ * them all that they encrypt. `hashes`: keyed hashes of the names that tell the person from others, so that nobody writes to
  * them. `spared`: keys of what was recorded of others under a handle that was the person's in the end.
  */
 export const PersonForgotten = defineEvent(

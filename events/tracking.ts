@@ -32,7 +32,7 @@ export const LinkClicked = withPersonal(linkClicked, {
 });
 
 /**
- * The address without what may tell of who visits it: credentials, query and fragment. Browsers take spaces before it,
+ * The address without what may identify who visits it: credentials, query and fragment. Browsers take spaces before it,
  * and any number of slashes in either direction.
  */
 function withoutVisitor(url: string): string {

@@ -1,7 +1,7 @@
 import type { EventType } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
-/** Whether the log may lack something that was done: since then, what it does not tell may have happened all the same. */
+/** Whether the log may lack something that was done: since then, what it does not hold may have happened all the same. */
 export interface Restores {
   /** When that was last so, ISO 8601; null: never. */
   last: string | null;

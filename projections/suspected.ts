@@ -46,7 +46,7 @@ export interface Suspected {
   bursts: Map<string, Burst>;
 }
 
-/** X's fetchers come within seconds of a message; people take longer to be told of it, open it, read it and tap. */
+/** X's fetchers come within seconds of a message; people take longer to notice it, open it, read it and tap. */
 export const FETCH_MS = 10_000;
 
 /** The fetchers are started together, so that their requests come close to each other; one person taps once. */

@@ -13,7 +13,7 @@ export interface RefreshDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: Clock;
-  /** Tells the operator; once for each key. */
+  /** Announces to the operator; once for each key. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import type { Vault } from "../vault/vault.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** What a command causes is told from what callers and the service cause. */
+/** The caller of all that commands cause. */
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */

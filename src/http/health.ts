@@ -42,7 +42,7 @@ export const outreachHealth: Operation<OutreachHealthDeps> = {
   tag: "outreach",
   summary: "Health, the run in progress and today's quota.",
   description:
-    "Tells whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
+    "Shows whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
   answers: { 200: { says: "How it is.", schema: outreachState } },
   problems: [],
   handle({ projector, quota, clock }) {
@@ -92,7 +92,7 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
   id: "getHealth",
   tag: "tracking",
   summary: "Health of the log and of each channel.",
-  description: "Tells whether events can be recorded, and of each channel what waits and whether it is refused.",
+  description: "Shows whether events can be recorded, and of each channel what waits and whether it is refused.",
   answers: {
     200: { says: "The log takes what comes.", schema: serviceState },
     503: { says: "It does not.", schema: serviceState },

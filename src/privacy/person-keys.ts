@@ -11,7 +11,7 @@ export interface PersonKeys {
   prepare(people: readonly Named[]): void;
   /** The ref for what is recorded of somebody; of an erased one a ref whose key is gone. */
   refOf(who: Named): string;
-  /** Whether they were erased, as far as the name tells. */
+  /** Whether they were erased, as far as the name shows. */
   isErased(who: Recipient): boolean;
   /**
    * Refs to destroy so that nothing more is kept of somebody. With an id, the handle counts only where it stands

@@ -54,7 +54,7 @@ async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Pro
   }
 }
 
-/** A snapshot from before a rebuild may hold what the rebuild has mended. */
+/** A snapshot from before a rebuild may hold what the rebuild has corrected. */
 async function preferRebuilt(
   store: EventStore<Event>,
   states: Map<ProjectionName, unknown>,

@@ -3,7 +3,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
 import { decodeState } from "../../projections/snapshot.ts";
 
-/** The snapshot of that name; undefined when there is none, or when it tells of events that the log has lost. */
+/** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
 export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
@@ -19,7 +19,7 @@ export function rebuiltName(name: ProjectionName): string {
 }
 
 /**
- * The rebuilt state that `event` tells of, or a later one that is as good; undefined when it is of another version of
+ * The rebuilt state that `event` reports, or a later one that is as good; undefined when it is of another version of
  * the projection, or when a later rebuild has replaced it: that one has an event of its own.
  */
 export async function loadRebuilt(

@@ -8,7 +8,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /**
- * Replaces a live state by the rebuilt one that `event` tells of; the states stand right before that event.
+ * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event.
  * Whatever is wrong with the rebuilt one is logged and leaves the live one: the service serves on.
  */
 export async function takeOver(

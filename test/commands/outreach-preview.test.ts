@@ -118,7 +118,7 @@ test("a name that only the network knows is stood in for, and said so", async ()
   await using world = await worldWith([added({ username: "ann" }, { company: "Acme" })]);
   const { out } = await world.run(outreach, "preview");
   expect(out).toContain("  Hi [name], Acme\n");
-  expect(out).toContain("\n[name] stands for what X tells when the person is written to\n");
+  expect(out).toContain("\n[name] stands for what X answers when the person is written to\n");
 });
 
 test("nothing of a template or a person steers the terminal", async () => {

@@ -22,7 +22,7 @@ export function choiceOf(action: string, { all, ids, channels }: Choice): Choice
 export type Decision = NewEvent<"DispatchRetryRequested" | "DispatchDiscarded">;
 
 /**
- * Decides of the letters chosen and tells of how many. Answers the exit code: a fault where one that was named is no
+ * Decides of the letters chosen and says of how many. Answers the exit code: a fault where one that was named is no
  * dead letter, or was decided by somebody else at the same moment.
  */
 export async function decideLetters(
@@ -30,7 +30,7 @@ export async function decideLetters(
   choice: Choice,
   decision: {
     readonly done: string;
-    /** Why nothing is decided of a letter: the line that tells it, once for all of which it is true. */
+    /** Why nothing is decided of a letter: the line that says so, once for all of which it is true. */
     hindranceOf?(letter: DeadLetter, states: Deliveries): string | undefined;
     of(letter: DeadLetter): Decision;
   },

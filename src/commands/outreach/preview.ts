@@ -78,7 +78,7 @@ function notesOf({ outreach: { sources } }: Config, { variants }: Survey): strin
   const texts = variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const notes = Object.values(STAND_INS)
     .filter((standIn) => texts.some((text) => text.includes(standIn)))
-    .map((standIn) => `${standIn} stands for what X tells when the person is written to`);
+    .map((standIn) => `${standIn} stands for what X answers when the person is written to`);
   const others = sources.filter((name) => name !== "list");
   if (others.length === sources.length)
     notes.push("RECIPIENT_SOURCES does not name list: nobody is written to for being imported");

@@ -7,7 +7,7 @@ import type { Skipped, Survey, VariantSample } from "./survey.ts";
 export function surveyAsText(survey: Survey, notes: readonly string[], place: Place): string {
   const { template, variants, undecided, failed } = survey;
   const lines = [`template ${template}\n`, ...variants.map(variantText), "\n"];
-  if (undecided > 0) lines.push(`${undecided} known by handle only: X tells the id, which decides the variant\n`);
+  if (undecided > 0) lines.push(`${undecided} known by handle only: X knows the id, which decides the variant\n`);
   if (failed > 0) lines.push(`${failed} not tried again after a failure, unless by reachlog recipients retry\n`);
   if (survey.asked !== undefined) lines.push(`${askedText(survey.asked)}\n`);
   lines.push(...notes.map((line) => `${printable(line)}\n`), skipsText(survey), `(${asOf(place)})\n`);

@@ -61,7 +61,7 @@ export function settleBatch(
   return { timeMs, hashes, appends };
 }
 
-/** What the callers of a request are told that met with a fault. */
+/** What the callers of a request get that met with a fault. */
 export function errorOf({ fault, cause }: FaultReply): Error {
   if (fault === "full") return new StoreFull();
   if (fault === "busy") return new StoreOverloaded();

@@ -69,7 +69,7 @@ export const EPOCHS = `
   ) STRICT;
 `;
 
-/** To {@link EPOCHS} of a table that does not tell how an epoch began: all but the first did as copies. */
+/** To {@link EPOCHS} of a table that does not hold how an epoch began: all but the first did as copies. */
 export const ADD_BEGUN_AS = `
   ALTER TABLE epochs ADD COLUMN begun_as TEXT NOT NULL DEFAULT 'new';
   UPDATE epochs SET begun_as = 'backup' WHERE number > (SELECT min(number) FROM epochs);

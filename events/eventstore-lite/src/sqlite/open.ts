@@ -28,7 +28,7 @@ export interface SqliteStoreOptions<E extends NewEvent> {
    * that costs much, such as encryption, does not hold up the thread that serves requests.
    */
   readonly finish?: URL;
-  /** Refuses to open the log while another process (or store) owns it. `holder` is what that one will be told. */
+  /** Refuses to open the log while another process (or store) owns it. `holder` is the name that others see. */
   readonly owner?: boolean | { readonly holder: string };
   /** Milliseconds since 1970, UTC; default `Date.now`. */
   readonly clock?: () => number;

@@ -12,7 +12,7 @@ const heldLocks = new Set<DatabaseSync>();
  * Throws {@link StoreOwned} with what the owner wrote of itself.
  *
  * The lock is an exclusive transaction on a small database of its own, so that commands can still read the log and
- * append to it. The text file beside it only tells people who holds the lock.
+ * append to it. The text file beside it only names, for people, who holds the lock.
  */
 export function takeOwnership(file: string, holder: string, nowMs: number): () => void {
   const lockFile = `${file}.lock`;

@@ -1,6 +1,6 @@
 import { StoreClosed } from "../errors.ts";
 
-/** Tells followers how far the log goes. */
+/** Notifies followers of how far the log goes. */
 export interface Feed {
   /** The last position known to be durable; only grows. */
   head(): number;
@@ -16,7 +16,7 @@ export interface Follower {
   /** Resolves when the head moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store closes. */
   news(): Promise<void>;
   readonly wake: () => void;
-  /** Tells that this follower needs nothing before `position` any more. */
+  /** This follower needs nothing before `position` any more. */
   isPast(position: number): void;
   leave(): void;
 }

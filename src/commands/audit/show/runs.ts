@@ -20,12 +20,12 @@ const RUN_TYPES: readonly EventType[] = [
 
 type Told = Pick<Folded, "type" | "data">;
 
-/** Whether it tells of one person in a run, rather than of the run. */
+/** Whether it is about one person in a run, rather than of the run. */
 export function isOfOnePerson({ data }: Told): boolean {
   return "run_id" in data && "recipient" in data;
 }
 
-/** The events of the runs that `roots` tell of: their starts and ends, and all messages or only those among the roots. */
+/** The events of the runs that `roots` are about: their starts and ends, and all messages or only those among the roots. */
 export async function positionsOfRuns(
   { store, to, onProgress }: Reading,
   roots: readonly Told[],

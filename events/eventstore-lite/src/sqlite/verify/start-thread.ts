@@ -20,7 +20,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("a thread that verifies the log ended by itself")));
   });
-  // Whoever waits for an answer is told; while nobody does, it is no unhandled rejection.
+  // Whoever waits for an answer gets it; while nobody does, it is no unhandled rejection.
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 

@@ -5,7 +5,7 @@ import { isBusy } from "../faults.ts";
 const POLL_MS = 100;
 
 /**
- * Tells how far the log goes after each append by another process, at the latest 100 ms later. It runs in the writer
+ * Reports how far the log goes after each append by another process, at the latest 100 ms later. It runs in the writer
  * thread: beside a writer in full swing SQLite makes a reader wait for milliseconds, even for this one number.
  * Answers the function that ends it.
  */
