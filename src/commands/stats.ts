@@ -1,33 +1,48 @@
+import { periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import type { States } from "../../projections/all.ts";
 import type { VariantResults } from "../../projections/variants.ts";
+import { isoTime } from "../platform/clock.ts";
+import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, type Place } from "./moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, type Moment, type Place } from "./moment.ts";
 import { table } from "./table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>
   new Command("stats")
-    .summary("show the all-time counts, also by variant")
+    .summary("show the all-time counts, also by day, hour or variant")
     .description(
       `Messages sent, skipped and failed, counted from the log.
 
 By variant: what came of each variant of each template. replied and opted out
 count people, as far as the messages to us were read, which every run begins
 with. A template is named by its id, which reachlog outreach preview shows for
-the one configured now.`,
+the one configured now.
+
+By day or hour: messages, and clicks of people (suspected ones among them) and of
+bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
     )
-    .addOption(new Option("--by <what>", "what to tell apart").choices(["variant"] as const))
+    .addOption(new Option("--by <what>", "what to tell apart").choices(["day", "hour", "variant"] as const))
     .option(...AS_OF_OPTION)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog stats --by variant --as-of 2026-11-21")
     .action(
       exit(async ({ by, asOf: at, json }) => {
         const config = configOf(terminal);
-        const moment = parseMoment(at, config.outreach.timezone);
+        const { timezone } = config.outreach;
+        const moment = parseMoment(at, timezone);
         await using store = await openExistingLog(config);
         if (by === "variant") {
           const folded = await foldAsOf(terminal, store, ["variants"], moment);
           const { groups } = folded.states.variants;
           terminal.out(json === true ? variantsAsJson(groups, folded) : variantsAsText(groups, folded));
+          return EXIT.ok;
+        }
+        if (by !== undefined) {
+          const folded = await foldAsOf(terminal, store, ["timeline", "suspected"], moment);
+          const query = { unit: by, count: SHOWN[by], until: endOf(moment, folded), timezone };
+          const periods = periodsAsOf(folded.states, query);
+          terminal.out(json === true ? periodsAsJson(periods, folded) : periodsAsText(periods, by, timezone, folded));
           return EXIT.ok;
         }
         const folded = await foldAsOf(terminal, store, ["stats"], moment);
@@ -41,6 +56,57 @@ the one configured now.`,
       }),
     );
 
+/** Periods that are shown. */
+const SHOWN = { day: 30, hour: 48 } as const;
+
+const PERIOD_HEAD = ["sent", "skipped", "failed", "clicks", "suspected", "bots"] as const;
+
+type PeriodCounts = Readonly<Record<(typeof PERIOD_HEAD)[number], number>>;
+
+/** What happened in a day or hour that begins at `start`, ms since 1970. */
+interface CountedPeriod extends PeriodCounts {
+  readonly start: number;
+}
+
+/** The moment in ms since 1970: the time asked for, that of the position asked for, or now. */
+function endOf({ to, until }: Moment, { time }: Place): number {
+  const now = Date.now();
+  if (to !== undefined && time !== undefined) return Date.parse(time);
+  return Math.min(now, until?.getTime() ?? now);
+}
+
+function periodsAsOf(
+  { timeline, suspected }: Pick<States, "timeline" | "suspected">,
+  query: PeriodsQuery,
+): readonly CountedPeriod[] {
+  const messages = periodsOf(timeline.quarters, query, () => ({ sent: 0, skipped: 0, failed: 0 }));
+  const clicks = periodsOf(suspected.quarters, query, () => ({ clicks: 0, suspected: 0, bots: 0 }));
+  return messages.map(({ start, counts }, at) => {
+    const { clicks: people = 0, suspected: some = 0, bots = 0 } = clicks[at]?.counts ?? {};
+    return { start, ...counts, clicks: people, suspected: some, bots };
+  });
+}
+
+function periodsAsText(
+  periods: readonly CountedPeriod[],
+  unit: "day" | "hour",
+  timezone: string,
+  place: Place,
+): string {
+  const rows = periods.map(({ start, ...counts }) => {
+    const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone);
+    const day = zoned.toPlainDate().toString();
+    const label = unit === "day" ? day : `${day} ${zoned.toPlainTime().toString({ smallestUnit: "minute" })}`;
+    return [label, ...PERIOD_HEAD.map((kind) => counts[kind])];
+  });
+  return `${table([unit, ...PERIOD_HEAD], rows)}(${timezone}, ${asOf(place)})\n`;
+}
+
+function periodsAsJson(periods: readonly CountedPeriod[], place: Place): string {
+  const shown = periods.map(({ start, ...counts }) => ({ start: isoTime(start), ...counts }));
+  return `${JSON.stringify({ periods: shown, as_of: asOfJson(place) })}\n`;
+}
+
 const HEAD = [
   "template",
   "variant",
@@ -51,6 +117,7 @@ const HEAD = [
   "replied",
   "opted out",
   "reply rate",
+  "95 % interval",
 ] as const;
 
 /** Results as a table, the variants in the order in which they were first used. */
@@ -65,6 +132,7 @@ function variantsAsJson(groups: readonly VariantResults[], place: Place): string
     ...results,
     template: results.template === "" ? null : results.template,
     reply_rate: rateOf(results) ?? null,
+    reply_rate_interval: wilsonInterval(results.replied, results.sent) ?? null,
   }));
   return `${JSON.stringify({ variants, as_of: asOfJson(place) })}\n`;
 }
@@ -72,7 +140,7 @@ function variantsAsJson(groups: readonly VariantResults[], place: Place): string
 function row(results: VariantResults): (string | number)[] {
   const { template, variant, attempted, sent, failed, in_doubt, replied, opted_out } = results;
   const rate = rateOf(results);
-  const shown = rate === undefined ? "-" : `${(rate * 100).toFixed(1)} %`;
+  const interval = wilsonInterval(replied, sent);
   return [
     template === "" ? "unknown" : template,
     variant,
@@ -82,11 +150,16 @@ function row(results: VariantResults): (string | number)[] {
     in_doubt,
     replied,
     opted_out,
-    shown,
+    rate === undefined ? "-" : percent(rate),
+    interval === undefined ? "-" : `${percent(interval.low)} to ${percent(interval.high)}`,
   ];
 }
 
 /** 0 to 1; undefined while nothing was sent. */
 function rateOf({ replied, sent }: VariantResults): number | undefined {
   return sent === 0 ? undefined : replied / sent;
+}
+
+function percent(rate: number): string {
+  return `${(rate * 100).toFixed(1)} %`;
 }

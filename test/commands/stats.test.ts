@@ -31,9 +31,10 @@ test("stats by variant: a row for each, with the rate of replies, and what has n
   await world.append(STREAMS.outreach, HISTORY);
   const { code, out } = await world.run(stats, "--by", "variant");
   expect(code).toBe(0);
-  expect(out).toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  reply rate
-unknown       A        1          1     0       0         1        0          100.0 %
-0123456789ab  B        1          0     0       1         0        0          -
+  expect(out)
+    .toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  reply rate  95 % interval
+unknown       A        1          1     0       0         1        0          100.0 %     20.7 % to 100.0 %
+0123456789ab  B        1          0     0       1         0        0          -           -
 (as of position 5, ${timeAt(5)})
 `);
 });
@@ -45,8 +46,14 @@ test("stats by variant, for programs and of an earlier moment", async () => {
   const { out } = await world.run(stats, "--by", "variant", "--json", "--as-of", "3");
   expect(JSON.parse(out)).toEqual({
     variants: [
-      { template: null, variant: "A", attempted: 1, sent: 1, in_doubt: 0, reply_rate: 0, ...counts },
-      { template: "0123456789ab", variant: "B", attempted: 1, sent: 0, in_doubt: 0, reply_rate: null, ...counts },
+      {
+        ...{ template: null, variant: "A", attempted: 1, sent: 1, in_doubt: 0, reply_rate: 0, ...counts },
+        reply_rate_interval: { low: 0, high: expect.closeTo(0.7935, 4) },
+      },
+      {
+        ...{ template: "0123456789ab", variant: "B", attempted: 1, sent: 0, in_doubt: 0, reply_rate: null, ...counts },
+        reply_rate_interval: null,
+      },
     ],
     as_of: { position: 3, time: timeAt(3) },
   });
@@ -58,6 +65,37 @@ test("stats by variant of a log without messages says so, and --by knows nothing
   const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
   expect(fault).toMatchObject({ kind: "usage" });
   expect((fault as Error).message).toBe(
-    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are variant.",
+    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are day, hour, variant.",
   );
+});
+
+const CLICK: NewEvent = {
+  type: "LinkClicked",
+  data: {
+    domain: "go.example",
+    short_code: "a",
+    original_url: "https://example.com/",
+    event: "click",
+    bot: false,
+    channels: [],
+  },
+};
+
+test("stats by hour and by day: messages and clicks, in the time zone of the quota, up to the moment asked for", async () => {
+  await using world = await openCommands(undefined, { QUOTA_TIMEZONE: "Asia/Kolkata" });
+  await world.append(STREAMS.outreach, HISTORY);
+  await world.append(STREAMS.link("go.example", "a"), [CLICK, CLICK]);
+  const hours = (await world.run(stats, "--by", "hour", "--as-of", "6")).out.trimEnd().split("\n");
+  expect(hours).toHaveLength(50);
+  expect(hours[0]).toMatch(/^hour +sent +skipped +failed +clicks +suspected +bots$/);
+  const start = Temporal.Instant.from(timeAt(6)).toZonedDateTimeISO("Asia/Kolkata");
+  const hour = `${start.toPlainDate().toString()} ${String(start.hour).padStart(2, "0")}:00`;
+  expect(hours.at(-2)?.split(/ {2,}/)).toEqual([hour, "1", "0", "0", "1", "0", "0"]);
+  expect(hours.at(-1)).toBe(`(Asia/Kolkata, as of position 6, ${timeAt(6)})`);
+  const { out } = await world.run(stats, "--by", "day", "--as-of", "7", "--json");
+  const { periods } = JSON.parse(out) as { periods: unknown[] };
+  expect(periods).toHaveLength(30);
+  const midnight = new Date(start.startOfDay().epochMilliseconds).toISOString();
+  const none = { skipped: 0, failed: 0, suspected: 0, bots: 0 };
+  expect(periods.at(-1)).toEqual({ start: midnight, sent: 1, clicks: 2, ...none });
 });
