@@ -47,11 +47,23 @@ test("stats by variant, for programs and of an earlier moment", async () => {
   expect(JSON.parse(out)).toEqual({
     variants: [
       {
-        ...{ template: null, variant: "A", attempted: 1, sent: 1, in_doubt: 0, reply_rate: 0, ...counts },
+        template: null,
+        variant: "A",
+        attempted: 1,
+        sent: 1,
+        in_doubt: 0,
+        reply_rate: 0,
+        ...counts,
         reply_rate_interval: { low: 0, high: expect.closeTo(0.7935, 4) },
       },
       {
-        ...{ template: "0123456789ab", variant: "B", attempted: 1, sent: 0, in_doubt: 0, reply_rate: null, ...counts },
+        template: "0123456789ab",
+        variant: "B",
+        attempted: 1,
+        sent: 0,
+        in_doubt: 0,
+        reply_rate: null,
+        ...counts,
         reply_rate_interval: null,
       },
     ],
