@@ -47,8 +47,8 @@ export interface Books {
   readonly lost: Attempt[];
   /** Id of an attempt -> the requests for it that were made while another log was there. */
   readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
-  /** Messages that each person may have got by now: one, and one more for each retry after a `not_delivered`. */
-  readonly allowed: Map<string, number>;
+  /** Ids of attempts that counted as not delivered and that an operator allowed to repeat: they may have arrived after all. */
+  readonly excused: Set<string>;
   readonly messageIds: Set<string>;
   readonly skips: Set<string>;
   /** Who was imported. */
@@ -72,7 +72,7 @@ export function createBooks(): Books {
     changedAt: -Infinity,
     lost: [],
     lostAsks: new Map(),
-    allowed: new Map(),
+    excused: new Set(),
     messageIds: new Set(),
     skips: new Set(),
     listed: new Set(),
@@ -92,8 +92,7 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
   for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
     books.lostAsks.set(id, { asks: asks.map(known) });
   for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
-  // What was allowed once was sent, perhaps.
-  for (const [id, count] of before.allowed) books.allowed.set(id, Math.max(count, books.allowed.get(id) ?? 1));
+  for (const id of before.excused) books.excused.add(id);
   // A clock that was ahead and is right now has days yet to come that it used.
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);

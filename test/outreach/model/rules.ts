@@ -195,9 +195,8 @@ function list({ skips, listed }: Books, recipientId: string): void {
 }
 
 /** Only a failure can be retried; of anything else the command comes too late, and means nothing. */
-function allowRetry({ allowed }: Books, attempt: Attempt | undefined): void {
+function allowRetry({ excused }: Books, attempt: Attempt | undefined): void {
   if (attempt?.state !== "failed" || attempt.mayRepeat) return;
   attempt.mayRepeat = true;
-  if (attempt.reason !== "not_delivered") return;
-  allowed.set(attempt.recipientId, (allowed.get(attempt.recipientId) ?? 1) + 1);
+  if (attempt.reason === "not_delivered") excused.add(attempt.id);
 }
