@@ -4,7 +4,8 @@ import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
 /** Of who was erased the log holds nothing that it knew as theirs, and of everybody else all that it held. */
-export async function checkErased({ store, witness, forgotten, forgottenHandles }: House): Promise<void> {
+export async function checkErased(house: House): Promise<void> {
+  const { store, witness, forgotten, forgottenHandles, takenForTheirs } = house;
   if (forgotten.size === 0) return;
   for await (const event of store.read({ from: 1 })) {
     const { position, type, data } = event;
@@ -14,8 +15,9 @@ export async function checkErased({ store, witness, forgotten, forgottenHandles 
     if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
     const told = { position, type, about, recipient: data.recipient };
     const { id, username = "" } = was.recipient;
-    // Nobody can say whose a handle alone is that an erased person had.
-    const mayBeTheirs = id === undefined && forgottenHandles.has(username.toLowerCase());
+    // Nobody can say whose a handle alone is that an erased person had, unless the log could when they were erased.
+    const isLater = witness.appendedAt(position) >= (forgottenHandles.get(username.toLowerCase()) ?? Infinity);
+    const mayBeTheirs = id === undefined && (isLater || takenForTheirs.has(was));
     if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("somebody else was erased", told);
     // A row by a handle that the log never saw beside the id may be anybody's.
     const isKnown = id !== undefined;

@@ -57,8 +57,10 @@ export interface House {
   readonly heirs: Map<string, string>;
   /** Ids of those who were erased. */
   readonly forgotten: Set<string>;
-  /** Handles that the log knew as those of erased people: rows that name nothing else stay theirs. */
-  readonly forgottenHandles: Set<string>;
+  /** Lower-case handle that the log knew as an erased person's -> when they were erased: later rows of it alone stay theirs. */
+  readonly forgottenHandles: Map<string, number>;
+  /** Data of the events that the log took for those of erased people. */
+  readonly takenForTheirs: Set<object>;
 }
 
 /** The newest backup, or an export that ended with a position. */
@@ -164,7 +166,8 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     pagesRead: 0,
     replaced,
     heirs,
-    forgottenHandles: new Set(),
+    forgottenHandles: new Map(),
+    takenForTheirs: new Set(),
     forgotten: new Set(),
   };
   await authorize(house);

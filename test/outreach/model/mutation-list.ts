@@ -251,6 +251,12 @@ export const MUTATIONS: readonly Mutation[] = [
     "    .filter((handle) => isHeldBy(contacts, handle, contact))\n",
     '    .filter((handle) => isHeldBy(contacts, handle, contact) || handle !== "")\n',
   ),
+  one(
+    "forget takes what was recorded by a handle of those who had it before",
+    "src/privacy/person-keys.ts",
+    "one !== baseOf(one) && !spared.has(one)",
+    "one !== baseOf(one)",
+  ),
   one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.hashes);", "return;"),
   one(
     "one person's refusal is the account's",

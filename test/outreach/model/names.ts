@@ -11,13 +11,16 @@ import { personId, rowOf } from "./setting.ts";
 
 /** An operator erases the person, as `reachlog forget` does. */
 export async function forget(house: House, id: string): Promise<void> {
-  const { log, store, append, forgotten } = house;
+  const { log, store, append, forgotten, forgottenHandles, takenForTheirs, clockwork, witness } = house;
   const { position: to } = await store.head();
   const history = await historyOfPerson({ store, to, onProgress: () => {} }, id);
   if (history === undefined) return;
   const known = await knownPeople(house);
   const contact = findPerson(known, id);
-  if (contact?.username !== undefined) house.forgottenHandles.add(contact.username.toLowerCase());
+  const handle = contact?.username?.toLowerCase();
+  if (handle !== undefined && !forgottenHandles.has(handle)) forgottenHandles.set(handle, clockwork.now());
+  const notes = witness.notes();
+  for (const position of history.positions) takenForTheirs.add(notes[position - 1]?.data ?? {});
   const person = await findEncrypted(log, {
     contacts: known,
     contact,
@@ -45,7 +48,10 @@ export async function rename(house: House, { whom, list }: { whom: number; list:
   if (list) await append([rowOf(people[whom % people.length] ?? "open", { username })]);
 }
 
-/** `list`: once the log knows whose handle it is now, they are imported by it too. `isForgotten`: who had it is erased. */
+/**
+ * `list`: once the log knows whose handle it is now, they are imported by it too. `isForgotten`: who had it is erased,
+ * and that reaches neither this import nor the next one.
+ */
 interface HandOver {
   readonly whom: number;
   readonly list: boolean;
@@ -68,9 +74,12 @@ export async function handOver(house: House, { whom, list, isForgotten }: HandOv
   if (list) {
     trigger(await listening(house, 0), true);
     await clockwork.pass(MINUTE_MS);
-    if ((await knownHolder(house, handle))?.id === heir) await append([rowOf("open", { username: handle })]);
   }
-  if (isForgotten) await forget(house, id);
+  const isListed = list && (await knownHolder(house, handle))?.id === heir;
+  if (isListed) await append([rowOf("open", { username: handle })]);
+  if (!isForgotten) return;
+  await forget(house, id);
+  if (isListed) await append([rowOf("open", { username: handle })]);
 }
 
 /** Who has the handle, as far as the log says. */
