@@ -3,7 +3,7 @@ import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
-/** Tells the operator what calls for action: on chat, or on messaging where chat is not there, suspended or what failed. */
+/** Announces to the operator what calls for action: on chat, or on messaging where chat is missing, suspended or what failed. */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
 interface AnnounceDeps {
@@ -15,11 +15,11 @@ interface AnnounceDeps {
 
 /** `key` names the occasion; each occasion is announced once, over restarts too. */
 export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
-  const backgroundTasks = (name: ChannelName): boolean =>
+  const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) && projector.state("deliveries")[name].suspended === null;
 
   return async (text, key, failed) => {
-    const channel = CHANNELS.find((name) => name !== "ads" && name !== failed && backgroundTasks(name));
+    const channel = CHANNELS.find((name) => name !== "ads" && name !== failed && isWorking(name));
     if (channel === undefined) return logger.warn(text);
     const newEvent: NewEvent =
       channel === "chat"

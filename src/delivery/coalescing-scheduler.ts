@@ -1,8 +1,6 @@
-import { nextRound } from "./next-round.ts";
-
 /**
- * Work that is done soon after it was asked for: one turn at a time, for all who asked by then. A turn for each landing
- * flight took 12 to 16 % of the request thread while a backlog drained.
+ * Work that is done soon after it was asked for: one turn at a time, for all who asked by then. A turn for each
+ * completed request took 12 to 16 % of the request thread while a backlog drained.
  */
 export interface CoalescingScheduler {
   ask(): void;
@@ -42,4 +40,11 @@ export function createCoalescingScheduler(turn: () => Promise<void>): Coalescing
       await running;
     },
   };
+}
+
+/** Resolves once the answers that have come by now are read: what they lead to is done together. */
+export function nextRound(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

@@ -5,22 +5,23 @@ import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { WINDOW_DISPATCHES_MAX, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
-/** What may have arrived already, at a network that takes a repeat for what it is. */
+/** What to do with dispatches that may have arrived already: some networks recognise a repeat, for a while. */
 export interface DeduplicationWindow {
-  /** What of a load may travel together: a digest has an id of its own, by which the network knows no click again. */
-  apart(lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): LoadShedding;
+  /** What of these one request may carry: a digest has an id of its own, by which the network recognises no click. */
+  apart(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest;
   /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
   end(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
   /** Those of the window that a restore has put in doubt, whether their time has come or not; for {@link end}. */
   restored(lane: OutboxWindow): readonly PendingDispatch[];
 }
 
-interface LoadShedding {
+/** What one request is to carry, and how. */
+export interface PlannedRequest {
   readonly items: readonly PendingDispatch[];
   readonly mode: DispatchMode;
 }
 
-interface DoubtsDeps {
+interface DeduplicationDeps {
   readonly channel: Channel;
   readonly projector: Projector;
   readonly clock: Clock;
@@ -31,7 +32,7 @@ interface DoubtsDeps {
  * dispatched again brings along what is known of the attempts before.
  */
 export function doubtSince(
-  { channel, projector }: Pick<DoubtsDeps, "channel" | "projector">,
+  { channel, projector }: Pick<DeduplicationDeps, "channel" | "projector">,
   lane: OutboxWindow,
   { event }: PendingDispatch,
 ): number | undefined {
@@ -40,7 +41,7 @@ export function doubtSince(
   return doubtfulSince(projector.state("deliveries")[channel.name].lanes[lane.name], event);
 }
 
-export function createDeduplicationWindow(deps: DoubtsDeps): DeduplicationWindow {
+export function createDeduplicationWindow(deps: DeduplicationDeps): DeduplicationWindow {
   const { channel, projector, clock } = deps;
   const stateOf = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
   const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => doubtSince(deps, lane, item);
@@ -48,8 +49,9 @@ export function createDeduplicationWindow(deps: DoubtsDeps): DeduplicationWindow
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
 
   return {
-    apart(lane, items, mode) {
-      if (mode !== "digest") return { items, mode };
+    apart(lane, wanted) {
+      const { items, mode } = wanted;
+      if (mode !== "digest") return wanted;
       const certain = items.filter((item) => sinceOf(lane, item) === undefined);
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };

@@ -4,11 +4,10 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import { decideOutcome, doubtOf, type Outcome } from "./attempt.ts";
-import { digestOf } from "./digest.ts";
+import { decideOutcome } from "./attempt.ts";
 import { doubtSince } from "./deduplication-window.ts";
-import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
-import { dispatchOf } from "./request-of.ts";
+import { digestOf, dispatchOf } from "./dispatch-content.ts";
+import { isTest, type PendingDispatch, type OutboxWindow } from "./outbox-window.ts";
 
 /** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000;
@@ -29,35 +28,26 @@ export interface DispatchDeps {
   readonly stopping: AbortSignal;
 }
 
-/** What the dispatcher learns from answers before their outcome is recorded; what it answers is recorded with it. */
+/** Called with the answers before their outcomes are recorded; the events that it returns are recorded with them. */
 export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];
 
-/** Items of which a batch did not come to ask are tried again after that time. */
+/** After so long those are tried again that a batch did not get to. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**
  * One attempt at each item that has no outcome yet: asks the network, and leaves the outcome with the item for the
- * recorder. Answers what is to be recorded beside it. Rejects when it could not even be asked.
+ * recorder. Resolves with the events to record beside it. Rejects when it could not even ask.
  */
 export async function ask(
-  deps: DispatchDeps,
-  lane: OutboxWindow,
-  items: readonly PendingDispatch[],
-  how: { readonly mode: DispatchMode; readonly learn: Learn },
-): Promise<readonly NewEvent[]> {
-  // Those whose outcome the log refused are not asked for again: that would double what has arrived.
-  const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
-  return unsent.length === 0 ? [] : attempt(deps, lane, unsent, how);
-}
-
-async function attempt(
   deps: DispatchDeps,
   lane: OutboxWindow,
   pending: readonly PendingDispatch[],
   { mode, learn }: { readonly mode: DispatchMode; readonly learn: Learn },
 ): Promise<readonly NewEvent[]> {
+  // Those whose outcome the log refused are not asked for again: that would double what has arrived.
+  const unsent = pending.filter(({ unrecorded }) => unrecorded === undefined);
   const startedAt = deps.clock();
-  const { items, dispatches } = await load(deps, pending, startedAt);
+  const { items, dispatches } = await load(deps, unsent, startedAt);
   if (items.length === 0) return [];
   const digest = mode === "digest" ? deps.makeId() : undefined;
   const results = await send(deps, dispatches, { startedAt, mode, digest });
@@ -98,11 +88,11 @@ async function load(
   return { items, dispatches };
 }
 
-/** A channel that answers for fewer clicks than it was given has a defect. */
+/** The result where a channel returns fewer results than it was given clicks: a defect. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
 
 /** Of the answers to a batch the one that says most about the channel. */
-export function tellingResult(results: readonly DispatchResult[]): DispatchResult {
+export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     if (result.outcome === "refused") return result.channel ? 5 : 2;
     return { retryable: 4, in_doubt: 3, delivered: 1, skipped: 0 }[result.outcome];
@@ -131,7 +121,7 @@ async function send(
   } catch (fault) {
     // A defect of the channel's code: nobody knows how far it came, and a repeat would meet it again.
     logger.error("a channel failed by a fault of its own", { channel: channel.name, ...errorFields(fault) });
-    return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log tells more" }));
+    return dispatches.map(() => ({ outcome: "in_doubt", detail: "a fault inside reachlog; its log has more" }));
   }
 }
 
@@ -141,19 +131,4 @@ function clicksOf(dispatches: readonly Dispatch[]): readonly Click[] {
 
 function isExpired(item: PendingDispatch, now: number): boolean {
   return isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS;
-}
-
-export function isTest({ event }: PendingDispatch): boolean {
-  return event.type === "ChannelTestRequested";
-}
-
-/** To a channel that is suspended nothing is sent directly: whoever asked is told so at once. */
-export function turnedAway(
-  deps: Pick<DispatchDeps, "channel" | "projector">,
-  lane: OutboxWindow,
-  item: PendingDispatch,
-  detail: string,
-): Outcome {
-  const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
-  return { type: "DispatchAbandoned", request: { ...why, ...doubtOf(doubtSince(deps, lane, item)) } };
 }

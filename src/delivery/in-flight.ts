@@ -1,9 +1,8 @@
-import type { DispatchMode } from "../../events/delivery.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
-import { createDeduplicationWindow } from "./deduplication-window.ts";
-import { ask, tellingResult, type DispatchDeps, type Learn } from "./dispatch.ts";
-import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
+import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
+import { ask, weightiestResult, type DispatchDeps, type Learn } from "./dispatch.ts";
+import type { OutboxWindow } from "./outbox-window.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
 import type { Suspension } from "./suspension.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -13,8 +12,9 @@ const AFTER_FAULT_MS = 30_000;
 
 /** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
 export interface InFlight extends AsyncDisposable {
-  start(lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): void;
-  /** Ends what a restore has put in doubt: nothing is asked of the network, so its pace does not matter. */
+  /** Starts what is wanted, or the part of it that may go together now. */
+  start(lane: OutboxWindow, wanted: PlannedRequest): void;
+  /** Ends what a restore has put in doubt: no request is made, so the pace does not matter. */
   endRestored(lane: OutboxWindow): void;
   /** Whether one more may start at `at`, ms since the epoch. */
   hasRoom(at: number): boolean;
@@ -22,42 +22,42 @@ export interface InFlight extends AsyncDisposable {
   endBatches(): void;
 }
 
-interface FlightsDeps extends Omit<DispatchDeps, "stopping"> {
+interface InFlightDeps extends Omit<DispatchDeps, "stopping"> {
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
   /** Something ended, so that something else may start. */
   readonly onCompleted: () => void;
 }
 
-export function createInFlight(deps: FlightsDeps): InFlight {
+export function createInFlight(deps: InFlightDeps): InFlight {
   const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const recorder = createRecorder(deps);
   const deduplicationWindow = createDeduplicationWindow(deps);
   const stopping = new AbortController();
-  const asker = { ...deps, stopping: stopping.signal };
-  /** Those that ask the network, and all until they are recorded. */
-  const asking = new Set<object>();
-  const backgroundTasks = new Set<Promise<void>>();
+  const askDeps = { ...deps, stopping: stopping.signal };
+  /** Requests that wait for the network's answer. */
+  let asking = 0;
+  /** Dispatches that the network answered and the log does not have yet. */
   let unrecorded = 0;
+  const underWay = new Set<Promise<void>>();
 
   const learn: Learn = (results, items) => {
     const now = clock();
     const asked = results.filter(wasAsked);
     if (asked.length === 0) return [];
-    const telling = tellingResult(asked);
-    rateLimiter.learn(telling, now);
+    const weightiest = weightiestResult(asked);
+    rateLimiter.learn(weightiest, now);
     const pauseMs = Math.max(0, ...results.map(pauseOf));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return suspension.learn(telling, items);
+    return suspension.learn(weightiest, items);
   };
 
-  const fly = async (lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): Promise<void> => {
-    const flight = { lane, items };
-    asking.add(flight);
+  const askAndRecord = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
+    asking++;
     try {
-      const learnt = await ask(asker, lane, items, { mode, learn }).finally(() => {
+      const learnt = await ask(askDeps, lane, items, { mode, learn }).finally(() => {
         // The network is free again; what it answered is recorded while it is asked for the next.
-        asking.delete(flight);
+        asking--;
         unrecorded += items.length;
         onCompleted();
       });
@@ -66,46 +66,46 @@ export function createInFlight(deps: FlightsDeps): InFlight {
       logger.error("a dispatch could not be recorded", { channel: channel.name, ...errorFields(fault) });
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
     }
-    await suspension.tell();
+    await suspension.announce();
     for (const item of items) item.inFlight = false;
     unrecorded -= items.length;
   };
 
-  const launch = (lane: OutboxWindow, items: readonly PendingDispatch[], mode: DispatchMode): void => {
-    deduplicationWindow.end(lane, items);
-    for (const item of items) item.inFlight = true;
-    const work = fly(lane, items, mode).finally(() => {
-      backgroundTasks.delete(work);
+  const launch = (lane: OutboxWindow, request: PlannedRequest): void => {
+    deduplicationWindow.end(lane, request.items);
+    for (const item of request.items) item.inFlight = true;
+    const work = askAndRecord(lane, request).finally(() => {
+      underWay.delete(work);
       onCompleted();
     });
-    backgroundTasks.add(work);
+    underWay.add(work);
   };
 
   return {
-    start(lane, wanted, wantedCarriage) {
-      const { items, mode } = rateLimiter.isFailing()
-        ? { items: wanted.slice(0, 1), mode: "single" as const }
-        : deduplicationWindow.apart(lane, wanted, wantedCarriage);
+    start(lane, wanted) {
+      const request: PlannedRequest = rateLimiter.isFailing()
+        ? { items: wanted.items.slice(0, 1), mode: "single" }
+        : deduplicationWindow.apart(lane, wanted);
       rateLimiter.started(clock());
-      launch(lane, items, mode);
+      launch(lane, request);
     },
     endRestored(lane) {
       const items = deduplicationWindow.restored(lane);
-      if (items.length > 0) launch(lane, items, "single");
+      if (items.length > 0) launch(lane, { items, mode: "single" });
     },
     hasRoom(at) {
       rateLimiter.notice(clock());
-      return unrecorded < UNRECORDED_MAX && asking.size < rateLimiter.allowance(at);
+      return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);
     },
     endBatches: () => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await Promise.all(backgroundTasks);
+      await Promise.all(underWay);
     },
   };
 }
 
-/** The rest of a batch that ended early says nothing of the network. */
+/** False for the rest of a batch that ended early: it says nothing of the network. */
 function wasAsked(result: DispatchResult): boolean {
   return result.outcome !== "retryable" || result.unasked !== true;
 }

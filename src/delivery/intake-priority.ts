@@ -7,10 +7,10 @@ const BUSY_PER_SECOND = 1_000;
 /** Clicks a second and channel that go on meanwhile, so that a load without end does not end delivery. */
 const SHARE_PER_SECOND = 500;
 
-/** The most that is saved up for one flight: what it takes to make and to record is time that requests wait. */
+/** The most that is saved up for one request: what it takes to make and to record is time that requests wait. */
 const SAVED_MAX = 250;
 
-/** Delivery gives way to requests: whoever makes one waits for it, and what is owed waits for a network. */
+/** Delivery gives way to requests: whoever makes one waits for it, and what is pending waits for a network. */
 export interface IntakePriority {
   /** Whether so many requests come that they wait for each other, at `now`, ms since the epoch. */
   isBusy(now: number): boolean;

@@ -12,9 +12,9 @@ export const WINDOW_DISPATCHES_MAX = 1_000;
 /** The same and those that wait for their retry, which must not keep others from being sent: the lane's memory. */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
-/** One owed dispatch that is not settled. */
+/** One dispatch that was requested and is not settled. */
 export interface PendingDispatch {
-  /** As it was read last: what was erased since is not in it. */
+  /** The event that requests it, as it was read last: what was erased since is not in it. */
   event: Recorded;
   /** Attempts made so far. */
   attempts: number;
@@ -25,14 +25,18 @@ export interface PendingDispatch {
   unrecorded?: Outcome;
 }
 
-/** A bounded window over what the log owes one channel in one lane. */
+export function isTest({ event }: PendingDispatch): boolean {
+  return event.type === "ChannelTestRequested";
+}
+
+/** A bounded window over the pending dispatches of one channel in one lane. */
 export interface OutboxWindow {
   readonly name: Lane;
   /** Reads on in the log until the window is full or the log ends; without effect while neither can have changed. */
   fill(now: number): Promise<void>;
-  /** The log has grown by something that this lane may owe. */
+  /** The log has grown by an event that may request a dispatch in this lane. */
   notice(): void;
-  /** What the log says is settled was corrected: the window is filled anew. */
+  /** The record of what is settled was corrected: the window is filled anew. */
   reopen(): void;
   /** The oldest items that may be tried now (and that are wanted), `max` at the most. */
   ready(now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[];
@@ -42,7 +46,7 @@ export interface OutboxWindow {
   wait(item: PendingDispatch, until: number): void;
   /** The item is settled, durably. */
   remove(item: PendingDispatch): void;
-  /** Everything owed below this position is settled or waits for its retry, once `items` are or do. */
+  /** Every dispatch requested below this position is settled or waits for its retry, once `items` are or do. */
   lowWatermark(items: ReadonlySet<PendingDispatch>): number;
 }
 
@@ -135,10 +139,10 @@ function createUnread(
 function createPending(state: () => LaneState) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * What the log does not tell of the items from before the window was cleared: they are in flight, or it refused their
-   * outcome. Each is back in the window once the log is read that far.
+   * Items from before the window was cleared of which the log alone does not say enough: they are in flight, or the log
+   * refused their outcome. Each is back in the window once the log is read that far.
    */
-  const untold = new Map<number, PendingDispatch>();
+  const carriedOver = new Map<number, PendingDispatch>();
   /** Of them, those that wait for their time. */
   const waiting = new Set<PendingDispatch>();
 
@@ -150,7 +154,7 @@ function createPending(state: () => LaneState) {
     },
     clear(): void {
       for (const [position, item] of items) {
-        if (item.inFlight || item.unrecorded !== undefined) untold.set(position, item);
+        if (item.inFlight || item.unrecorded !== undefined) carriedOver.set(position, item);
       }
       items.clear();
       waiting.clear();
@@ -163,8 +167,8 @@ function createPending(state: () => LaneState) {
       const { position } = event;
       const retry = state().retries.get(position);
       const notBefore = retry === undefined ? 0 : Date.parse(retry.retry_at);
-      const known = untold.get(position);
-      untold.delete(position);
+      const known = carriedOver.get(position);
+      carriedOver.delete(position);
       const item = known ?? { event, attempts: retry?.attempt ?? 0, notBefore, inFlight: false };
       item.event = event;
       items.set(position, item);
@@ -196,9 +200,9 @@ function createPending(state: () => LaneState) {
       const { position } = item.event;
       items.delete(position);
       waiting.delete(item);
-      untold.delete(position);
+      carriedOver.delete(position);
     },
-    /** The oldest but these that the log does not tell of: they are held in the order of the log. */
+    /** The oldest beside these that does not wait for its retry: they are held in the order of the log. */
     firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
       for (const [position, item] of items) if (!some.has(item) && !retries.has(position)) return position;

@@ -3,9 +3,9 @@ import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
 import type { Outcome } from "./attempt.ts";
+import { nextRound } from "./coalescing-scheduler.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import type { PendingDispatch, OutboxWindow } from "./outbox-window.ts";
-import { nextRound } from "./next-round.ts";
 
 /**
  * Dispatches that the network answered and that are not recorded yet, at the most: after a kill they are made again, as

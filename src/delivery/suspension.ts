@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
@@ -5,8 +6,9 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Announce } from "./announce.ts";
-import { isTest } from "./dispatch.ts";
-import type { PendingDispatch } from "./outbox-window.ts";
+import { doubtOf, type Outcome } from "./attempt.ts";
+import { doubtSince } from "./deduplication-window.ts";
+import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 
 export interface SuspensionDeps {
   readonly channel: Channel;
@@ -14,7 +16,7 @@ export interface SuspensionDeps {
   readonly projector: Projector;
   readonly announce: Announce;
   readonly logger: Logger;
-  /** A keyed hash, so that the log can tell another credential from the one that was refused. */
+  /** {@link createCredentialHash}: shows whether the credential is still the one that was refused. */
   readonly mark: (credential: Secret) => string;
 }
 
@@ -25,10 +27,10 @@ export interface Suspension {
   detail(): string;
   /** What an answer says of the channel, to be recorded with the outcome of `items`. */
   learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[];
-  /** Whether the log took it or not, what was learnt is no longer on its way there. */
+  /** The append of what was learnt is over, whether the log took it or not. */
   recorded(learnt: readonly NewEvent[]): void;
-  /** Tells the operator, once for each stop. */
-  tell(): Promise<void>;
+  /** Announces a suspension to the operator, each once. Never rejects. */
+  announce(): Promise<void>;
   /**
    * Goes on with a channel that was suspended, where the credential is another one now; else it makes sure that the
    * operator knows. Never rejects.
@@ -40,41 +42,42 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
   const { name, network } = channel;
   const suspended = () => projector.state("deliveries")[name].suspended;
   /** Why the channel is being suspended, until the log has it. */
-  let stopping: string | undefined;
-  let told = "";
+  let suspending: string | undefined;
+  /** When the suspension that was announced last began. */
+  let announced = "";
 
-  const tell = async (): Promise<void> => {
+  const announceOnce = async (): Promise<void> => {
     const now = suspended();
-    if (now === null || told === now.since) return;
-    told = now.since;
-    const text = `${network} refuses the ${name} channel, which is suspended: ${now.detail}. Once it is mended: reachlog deliveries resume ${name}`;
+    if (now === null || announced === now.since) return;
+    announced = now.since;
+    const text = `${network} refuses the ${name} channel, which is suspended: ${now.detail}. Once it is fixed: reachlog deliveries resume ${name}`;
     await announce(text, `suspended/${name}/${now.since}`, name).catch((fault: unknown) =>
       logger.error("an announcement failed", errorFields(fault)),
     );
   };
 
   return {
-    isSuspended: () => stopping !== undefined || suspended() !== null,
-    detail: () => suspended()?.detail ?? stopping ?? "",
+    isSuspended: () => suspending !== undefined || suspended() !== null,
+    detail: () => suspended()?.detail ?? suspending ?? "",
     learn(result, items) {
       if (result.outcome === "delivered" && suspended() !== null && items.every(isTest)) {
         return [{ type: "ChannelResumed", data: { channel: name, why: "delivered" } }];
       }
-      const isKnown = stopping !== undefined || suspended() !== null;
+      const isKnown = suspending !== undefined || suspended() !== null;
       if (result.outcome !== "refused" || !result.channel || isKnown) return [];
-      stopping = result.detail;
+      suspending = result.detail;
       const status = result.status === undefined ? {} : { status: result.status };
       const data = { channel: name, network, ...status, detail: result.detail, credential: mark(channel.credential) };
       return [{ type: "ChannelSuspended", data }];
     },
     recorded(learnt) {
-      if (learnt.some(({ type }) => type === "ChannelSuspended")) stopping = undefined;
+      if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },
-    tell,
+    announce: announceOnce,
     async resumeIfChanged() {
       const now = suspended();
       if (now === null) return;
-      if (now.credential === mark(channel.credential)) return tell();
+      if (now.credential === mark(channel.credential)) return announceOnce();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
         await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], { metadata: SERVICE_METADATA });
@@ -83,4 +86,20 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
       }
     },
   };
+}
+
+/** The outcome of a direct dispatch to a channel that is suspended: whoever waits for it learns why at once. */
+export function turnedAway(
+  deps: Pick<SuspensionDeps, "channel" | "projector">,
+  lane: OutboxWindow,
+  item: PendingDispatch,
+  detail: string,
+): Outcome {
+  const why = { attempt: item.attempts, detail: `the channel is suspended: ${detail}`, refused: true };
+  return { type: "DispatchAbandoned", request: { ...why, ...doubtOf(doubtSince(deps, lane, item)) } };
+}
+
+/** A keyed hash of a credential: it shows whether two are the same, and nothing else. `key` stays the same over restarts. */
+export function createCredentialHash(key: Uint8Array): (credential: Secret) => string {
+  return (credential) => createHmac("sha256", key).update(credential.reveal(), "utf8").digest("base64url");
 }

@@ -1,8 +1,8 @@
 import { createAnnounce } from "../delivery/announce.ts";
-import { createCredentialHash } from "../delivery/credential-mark.ts";
 import { createDelivery } from "../delivery/delivery.ts";
-import { startDispatchers } from "../delivery/dispatchers.ts";
+import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createOutboxReader } from "../delivery/outbox-reader.ts";
+import { createCredentialHash } from "../delivery/suspension.ts";
 import type { Config } from "../config/config.ts";
 import { createApp } from "../http/app.ts";
 import { openAuthenticator } from "../http/authenticator.ts";

@@ -6,7 +6,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/pacing.ts";
-import { dispatchOf } from "../../src/delivery/request-of.ts";
+import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { createMetaChannel } from "../../src/networks/meta.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";

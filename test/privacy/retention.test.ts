@@ -8,7 +8,7 @@ import { createIdempotency } from "../../src/http/idempotency.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { Problem } from "../../src/http/problem.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { dispatchOf } from "../../src/delivery/request-of.ts";
+import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
 import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { logFiles } from "../../src/log/log-files.ts";

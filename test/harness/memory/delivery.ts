@@ -5,7 +5,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/announce.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
-import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatchers.ts";
+import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";

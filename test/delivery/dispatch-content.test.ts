@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { digestOf } from "../../src/delivery/digest.ts";
+import { digestOf } from "../../src/delivery/dispatch-content.ts";
 import type { Click } from "../../src/networks/network.ts";
 
 function click(second: number, shortCode: string, bot = false): Click {

@@ -1,9 +1,9 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { eventAt } from "../log/events-at.ts";
-import type { Click, Dispatch } from "../networks/network.ts";
+import type { Click, DigestLink, Dispatch } from "../networks/network.ts";
 
-/** What clicks are to the networks: made once for all channels. */
+/** What networks receive of a click: made once for all channels. */
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
@@ -51,4 +51,23 @@ function clickOf(event: Recorded<"LinkClicked">): Click {
   };
   clicks.set(event, click);
   return click;
+}
+
+/** Many clicks as one message: grouped by link, the most clicked first (pure). `clicks` in the order of the log, not empty. */
+export function digestOf(id: string, clicks: readonly Click[]): Dispatch {
+  const links = new Map<string, DigestLink>();
+  for (const { domain, shortCode, bot, time } of clicks) {
+    const key = `${domain}/${shortCode}`;
+    const link = links.get(key);
+    const counted = { clicks: (link?.clicks ?? 0) + 1, bots: (link?.bots ?? 0) + (bot ? 1 : 0) };
+    links.set(key, { domain, shortCode, ...counted, first: link?.first ?? time, last: time });
+  }
+  return {
+    kind: "digest",
+    id,
+    time: clicks.at(-1)?.time ?? "",
+    clicks: clicks.length,
+    bots: clicks.filter(({ bot }) => bot).length,
+    links: [...links.values()].sort((one, other) => other.clicks - one.clicks),
+  };
 }
