@@ -30,17 +30,17 @@ const ways: [string, ChannelName[], ChannelName | undefined, string[]][] = [
   ["the service's own log where nothing else is left", ["ads", "chat"], "chat", []],
 ];
 
-test.each(ways)("it is told on %s", async (_name, configured, failed, types) => {
+test.each(ways)("it is announced on %s", async (_name, configured, failed, types) => {
   const warned: string[] = [];
   await using house = await openDelivery();
   const announce = createAnnounce({ ...house, configured, logger: silent(warned) });
   await announce("look here", "key", failed);
-  const told = await house.events("NotificationRequested", "MessageRequested");
-  expect(told.map(({ type }) => type as string)).toEqual(types);
+  const announced = await house.events("NotificationRequested", "MessageRequested");
+  expect(announced.map(({ type }) => type as string)).toEqual(types);
   expect(warned).toEqual(types.length === 0 ? ["look here"] : []);
 });
 
-test("a channel that is suspended is not told anything", async () => {
+test("nothing is announced on a channel that is suspended", async () => {
   const warned: string[] = [];
   await using house = await openDelivery();
   const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], logger: silent(warned) });

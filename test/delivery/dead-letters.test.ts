@@ -70,7 +70,7 @@ test("a letter given up again and again still names the event that it began with
   expect(house.projector.state("deliveries").chat.dead).toBe(1);
 });
 
-test("what was decided of a letter stands, also when another process tells once more that it was given up", async () => {
+test("what was decided of a letter stands, also when another process records once more that it was given up", async () => {
   await using house = await openDelivery();
   const source = await house.clicks(2, ["chat"]);
   const gaveUp = (source: number): NewEvent => {

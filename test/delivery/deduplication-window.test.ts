@@ -154,7 +154,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     });
   });
 
-  test("travels alone, while others are told in a digest under another id", async () => {
+  test("travels alone, while others go in a digest under another id", async () => {
     const held = gate();
     const { chat, channel } = knowing(() => {
       if (chat.sent.length === 1) return held.answer;

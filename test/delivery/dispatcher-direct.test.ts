@@ -7,7 +7,7 @@ import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
 
-test("a notification goes to chat alone and a message to messaging alone, as they were told", async () => {
+test("a notification goes to chat alone and a message to messaging alone, as they came", async () => {
   const channels = [fakeChannel("ads"), fakeChannel("chat"), fakeChannel("messaging")];
   await using house = await openDelivery({ channels });
   await house.append(NOTIFY, { type: "MessageRequested", data: { text: "hello" } });

@@ -16,7 +16,7 @@ const fate = fc.record({
   end: fc.constantFrom<DispatchResult>(DELIVERED, DELIVERED, DELIVERED, REFUSED, IN_DOUBT),
 });
 
-test("stopped anywhere and started again, nothing owed is forgotten and nothing settled is sent again", async () => {
+test("stopped anywhere and started again, nothing pending is forgotten and nothing settled is sent again", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 30 }), fc.nat(40), async (fates, stopAfter) => {
       const file = newLogFile();
@@ -61,7 +61,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   expect(chat.sent.length).toBe(301);
   await using house = await openDelivery({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
-  // A restart reads nothing that is settled, and the state is small though the oldest click is still owed.
+  // A restart reads nothing that is settled, and the state is small though the oldest click is still pending.
   expect(clicks.low_watermark).toBeGreaterThan(250);
   expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
   expect(isSettled(clicks, 1)).toBe(false);
@@ -73,7 +73,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   expect((await house.outcomes("DispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
 });
 
-test("what was owed to a channel while it was not configured is delivered once it is", async () => {
+test("what is requested of a channel while it is not configured is delivered once it is", async () => {
   const file = newLogFile();
   {
     await using house = await openDelivery({ file });

@@ -31,8 +31,8 @@ test("what failed is tried again when its time has come, and not before", async 
     await chat.until(attempt + 1);
   }
   await house.settled();
-  const told = await house.outcomes("DispatchFailed", "DispatchSucceeded");
-  expect(told.map(({ type, data }) => [type, data.attempt])).toEqual([
+  const outcomes = await house.outcomes("DispatchFailed", "DispatchSucceeded");
+  expect(outcomes.map(({ type, data }) => [type, data.attempt])).toEqual([
     ["DispatchFailed", 1],
     ["DispatchFailed", 2],
     ["DispatchSucceeded", 3],

@@ -46,8 +46,8 @@ describe("a network that takes clicks together", () => {
     expect(Math.max(...batches.map(({ length }) => length))).toBe(400);
     expect(new Set(batches.flat()).size).toBe(1_000);
     expect(batches.flat()).toHaveLength(1_000);
-    const told = await house.outcomes("DispatchSucceeded");
-    expect(told.map(({ data }) => data.source).sort((a, b) => a - b)).toEqual(
+    const delivered = await house.outcomes("DispatchSucceeded");
+    expect(delivered.map(({ data }) => data.source).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 1_000 }, (_, at) => first + at),
     );
     const { clicks } = house.projector.state("deliveries").ads.lanes;
@@ -129,8 +129,8 @@ describe("a network that takes clicks together", () => {
     house.time.flow();
     await house.settled();
     expect(batches.length).toBe(20);
-    const told = await house.outcomes("DispatchSucceeded");
-    expect(new Set(told.map(({ data }) => data.attempt))).toEqual(new Set([1]));
+    const delivered = await house.outcomes("DispatchSucceeded");
+    expect(new Set(delivered.map(({ data }) => data.attempt))).toEqual(new Set([1]));
     expect(await house.outcomes("DispatchFailed")).toEqual([]);
   });
 
@@ -184,7 +184,7 @@ describe("a network that takes clicks together", () => {
 describe("a channel that cannot keep up", () => {
   const AFTER = { digestAfterMs: 30_000 };
 
-  test("is told in digests what waits for longer than that, and each click keeps its own outcome", async () => {
+  test("receives in digests what waits for longer than that, and each click keeps its own outcome", async () => {
     const chat = fakeChannel("chat");
     await using house = await openDelivery({ channels: [], ...AFTER });
     await house.clicks(40, ["chat"]);
@@ -206,13 +206,13 @@ describe("a channel that cannot keep up", () => {
     await house.settled();
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "digest"]);
     expect(chat.sent[1]).toMatchObject({ clicks: 59, links: [{ shortCode: "a", clicks: 59 }] });
-    const told = await house.outcomes("DispatchSucceeded");
-    expect(told).toHaveLength(60);
-    expect(new Set(told.slice(1).map(({ data }) => data.digest))).toEqual(new Set([chat.sent[1]?.id]));
-    expect(told[0]?.data.digest).toBeUndefined();
+    const delivered = await house.outcomes("DispatchSucceeded");
+    expect(delivered).toHaveLength(60);
+    expect(new Set(delivered.slice(1).map(({ data }) => data.digest))).toEqual(new Set([chat.sent[1]?.id]));
+    expect(delivered[0]?.data.digest).toBeUndefined();
   });
 
-  test("is told a notification by itself, before the digest", async () => {
+  test("receives a notification by itself, before the digest", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
     await using house = await openDelivery({ channels: [chat], ...AFTER });
@@ -301,7 +301,7 @@ test("clicks that wait for their retry do not keep others from being sent", asyn
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
     if (attempt > 1 || failed >= FAILING) return DELIVERED;
     failed++;
-    // A refusal that passes, told by a network that is up: neither pace nor circuit keeps the others back.
+    // A refusal that passes, by a network that is up: neither pace nor circuit keeps the others back.
     return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
   });
   await using house = await openDelivery({ channels: [chat], random: () => 0.999 });

@@ -7,7 +7,7 @@ import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A courtesy that saw `perSecond` requests for a second, and goes on seeing them. */
+/** An intake priority that saw `perSecond` requests for a second, and goes on seeing them. */
 function under(perSecond: number) {
   let now = NOW;
   const intakePriority = createIntakePriority(() => ((now - NOW) / 1_000) * perSecond);

@@ -27,7 +27,7 @@ const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent
   ],
 ];
 
-/** A disk that is full until it is told otherwise. */
+/** A disk that is full until the test frees it. */
 function fullDisk() {
   const disk = { isFull: true };
   const wrap = (eventLog: EventLog): EventLog => ({
@@ -75,7 +75,7 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
   });
 });
 
-test("a click whose person is forgotten while it is in flight is not told of again as it was before", async () => {
+test("a click whose person is forgotten while it is in flight is not sent again as it was before", async () => {
   const held = gate();
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? held.answer : DELIVERED));
   const file = newLogFile();

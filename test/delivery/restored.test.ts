@@ -29,11 +29,11 @@ function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel
   return { ads, channel: { ...ads, recognisesMs: DAY_MS } };
 }
 
-/** A log that owes what `owe` asks for, which another life of it may have delivered, and is restored. */
-async function restored(owe: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
+/** A restored log with the dispatches that `request` asks for; another life of it may have delivered them. */
+async function restored(request: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
   await using house = await openDelivery({ file });
-  await owe(house);
+  await request(house);
   await house.append(newEvent);
   return { file, time: house.time };
 }
@@ -41,7 +41,7 @@ async function restored(owe: (house: DeliveryHarness) => Promise<unknown>, newEv
 const state = (house: DeliveryHarness, channel: "ads" | "chat" | "messaging" = "chat") =>
   house.projector.state("deliveries")[channel];
 
-describe("what a log owed when it was restored", () => {
+describe("what was pending in a log when it was restored", () => {
   test.each([RESTORED, LOSS])(
     "is in doubt after $type, and not sent, where the network knows no repeat",
     async (newEvent) => {

@@ -16,16 +16,19 @@ describe("waiting for the end of a dispatch", () => {
     ["refused", REFUSED, { status: "failed", detail: "malformed", latencyMs: 0 }],
   ];
 
-  test.each(ends)("tells that it was %s, whether one waited before or asks afterwards", async (_name, result, told) => {
-    const held = gate();
-    const chat = fakeChannel("chat", () => held.answer);
-    await using house = await openDelivery({ channels: [chat] });
-    const position = await house.append(NOTIFY);
-    const before = house.delivery.settled("chat", position, LONG_MS);
-    held.open(result);
-    expect(await before).toEqual(told as never);
-    expect(await house.delivery.settled("chat", position, LONG_MS)).toEqual(told as never);
-  });
+  test.each(ends)(
+    "says that it was %s, whether one waited before or asks afterwards",
+    async (_name, result, settlement) => {
+      const held = gate();
+      const chat = fakeChannel("chat", () => held.answer);
+      await using house = await openDelivery({ channels: [chat] });
+      const position = await house.append(NOTIFY);
+      const before = house.delivery.settled("chat", position, LONG_MS);
+      held.open(result);
+      expect(await before).toEqual(settlement as never);
+      expect(await house.delivery.settled("chat", position, LONG_MS)).toEqual(settlement as never);
+    },
+  );
 
   test("goes on over failures, to the last", async () => {
     const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 4 ? UNAVAILABLE : DELIVERED));
@@ -45,7 +48,7 @@ describe("waiting for the end of a dispatch", () => {
     expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
   });
 
-  test("tells each of several who wait, and each of its own dispatch and channel", async () => {
+  test("answers each of several who wait, and each about its own dispatch and channel", async () => {
     const held = gate();
     const channels = [fakeChannel("chat", () => held.answer), fakeChannel("messaging", () => REFUSED)];
     await using house = await openDelivery({ channels });

@@ -5,7 +5,7 @@ import { slackHours } from "./slack-hours.ts";
 const TIMEOUT_MS = 1_200_000;
 
 test(
-  "a chat that takes a message a second is told five clicks a second for an hour: all, in time, and it is not flooded",
+  "a chat that takes a message a second receives five clicks a second for an hour: all, in time, and it is not flooded",
   async () => {
     const report = await slackHours(1, 5);
     expect(report.clicks).toBe(18_000);

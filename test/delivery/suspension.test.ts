@@ -19,7 +19,7 @@ function refusing() {
 }
 
 describe("a channel that is refused as a whole", () => {
-  test("is suspended: its clicks wait, and the operator is told once, on another channel", async () => {
+  test("is suspended: its clicks wait, and it is announced once, on another channel", async () => {
     const { chat } = refusing();
     await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     await house.clicks(20);
@@ -45,7 +45,7 @@ describe("a channel that is refused as a whole", () => {
     expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
   });
 
-  test("is asked no more while that is on its way to the log, whatever else lands meanwhile", async () => {
+  test("is asked no more while that is on its way to the log, whatever else completes meanwhile", async () => {
     const answers = Array.from({ length: 4 }, () => gate());
     answers[0]?.open();
     const chat = fakeChannel("chat", () => answers[chat.sent.length - 1]?.answer ?? DELIVERED);
@@ -127,7 +127,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, suspended: null });
   });
 
-  test("is suspended again, and told again, when it is still refused after that", async () => {
+  test("is suspended again, and announced again, when it is still refused after that", async () => {
     const { chat } = refusing();
     await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     for (let stop = 1; stop <= 10; stop++) {
@@ -172,7 +172,7 @@ describe("a channel that is refused as a whole", () => {
       await using house = await openDelivery({ file, channels: [same] });
       const position = await house.append(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
-      // The life before may have ended before it could tell; each stop has a key, so nobody is told twice.
+      // The life before may have ended before it could announce it; each suspension has a key, so none is announced twice.
       await house.untilAnnounced(1);
       expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }

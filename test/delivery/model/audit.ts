@@ -7,40 +7,44 @@ import { ATTEMPTS_MAX } from "../../../src/delivery/retry.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf } from "./watch.ts";
 
-/** What must hold of a channel once everything is settled. `ghosts`: appends that were made and told as failed. */
+/** What must hold of a channel once everything is settled. `ghosts`: appends that were made and reported as failed. */
 export function auditLog(
   log: readonly Recorded[],
   channel: ChannelName,
   { state, ghosts }: { readonly state: ChannelState; readonly ghosts: number },
 ): void {
-  const owing = log.filter((event) => requestsDispatch(event, channel));
+  const requesting = log.filter((event) => requestsDispatch(event, channel));
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
-  // Nothing lost, nothing invented, and nothing told twice but what the log had taken without saying so.
-  expect([...distinct].toSorted((a, b) => a - b)).toEqual(owing.map(({ position }) => position));
+  // Nothing lost, nothing invented, and nothing recorded twice but what the log had taken without saying so.
+  expect([...distinct].toSorted((a, b) => a - b)).toEqual(requesting.map(({ position }) => position));
   if (ghosts === 0) expect(finals).toHaveLength(distinct.size);
   expect(pendingOf(state)).toBe(0);
   for (const lane of ["clicks", "direct"] as const) {
     expect(state.lanes[lane]).toMatchObject({ above: new Map(), retries: new Map() });
     auditAccounts(
       outcomes,
-      owing.filter((event) => laneOf(event) === lane).map(({ position }) => position),
+      requesting.filter((event) => laneOf(event) === lane).map(({ position }) => position),
       lane,
     );
   }
   auditAttempts(outcomes, keysByPosition(log));
 }
 
-/** Everything owed below `low_watermark` had its end by then, or a failure that tells of its next attempt. */
-function auditAccounts(outcomes: readonly OutcomeOfOne[], owing: readonly number[], lane: "clicks" | "direct"): void {
+/** Every dispatch requested below `low_watermark` had its end by then, or a failure with the time of its next attempt. */
+function auditAccounts(
+  outcomes: readonly OutcomeOfOne[],
+  requesting: readonly number[],
+  lane: "clicks" | "direct",
+): void {
   const known = new Set<number>();
   let at = 0;
   const ofLane = outcomes.filter(({ data }) => data.lane === lane);
   for (const [position, ofEvent] of Map.groupBy(ofLane, (outcome) => outcome.position)) {
     for (const { data } of ofEvent) known.add(data.source);
     const below = ofEvent[0]?.data.low_watermark ?? 0;
-    for (let source = owing[at]; source !== undefined && source < below; source = owing[++at]) {
+    for (let source = requesting[at]; source !== undefined && source < below; source = requesting[++at]) {
       if (!known.has(source)) throw new Error(`position ${position} counts ${source} as settled, which it is not`);
     }
   }
@@ -51,7 +55,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
     const before = last.get(data.source) ?? 0;
-    // One that ended without an attempt tells the number of the last.
+    // One that ended without an attempt has the number of the last.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
     if (data.attempt > ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");

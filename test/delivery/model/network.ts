@@ -39,7 +39,7 @@ export interface Network {
 /** The network knows an id for a while longer than the service counts on. */
 const KNOWN_BEYOND_MS = 20 * 60_000;
 
-/** Each click has a link of its own and each text its words, so that a digest tells which clicks are in it. */
+/** Each click has a link of its own and each text its words, so that a digest shows which clicks are in it. */
 function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
   if (dispatch.kind === "digest") return dispatch.links.map(({ shortCode }) => shortCode);

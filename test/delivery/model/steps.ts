@@ -14,7 +14,7 @@ export type Step =
 
 export interface History {
   readonly seed: number;
-  /** The channels that are configured; clicks are owed to all of them. */
+  /** The channels that are configured; each click is dispatched to all of them. */
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
   /** Of a hundred appends of outcomes, how many the log refuses, or takes and says it did not. */

@@ -4,14 +4,14 @@ import type { DispatchResult } from "../../../src/networks/network.ts";
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
-/** Looks at each request to one channel when it is made: whether the service may make it, by what it was told and has recorded. */
+/** Checks each request to one channel as it is made: whether the service may make it, by the answers so far and what it recorded. */
 export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
   /** A life begins with this log. */
   begin(log: readonly Recorded[]): void;
-  /** A dead letter is owed again. */
+  /** A dead letter is to be sent again. */
   reowed(key: string): void;
-  /** How often each key may have been asked for without that the log could tell, since a kill came between. */
+  /** How often each key may have been asked for without a trace in the log, since a kill came between. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
@@ -53,9 +53,9 @@ export function createWatch(channel: ChannelName): Watch {
 
   const check = (key: string, { life, mode }: Request, now: number): void => {
     const before = made.get(key);
-    if (doubtful.has(key) && mode === "digest") broken.push(`${key} may have arrived and was told in a digest`);
+    if (doubtful.has(key) && mode === "digest") broken.push(`${key} may have arrived and was sent in a digest`);
     if (before === undefined || before.request.life !== life) {
-      if (ended.has(key)) broken.push(`${key} was asked for again, though the log tells its end`);
+      if (ended.has(key)) broken.push(`${key} was asked for again, though the log has its end`);
       return;
     }
     const { answeredAt, results } = before.request;
@@ -68,11 +68,11 @@ export function createWatch(channel: ChannelName): Watch {
 
   const expose = (log: readonly Recorded[]): void => {
     const keys = keysByPosition(log);
-    const told = new Map<string, number>();
-    for (const event of outcomesOf(log, channel)) told.set(keys.get(event.data.source) ?? "", event.position);
+    const recorded = new Map<string, number>();
+    for (const event of outcomesOf(log, channel)) recorded.set(keys.get(event.data.source) ?? "", event.position);
     for (const [key, { request, position }] of made) {
       const { killed, refused } = request.life;
-      if ((killed || refused.has(channel)) && (told.get(key) ?? 0) <= position)
+      if ((killed || refused.has(channel)) && (recorded.get(key) ?? 0) <= position)
         exposed.set(key, (exposed.get(key) ?? 0) + 1);
     }
   };
