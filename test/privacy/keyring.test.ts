@@ -1,5 +1,5 @@
 // On the memory harness.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -265,4 +265,14 @@ test.each([
   const people = createPersonKeys(between, keyring.keys.get("pepper") as Uint8Array);
   people.prepare([who]);
   expect([people.at(people.refOf(who)), keyring.keys.get(ref)]).toEqual([expected, expected]);
+});
+
+test("an append that is about no person asks the key file nothing", () => {
+  using world = openKeys();
+  const keyring = world.open();
+  const asked = [spyOn(keyring.keys, "revision"), spyOn(keyring.keys, "getAll"), spyOn(keyring.keys, "change")];
+  keyring.prepare(OWNERS.filter(({ kind }) => kind !== "person"));
+  for (const question of asked) expect(question).not.toHaveBeenCalled();
+  keyring.prepare(OWNERS);
+  for (const question of asked) expect(question).toHaveBeenCalled();
 });
