@@ -64,16 +64,24 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const logger: Logger = { ...SILENT, error: (message) => faults.push(message) };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let appending = 0;
+  /** Also one that began and ended since the last look: a fast one fits between two turns. */
+  let hasAppended = false;
   const counting: EventLog = {
     ...eventLog,
     append: async (...args) => {
       appending++;
+      hasAppended = true;
       try {
         return await eventLog.append(...args);
       } finally {
         appending--;
       }
     },
+  };
+  const isAppending = (): boolean => {
+    const found = appending > 0 || hasAppended;
+    hasAppended = false;
+    return found;
   };
   const common = {
     eventLog: wrap(counting),
@@ -114,7 +122,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     settled: (...wanted) => eventually(projector, () => pending(projector, wanted) === 0),
     async until(at) {
       for (;;) {
-        await quiet(() => appending > 0);
+        await quiet(isAppending);
         const due = time.nextAt();
         if (due === undefined || due > at) break;
         time.ring();
