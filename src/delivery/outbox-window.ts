@@ -143,7 +143,7 @@ function createPending(state: () => LaneState) {
    * refused their outcome. Each is back in the window once the log is read that far.
    */
   const carriedOver = new Map<number, PendingDispatch>();
-  /** Of them, those that wait for their time. */
+  /** Of the items, those that wait for their time. */
   const waiting = new Set<PendingDispatch>();
 
   return {

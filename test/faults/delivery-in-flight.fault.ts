@@ -21,7 +21,7 @@ const ARRIVALS_BEFORE_KILL = 200;
 const KILLS = 2;
 
 test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
-  `$network, kill -9 in full flight: at most ${REPEATED_MAX} messages are repeated, and none is lost`,
+  `$network, kill -9 with many in flight: at most ${REPEATED_MAX} messages are repeated, and none is lost`,
   async (row) => {
     await using lives = await openLives(row, NO_DIGESTS);
     await lives.start(settingsWith(row, lives.world.sandbox));
@@ -33,7 +33,7 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
     await posted;
     const { all } = await ended(lives, row);
     const { doubled, cutOff, ...counts } = count(all);
-    console.log(`${row.network} in full flight: ${JSON.stringify(counts)}, cut off ${cutOff}, doubled ${doubled}`);
+    console.log(`${row.network} with many in flight: ${JSON.stringify(counts)}, cut off ${cutOff}, doubled ${doubled}`);
     expect(all.flatMap((record) => faultsOfDispatch(record, row))).toEqual([]);
     expect(counts).toMatchObject({ requested: CLICKS, delivered: CLICKS, lost: 0 });
     for (const { position, arrived } of lives.kills) {
