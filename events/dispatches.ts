@@ -59,7 +59,7 @@ export function narrowedTo<E extends { readonly data: Folded<OutcomeType>["data"
   dispatches: Pick<ReadonlySet<number>, "has">,
 ): E | undefined {
   const requests = event.data.requests.flatMap((request) => {
-    const own = [...positionsOf(request.sources)].filter((position) => dispatches.has(position));
+    const own = positionsOf(request.sources).filter((position) => dispatches.has(position));
     return own.length === 0 ? [] : [{ ...request, sources: sourcesOf(own) }];
   });
   return requests.length === 0 ? undefined : { ...event, data: { ...event.data, requests } };

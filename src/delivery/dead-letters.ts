@@ -61,7 +61,7 @@ function lettersOf(
   sources: ReadonlyMap<number, number>,
 ): Unnamed[] {
   return requests.flatMap((request) =>
-    [...positionsOf(request.sources)].map((requested_at) => {
+    positionsOf(request.sources).map((requested_at) => {
       const source = sources.get(requested_at) ?? requested_at;
       return { channel, source, ...endOf(request), abandoned_at: time, position, requested_at };
     }),

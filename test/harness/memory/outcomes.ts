@@ -37,7 +37,7 @@ export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
     const { type, position, stream, time, data } = event;
     const { requests, ...common } = data;
     return requests.flatMap(({ sources, ...request }) =>
-      [...positionsOf(sources)].map((source) => {
+      positionsOf(sources).map((source) => {
         return { type, position, stream, time, data: { ...common, ...request, source } };
       }),
     );

@@ -24,7 +24,7 @@ export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E
 export async function sourcesOfEvent({ store }: Reading, event: Recorded): Promise<readonly Recorded[]> {
   if (isDecision(event)) return [await eventAt(store, event.data.source)];
   if (!isOutcome(event)) return requestedChannels(event).length > 0 ? [event] : [];
-  const requested = inOrder(event.data.requests.flatMap(({ sources }) => [...positionsOf(sources)]));
+  const requested = inOrder(event.data.requests.flatMap(({ sources }) => positionsOf(sources)));
   const positions: number[] = [];
   for await (const one of eventsAt(store, requested)) positions.push(isDecision(one) ? one.data.source : one.position);
   return await Array.fromAsync(eventsAt(store, inOrder(positions)));

@@ -14,7 +14,7 @@ export function createTally() {
 
   /** As the projection does: the first final outcome counts, and any other is one recorded again. */
   const takeOutcome = ({ type, data: { channel, requests } }: Outcome): void => {
-    for (const source of requests.flatMap(({ sources }) => [...positionsOf(sources)])) {
+    for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
       const isAgain = settled.get(channel)?.has(source) ?? false;
       add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
       if (type !== "DispatchFailed") settled.get(channel)?.add(source);
