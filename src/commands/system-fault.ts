@@ -30,9 +30,10 @@ export function codeOfSystem(fault: unknown): string | undefined {
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
 }
 
-/** A plain sentence for a fault of the system that names a path; for any other, its own words. */
+/** A plain sentence for a fault of the system that names a path, or that caused this one; for any other, its own words. */
 export function sentenceOf(fault: Error): string {
-  const { path } = fault as { readonly path?: unknown };
-  const say = SENTENCES[codeOfSystem(fault) ?? ""];
+  const system = codeOfSystem(fault.cause) === undefined ? fault : fault.cause;
+  const { path } = system as { readonly path?: unknown };
+  const say = SENTENCES[codeOfSystem(system) ?? ""];
   return say === undefined || typeof path !== "string" ? fault.message : say(path);
 }

@@ -9,6 +9,7 @@ import {
   StoreOwned,
   StoreUnusable,
 } from "eventstore-lite";
+import { sentenceOf } from "../../src/commands/system-fault.ts";
 import { exitCodeOf } from "../../src/commands/exit-code.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
@@ -56,4 +57,13 @@ test("a fault that nobody foresaw, or whose cause is needed, is left to be shown
   for (const fault of [new TypeError("oops"), new AppendInDoubt(new Error("EIO")), "thrown text", undefined]) {
     expect(exitCodeOf(fault)).toBeUndefined();
   }
+});
+
+test("what the system says of a file is one sentence, also where the store met with it first", () => {
+  const path = "/data/reachlog.sqlite.owner";
+  const system = Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: "EROFS", path });
+  const sentence = `${path} is in a place where nothing can be written`;
+  expect(sentenceOf(system)).toBe(sentence);
+  expect(sentenceOf(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
+  expect(sentenceOf(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");
 });
