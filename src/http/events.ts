@@ -35,8 +35,10 @@ export const followEvents: Operation<EventsDeps> = {
   handle({ eventLog, load, stopping, projector, sessions }, { request, metadata }) {
     if (metadata.caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
     const query = queryOf(request, projector.position);
-    const stream = openEventStream(eventLog.store, query, stopping, { onGone: load.openStream() });
     const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
+    // Nobody would read the stream to a HEAD, or end it.
+    if (request.method === "HEAD") return { status: 200, headers, body: "" };
+    const stream = openEventStream(eventLog.store, query, stopping, { onGone: load.openStream() });
     return { status: 200, headers, body: "", stream };
   },
 };

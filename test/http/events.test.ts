@@ -81,3 +81,10 @@ test("past the limit of streams another one is refused, until one of them goes",
   for (const end of ends) end();
   expect(load.streams).toBe(0);
 });
+
+test("HEAD shows the headers, and opens no stream that nobody would end", async () => {
+  const harness = await openEvents();
+  const response = await ask(harness.app, "/events", { method: "HEAD", token: TOKEN });
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  expect(harness.deps.load.streams).toBe(0);
+});
