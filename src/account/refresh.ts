@@ -36,8 +36,13 @@ export async function refreshPair(
   if (!deps.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", fence);
   if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", fence);
-  // Whoever stood still until now finds that somebody else is using the refresh token, which works once.
-  if (!pairs.begin(pair)) throw new SocialError("unavailable", "another process took the tokens over");
+  if (!pairs.begin(pair)) {
+    const kept = pairs.read();
+    // The account was authorized anew meanwhile.
+    if (kept?.accessToken !== stale) return kept?.accessToken;
+    // Whoever stood still until now finds that somebody else is using the refresh token, which works once.
+    throw new SocialError("unavailable", "another process took the tokens over");
+  }
   try {
     return await keep(deps, pair, await deps.oauth.refresh(pair.refreshToken));
   } catch (fault) {

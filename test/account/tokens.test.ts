@@ -232,6 +232,25 @@ describe("a network that cannot be asked for a new token", () => {
   });
 });
 
+test("an account that is authorized anew while its tokens are renewed is used with its new ones, and no run ends", async () => {
+  const { world, ...first } = await linked(60_000);
+  await using _world = world;
+  let isAuthorizedAnew = false;
+  const { tokens } = await world.start({
+    vault: {
+      ...first.vault,
+      put(...asked) {
+        // Behind the look at the stored pair, before its refresh token is used.
+        if (!isAuthorizedAnew) first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
+        isAuthorizedAnew = true;
+        return first.vault.put(...asked);
+      },
+    },
+  });
+  expect(await tokens.send(send(world))).toEqual({ outcome: "sent", messageId: "access-2", rate });
+  expect(world.oauth.refreshed).toEqual([]);
+});
+
 test("an account whose tokens are gone, as in a log restored without its vault, has to be authorized again", async () => {
   const { world, tokens, projector } = await linked(LIFETIME_MS);
   await using _world = world;
