@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 import type { DataOf } from "../../events/catalog.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { historyOfPerson } from "../history/person.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { findClicks } from "../privacy/find-clicks.ts";
 import { findAnswers, findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
 import { destroyKeys } from "../privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
-import { historyOfPerson } from "./audit/show/person.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { findPerson, recipientOf } from "./person.ts";
@@ -76,7 +76,9 @@ async function ofPerson(
 ): Promise<Person | undefined> {
   const { position: to } = await log.head();
   const progress = startProgress(terminal, "reading", to);
-  const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, subject);
+  const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, (contacts) =>
+    findPerson(contacts, subject),
+  );
   progress.end();
   if (history === undefined) return undefined;
   const contacts = projector.state("contacts");

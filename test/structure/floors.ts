@@ -7,7 +7,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["projections", "networks"],
   ["projector"],
   ["log"],
-  ["vault"],
+  ["vault", "history"],
   ["delivery", "privacy", "config", "account"],
   ["outreach"],
   ["console"],

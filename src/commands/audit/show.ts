@@ -1,17 +1,19 @@
+import { historyOfEvent } from "../../history/event.ts";
+import { EVENT_ID } from "../../history/find-event.ts";
+import type { History, Reading } from "../../history/history.ts";
+import { historyOfLink } from "../../history/link.ts";
+import { historyOfPerson } from "../../history/person.ts";
 import { eventsAt } from "../../log/events-at.ts";
+import type { Contact, Contacts } from "../../../projections/contacts.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { linkOf } from "../link.ts";
 import { openExistingLog } from "../log-session.ts";
 import { AS_OF_OPTION, asOf, parseMoment, placeOf } from "../moment.ts";
-import { recipientOf } from "../person.ts";
+import { findPerson, recipientOf } from "../person.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
-import { historyOfEvent } from "./show/event.ts";
-import { EVENT_ID } from "./show/find-event.ts";
-import type { History, Reading } from "./show/history.ts";
 import { asJson, sentenceOf } from "./show/lines.ts";
-import { historyOfLink } from "./show/link.ts";
-import { historyOfPerson } from "./show/person.ts";
+import { summaryOfEvent, summaryOfLink, summaryOfPerson } from "./show/summaries.ts";
 
 export const show: MakeCommand = (terminal, exit) =>
   new Command("show")
@@ -49,18 +51,19 @@ async function showHistory(terminal: Terminal, wanted: string, { at, all, json }
   const place = await placeOf(store, moment);
   const progress = startProgress(terminal, "reading", place.position);
   const reading = { store, to: place.position, onProgress: progress.update };
-  const history = await subject.historyIn(reading);
+  const found = await subject.findIn(reading);
   progress.end();
-  if (history === undefined) {
+  if (found === undefined) {
     terminal.err(`the log knows no ${subject.kind} ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;
   }
+  const { history, summary } = found;
   if (json) {
     for await (const event of eventsAt(store, history.positions)) terminal.out(asJson(event, history.dispatches));
     return EXIT.ok;
   }
   await writeSentences(terminal, reading, history, all);
-  terminal.out(`\n${history.summary}(${asOf(place)})\n`);
+  terminal.out(`\n${summary}(${asOf(place)})\n`);
   return EXIT.ok;
 }
 
@@ -85,7 +88,12 @@ async function writeSentences(
 /** What a history is asked for. */
 interface Subject {
   readonly kind: "event or run" | "click of" | "person called";
-  historyIn(reading: Reading): Promise<History | undefined>;
+  findIn(reading: Reading): Promise<Summarized | undefined>;
+}
+
+interface Summarized {
+  readonly history: History;
+  readonly summary: string;
 }
 
 /** An address on X is that of a person; any other with a slash is a link. */
@@ -94,13 +102,30 @@ const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 /** Tells an id, a link and a person apart by how they are written. Throws a ServiceError (usage) on what is none of them. */
 function subjectOf(text: string): Subject {
   if (EVENT_ID.test(text)) {
-    return { kind: "event or run", historyIn: (reading) => historyOfEvent(reading, text.toLowerCase()) };
+    return {
+      kind: "event or run",
+      findIn: summarized((reading) => historyOfEvent(reading, text.toLowerCase()), summaryOfEvent),
+    };
   }
   if (text.includes("/") && !PROFILE.test(text)) {
     const link = linkOf(text);
-    return { kind: "click of", historyIn: (reading) => historyOfLink(reading, link) };
+    return { kind: "click of", findIn: summarized((reading) => historyOfLink(reading, link), summaryOfLink) };
   }
   // Refuses what can be nobody's handle before the log is read.
   recipientOf(text);
-  return { kind: "person called", historyIn: (reading) => historyOfPerson(reading, text) };
+  const find = (contacts: Contacts): Contact | undefined => findPerson(contacts, text);
+  return {
+    kind: "person called",
+    findIn: summarized((reading) => historyOfPerson(reading, find), summaryOfPerson),
+  };
+}
+
+function summarized<H extends History>(
+  find: (reading: Reading) => Promise<H | undefined>,
+  summaryOf: (history: H) => string,
+): Subject["findIn"] {
+  return async (reading) => {
+    const history = await find(reading);
+    return history === undefined ? undefined : { history, summary: summaryOf(history) };
+  };
 }

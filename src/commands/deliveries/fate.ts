@@ -1,7 +1,7 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { Suspended } from "../../../projections/deliveries.ts";
 import { ATTEMPTS_MAX } from "../../delivery/retry.ts";
-import { quoted } from "../audit/words/phrases.ts";
+import { quoted } from "../../history/words/phrases.ts";
 
 /** Where a dispatch to one channel is. */
 export type Fate =

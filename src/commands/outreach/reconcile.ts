@@ -13,7 +13,7 @@ import { outreachContext } from "../../service/outreach.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { printable, table } from "../table.ts";
-import { nameOf } from "../audit/words/phrases.ts";
+import { nameOf } from "../../history/words/phrases.ts";
 import { startStatusLine } from "./status-line.ts";
 
 export const reconcile: MakeCommand = (terminal, exit) =>

@@ -1,4 +1,4 @@
-import { nameOf } from "../audit/words/phrases.ts";
+import { nameOf } from "../../history/words/phrases.ts";
 import { asOf, asOfJson, type Place } from "../moment.ts";
 import { printable, table } from "../table.ts";
 import type { Skipped, Survey, VariantSample } from "./survey.ts";

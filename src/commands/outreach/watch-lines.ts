@@ -1,8 +1,8 @@
 import type { Folded, Recorded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import type { RunState } from "../../../projections/run.ts";
-import { wordsOf } from "../audit/words.ts";
-import { plain } from "../audit/words/phrases.ts";
+import { wordsOf } from "../../history/words.ts";
+import { plain } from "../../history/words/phrases.ts";
 import { printable } from "../table.ts";
 
 const WAITS: Readonly<Record<PauseReason, string>> = {

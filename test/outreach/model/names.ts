@@ -1,5 +1,5 @@
 import { contacts, findContact, type Contact, type Contacts } from "../../../projections/contacts.ts";
-import { historyOfPerson } from "../../../src/commands/audit/show/person.ts";
+import { historyOfPerson } from "../../../src/history/person.ts";
 import { findPerson } from "../../../src/commands/person.ts";
 import { findEncrypted } from "../../../src/privacy/find-person.ts";
 import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
@@ -13,7 +13,7 @@ import { personId, rowOf } from "./setting.ts";
 export async function forget(house: House, id: string): Promise<void> {
   const { log, store, append, forgotten, forgottenHandles, takenForTheirs, clockwork, witness } = house;
   const { position: to } = await store.head();
-  const history = await historyOfPerson({ store, to, onProgress: () => {} }, id);
+  const history = await historyOfPerson({ store, to, onProgress: () => {} }, (state) => findPerson(state, id));
   if (history === undefined) return;
   const known = await knownPeople(house);
   const contact = findPerson(known, id);

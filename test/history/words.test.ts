@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";
 import { sentenceOf } from "../../src/commands/audit/show/lines.ts";
-import { wordsOf } from "../../src/commands/audit/words.ts";
+import { wordsOf } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 
 const ada = { id: "1001", username: "ada_builds" };

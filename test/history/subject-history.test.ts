@@ -3,14 +3,13 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { contacts, type Contact } from "../../projections/contacts.ts";
+import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import { createStates } from "../../projections/states.ts";
-import { historyOfEvent } from "../../src/commands/audit/show/event.ts";
-import type { Reading } from "../../src/commands/audit/show/history.ts";
-import { historyOfLink } from "../../src/commands/audit/show/link.ts";
-import { historyOfPerson } from "../../src/commands/audit/show/person.ts";
-import { foldAsOf } from "../../src/commands/moment.ts";
+import { historyOfEvent } from "../../src/history/event.ts";
+import type { Reading } from "../../src/history/history.ts";
+import { historyOfLink } from "../../src/history/link.ts";
+import { historyOfPerson } from "../../src/history/person.ts";
+import { findPerson } from "../../src/commands/person.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
@@ -21,6 +20,9 @@ const TIMEOUT_MS = 1_200_000;
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };
 }
+
+/** As an operator calls them. */
+const named = (subject: string) => (people: Contacts) => findPerson(people, subject);
 
 /** Of somebody who was erased an event says nothing any more. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;
@@ -60,7 +62,7 @@ describe("the history of a person, of any log that could have been written", () 
           const state = fold(contacts, contacts.initial(), events.slice(0, to));
           const told: number[] = [];
           for (const { id, username } of state.people.values()) {
-            const history = await historyOfPerson(readingOf(events, to), id ?? username ?? "");
+            const history = await historyOfPerson(readingOf(events, to), named(id ?? username ?? ""));
             told.push(...(history?.positions ?? []));
           }
           const about = events.slice(0, to).filter(({ data }) => "recipient" in data && isSomebody(data.recipient));
@@ -86,7 +88,7 @@ describe("the history of a person, of any log that could have been written", () 
           const isShared = handOnIn(events);
           for (const person of state.people.values()) {
             const { positions = [] } =
-              (await historyOfPerson(readingOf(events), person.id ?? person.username ?? "")) ?? {};
+              (await historyOfPerson(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
             const own = at(events, positions);
             const alone = fold(contacts, contacts.initial(), own);
             // That a handle was another's meanwhile is told in the history of that one.
@@ -198,33 +200,6 @@ test(
       CASES,
     );
     expect(messages).toBeGreaterThan(300);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "the counts as of a position or a time are those of the events up to then",
-  async () => {
-    const terminal = { env: {}, out() {}, err() {}, interactive: false, signal: new AbortController().signal };
-    let sent = 0;
-    await fc.assert(
-      fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
-        const to = Math.min(cut, events.length);
-        const names = ["stats", "quota", "contacts", "clicks"] as const;
-        const expected = createStates(names);
-        for (const event of events.slice(0, to)) expected.evolve(event);
-        const last = events[to - 1];
-        const moments = [{ to }, { until: new Date(last === undefined ? 0 : Date.parse(last.time) + 999) }];
-        for (const moment of moments) {
-          const folded = await foldAsOf(terminal, logInMemory(events), names, moment);
-          expect(folded.states).toEqual(expected.all());
-          expect([folded.position, folded.time]).toEqual([to, last?.time]);
-        }
-        sent += expected.get("stats").sent;
-      }),
-      CASES,
-    );
-    expect(sent).toBeGreaterThan(100);
   },
   TIMEOUT_MS,
 );

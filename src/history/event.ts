@@ -1,17 +1,21 @@
-import type { Recorded } from "../../../../events/catalog.ts";
-import { requestedChannels } from "../../../../events/dispatches.ts";
-import { inOrder } from "../../../log/events-at.ts";
-import { printable } from "../../table.ts";
+import type { Recorded } from "../../events/catalog.ts";
+import { requestedChannels } from "../../events/dispatches.ts";
+import { inOrder } from "../log/events-at.ts";
 import { findDispatches, sourcesOfEvent } from "./dispatches.ts";
 import { findEvent, positionBefore } from "./find-event.ts";
 import type { Dispatches, History, Reading } from "./history.ts";
 import { isOfOnePerson, positionsOfRuns } from "./runs.ts";
 
+/** What belongs to one event, or to one run, which is found by its start. */
+export interface EventHistory extends History {
+  readonly event: Recorded;
+}
+
 /**
  * One event, and everything that caused it or that it caused: the same request, the same message or run, the
  * dispatches that it requests or is about. Undefined: the log has no such event.
  */
-export async function historyOfEvent(reading: Reading, id: string): Promise<History | undefined> {
+export async function historyOfEvent(reading: Reading, id: string): Promise<EventHistory | undefined> {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
   // A run's request caused all of its messages: whoever asks for one of them does not ask for the others.
@@ -22,13 +26,7 @@ export async function historyOfEvent(reading: Reading, id: string): Promise<Hist
     ...(await positionsOfRuns(reading, roots)),
     ...ofDispatches,
   ]);
-  return { positions, dispatches, summary: `${printable(originOf(asked))}\n` };
-}
-
-function originOf({ position, id, stream, meta }: Recorded): string {
-  const by = meta.caller === undefined ? "" : `, by ${meta.caller}`;
-  const request = meta.request_id === undefined ? "" : `, request ${meta.request_id}`;
-  return `position ${position} is event ${id} of the stream ${stream}${by}${request}`;
+  return { positions, dispatches, event: asked };
 }
 
 /** A request is answered within 5 minutes (`Prefer: wait=300`); what it appends lies within twice that of each other. */

@@ -1,9 +1,9 @@
-import type { EventType, Folded, Recorded } from "../../../../events/catalog.ts";
-import type { ChannelName } from "../../../../events/channel.ts";
-import { isOutcome, narrowedTo, requestedChannels, type OutcomeType } from "../../../../events/dispatches.ts";
-import { positionsOf } from "../../../../events/sources.ts";
-import { eventAt, eventsAt, inOrder } from "../../../log/events-at.ts";
-import { STREAMS } from "../../../log/event-log.ts";
+import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import { isOutcome, narrowedTo, requestedChannels, type OutcomeType } from "../../events/dispatches.ts";
+import { positionsOf } from "../../events/sources.ts";
+import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
+import { STREAMS } from "../log/event-log.ts";
 import type { Dispatches, Reading } from "./history.ts";
 
 /** What became of dispatches, as far as it is about those that are wanted. */

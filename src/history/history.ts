@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../../../events/catalog.ts";
+import type { Event } from "../../events/catalog.ts";
 
 /** Where a history is read from, up to and including a position. */
 export interface Reading {
@@ -12,12 +12,10 @@ export interface Reading {
 /** Positions at which dispatches were requested, by retries too -> the position of the source of each. */
 export type Dispatches = ReadonlyMap<number, number>;
 
-/** All that the log knows of one subject. */
+/** All that the log knows of one subject: a person, a link, an event or a run. */
 export interface History {
   /** Of its events, in the order of the log. */
   readonly positions: readonly number[];
   /** The dispatches that belong to it: what an outcome event says of others does not. */
   readonly dispatches: Dispatches;
-  /** What it comes to: lines that are safe for a terminal. */
-  readonly summary: string;
 }

@@ -1,7 +1,7 @@
-import type { DataOf } from "../../../../events/catalog.ts";
-import type { ChannelName } from "../../../../events/channel.ts";
-import type { DispatchMode } from "../../../../events/delivery.ts";
-import type { Sources } from "../../../../events/sources.ts";
+import type { DataOf } from "../../../events/catalog.ts";
+import type { ChannelName } from "../../../events/channel.ts";
+import type { DispatchMode } from "../../../events/delivery.ts";
+import type { Sources } from "../../../events/sources.ts";
 import { because, plain, quoted } from "./phrases.ts";
 
 /** Sentences for clicks, for what is asked for, and for what became of it on the channels. */

@@ -1,4 +1,4 @@
-import type { DataOf, EventType, Folded } from "../../../events/catalog.ts";
+import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import { nameOf, plain, quoted } from "./words/phrases.ts";

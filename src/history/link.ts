@@ -1,17 +1,28 @@
-import type { ChannelName } from "../../../../events/channel.ts";
-import { inOrder } from "../../../log/events-at.ts";
-import { streamOfLink } from "../../link.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import { inOrder } from "../log/events-at.ts";
+import { STREAMS } from "../log/event-log.ts";
 import { findDispatches } from "./dispatches.ts";
 import type { History, Reading } from "./history.ts";
-import { createTally } from "./tally.ts";
+import { createTally, type Tally } from "./tally.ts";
+
+/** The clicks of one link, what became of them, and how many there are of each. */
+export interface LinkHistory extends History {
+  readonly tally: Tally;
+}
+
+/** The stream that holds the clicks of `domain/short_code`. */
+export function streamOfLink(link: string): string {
+  const slash = link.indexOf("/");
+  return STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
+}
 
 /**
  * The clicks of one link and what became of their dispatches. Reads the link's own stream, and of each channel that a
  * click is dispatched to all outcomes from the first such click on. Undefined: there is no click.
  */
-export async function historyOfLink(reading: Reading, link: string): Promise<History | undefined> {
+export async function historyOfLink(reading: Reading, link: string): Promise<LinkHistory | undefined> {
   const { store, to } = reading;
-  const { take, summary } = createTally();
+  const { take, tally } = createTally();
   const requested = new Map<number, readonly ChannelName[]>();
   for await (const batch of store.readFolded({ stream: streamOfLink(link), to })) {
     for (const event of batch) {
@@ -25,5 +36,5 @@ export async function historyOfLink(reading: Reading, link: string): Promise<His
     take(event);
     positions.push(event.position);
   });
-  return { positions: inOrder(positions), dispatches, summary: summary() };
+  return { positions: inOrder(positions), dispatches, tally: tally() };
 }

@@ -1,4 +1,4 @@
-import type { Recipient } from "../../../../events/outreach.ts";
+import type { Recipient } from "../../../events/outreach.ts";
 
 /** A person by all that the event knows of them. */
 export function nameOf({ id, username }: Recipient): string {

@@ -1,4 +1,4 @@
-import type { Recorded } from "../../../../events/catalog.ts";
+import type { Recorded } from "../../events/catalog.ts";
 import type { Reading } from "./history.ts";
 
 /** Event and run ids are UUIDs, of whatever version an imported log has. */

@@ -1,16 +1,22 @@
-import type { Folded } from "../../../../events/catalog.ts";
-import type { Recipient } from "../../../../events/outreach.ts";
-import { contacts, findContact, type Contact, type Contacts } from "../../../../projections/contacts.ts";
-import { tableOf } from "../../contacts.ts";
-import { findPerson } from "../../person.ts";
-import { inOrder } from "../../../log/events-at.ts";
+import type { Folded } from "../../events/catalog.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { contacts, findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { inOrder } from "../log/events-at.ts";
 import type { History, Reading } from "./history.ts";
 
+/** What happened to one person, and who that is as of the end of the reading. */
+export interface PersonHistory extends History {
+  readonly person: Contact;
+}
+
 /**
- * What happened to one person: under every handle they had while they had it, also before their id was known.
- * Follows the projection over all people and messages, but reads no click. Undefined: nobody is known by that name.
+ * What happened to the person that `find` answers: under every handle they had while they had it, also before their id
+ * was known. Follows the projection over all people and messages, but reads no click. Undefined: there is no such person.
  */
-export async function historyOfPerson(reading: Reading, subject: string): Promise<History | undefined> {
+export async function historyOfPerson(
+  reading: Reading,
+  find: (contacts: Contacts) => Contact | undefined,
+): Promise<PersonHistory | undefined> {
   const { store, to, onProgress } = reading;
   const state = contacts.initial();
   const positions = new Map<Contact, number[]>();
@@ -18,9 +24,9 @@ export async function historyOfPerson(reading: Reading, subject: string): Promis
     for (const event of batch) follow(state, positions, event);
     onProgress(batch.at(-1)?.position ?? 0);
   }
-  const person = findPerson(state, subject);
+  const person = find(state);
   if (person === undefined) return undefined;
-  return { positions: inOrder(positions.get(person) ?? []), dispatches: new Map(), summary: tableOf([person]) };
+  return { positions: inOrder(positions.get(person) ?? []), dispatches: new Map(), person };
 }
 
 /** Folds the event, and notes it for whom the projection takes it to be about. */

@@ -1,5 +1,5 @@
-import type { DataOf } from "../../../../events/catalog.ts";
-import type { Basis, PauseReason, SkipReason, Usage } from "../../../../events/outreach.ts";
+import type { DataOf } from "../../../events/catalog.ts";
+import type { Basis, PauseReason, SkipReason, Usage } from "../../../events/outreach.ts";
 import { because, nameOf, plain, quoted } from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {

@@ -1,4 +1,4 @@
-import type { EventType, Folded } from "../../../../events/catalog.ts";
+import type { EventType, Folded } from "../../events/catalog.ts";
 import type { Reading } from "./history.ts";
 
 /** How a run went on: of interest to who asks for the run, and not to who asks for one of its people. */

@@ -1,0 +1,80 @@
+import type { EventType, Folded } from "../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { isOutcome } from "../../events/dispatches.ts";
+import { positionsOf } from "../../events/sources.ts";
+import type { Outcome } from "./dispatches.ts";
+
+/** The clicks of a link, and what became of their dispatches on each channel to which any goes. */
+export interface Tally {
+  readonly people: number;
+  readonly bots: number;
+  readonly channels: readonly ChannelTally[];
+}
+
+export interface ChannelTally {
+  readonly channel: ChannelName;
+  readonly pending: number;
+  readonly delivered: number;
+  readonly skipped: number;
+  readonly inDoubt: number;
+  /** Dead letters that nobody decided of. */
+  readonly dead: number;
+  readonly retried: number;
+  readonly discarded: number;
+  readonly failedAttempts: number;
+  readonly recordedAgain: number;
+}
+
+/** Counts the clicks of a link, and what became of their dispatches on each channel. */
+export function createTally() {
+  const counts = new Map<string, number>();
+  const settled = new Map(CHANNELS.map((channel) => [channel, new Set<number>()]));
+  const countOf = (what: string): number => counts.get(what) ?? 0;
+  const add = (what: string): void => void counts.set(what, countOf(what) + 1);
+
+  /** As the projection does: the first final outcome counts, and any other is one recorded again. */
+  const takeOutcome = ({ type, data: { channel, requests } }: Outcome): void => {
+    for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
+      const isAgain = settled.get(channel)?.has(source) ?? false;
+      add(type !== "DispatchFailed" && isAgain ? `${channel} again` : `${channel} ${type}`);
+      if (type !== "DispatchFailed") settled.get(channel)?.add(source);
+    }
+  };
+
+  const tallyOf = (channel: ChannelName): ChannelTally => {
+    const of = (type: EventType): number => countOf(`${channel} ${type}`);
+    const [delivered, skipped, inDoubt] = [of("DispatchSucceeded"), of("DispatchSkipped"), of("DispatchInDoubt")];
+    const [dead, retried, discarded] = [of("DispatchAbandoned"), of("DispatchRetryRequested"), of("DispatchDiscarded")];
+    return {
+      channel,
+      // A dead letter that was taken up again is requested a second time.
+      pending: countOf(`${channel} requested`) - delivered - skipped - inDoubt - dead,
+      delivered,
+      skipped,
+      inDoubt,
+      dead: dead - retried - discarded,
+      retried,
+      discarded,
+      failedAttempts: of("DispatchFailed"),
+      recordedAgain: countOf(`${channel} again`),
+    };
+  };
+
+  return {
+    /** In the order of the log, as far as a channel goes. */
+    take(event: Folded): void {
+      if (event.type === "LinkClicked") {
+        add(event.data.bot ? "bots" : "people");
+        for (const channel of event.data.channels) add(`${channel} requested`);
+      } else if (event.type === "DispatchRetryRequested") {
+        add(`${event.data.channel} requested`);
+        add(`${event.data.channel} ${event.type}`);
+      } else if (event.type === "DispatchDiscarded") add(`${event.data.channel} ${event.type}`);
+      else if (isOutcome(event)) takeOutcome(event);
+    },
+    tally(): Tally {
+      const channels = CHANNELS.filter((channel) => countOf(`${channel} requested`) > 0).map(tallyOf);
+      return { people: countOf("people"), bots: countOf("bots"), channels };
+    },
+  };
+}
