@@ -8,6 +8,7 @@ import type { Asked, Endpoint } from "./endpoint.ts";
 import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { createDocument, type DocumentDeps } from "./openapi/document.ts";
+import { parametersOf, pathOf, segmentsOf } from "./path.ts";
 import { problemAnswer, problemOf, problems } from "./problem.ts";
 import { setRateLimitHeaders } from "./rate-limit.ts";
 import { requestId, traceparent } from "./trace.ts";
@@ -78,7 +79,8 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       // The body is what the handler takes: the type of both is that of one schema.
       const body = (reading && (await load.whileComing(reading))) as never;
       if (operation.isSlow === true) server?.timeout(request, 0);
-      const asked = { request, body, metadata, key: undefined, addressOf };
+      const parameters = parametersIn(endpoint, request);
+      const asked = { request, parameters, body, metadata, key: undefined, addressOf };
       return responseOf(await perform(deps, endpoint, asked, headers), headers);
     } catch (fault) {
       return refuse(fault, request, headers);
@@ -87,10 +89,20 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
   return { respond, refuse };
 }
 
+const NO_PARAMETERS = {};
+
+/** Throws the problem 404 for what encodes no text. */
+function parametersIn({ path, operation }: Endpoint<EndpointDeps>, { url }: Request): Asked<never>["parameters"] {
+  if (operation.parameters === undefined) return NO_PARAMETERS;
+  const parameters = parametersOf(path, pathOf(url));
+  if (parameters === undefined) throw problems.notFound();
+  return parameters;
+}
+
 /** Calls the handler, or gives the answer that it gave before; shows the operation's limit before and after. */
 async function perform(
   deps: ResponderDeps,
-  { operation, path }: Endpoint<EndpointDeps>,
+  { operation }: Endpoint<EndpointDeps>,
   asked: Asked<never>,
   headers: Record<string, string>,
 ): Promise<Answer> {
@@ -104,7 +116,7 @@ async function perform(
   const isKeyed = header !== null && takes?.includes("Idempotency-Key") === true;
   const answer = isKeyed
     ? await deps.idempotency.once(
-        { header, route: path, body: asked.body, metadata: asked.metadata },
+        { header, route: pathOf(asked.request.url), body: asked.body, metadata: asked.metadata },
         async (key) => handle(deps, { ...asked, key }),
         isOver && ((kept) => isOver(deps, kept)),
       )
@@ -129,14 +141,9 @@ function responseOf({ status, headers, body, stream }: Answer, others: Record<st
 /** The problem 404, or 405 with the methods that the path has. */
 function notServed({ url }: Request) {
   const path = pathOf(url);
-  const methods = ENDPOINTS.filter((endpoint) => endpoint.path === path).map(({ method }) => method);
+  const methods = ENDPOINTS.filter((endpoint) => segmentsOf(endpoint.path, path) !== undefined).map(
+    ({ method }) => method,
+  );
   if (methods.length === 0) return problems.notFound();
   return problems.methodNotAllowed(methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", "));
-}
-
-/** The path as it was sent: from the first slash behind the host to the query. */
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  const query = url.indexOf("?", start);
-  return query === -1 ? url.slice(start) : url.slice(start, query);
 }

@@ -14,27 +14,34 @@ export interface ConsoleDeps {
 interface PageOptions {
   readonly id: string;
   readonly summary: string;
+  readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   /** Undefined: there is nothing at that address. */
-  readonly render: (console: Console, query: URLSearchParams) => string | undefined | Promise<string | undefined>;
+  readonly render: (console: Console, asked: PageAsked) => string | undefined | Promise<string | undefined>;
+}
+
+interface PageAsked {
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
 }
 
 /** A page of the console; whoever is not signed in is asked for a token in its place. */
-function page({ id, summary, query, render }: PageOptions): Operation<ConsoleDeps> {
+function page({ id, summary, parameters, query, render }: PageOptions): Operation<ConsoleDeps> {
   return {
     id,
     tag: "service",
     summary,
     description: "A page of the operator's console, which wants a token as soon as one is configured.",
+    ...(parameters === undefined ? {} : { parameters }),
     ...(query === undefined ? {} : { query }),
     answers: {
       200: { says: "The page.", mediaType: "text/html" },
       401: { says: "The page that asks for a token.", mediaType: "text/html" },
     },
-    problems: query === undefined ? [] : ["notFound"],
-    async handle({ console, sessions }, { request }) {
+    problems: parameters === undefined && query === undefined ? [] : ["notFound"],
+    async handle({ console, sessions }, { request, parameters: sent }) {
       if (!sessions.admits(request)) return html(401, renderPage(signInPage(false)));
-      const text = await render(console, new URL(request.url).searchParams);
+      const text = await render(console, { parameters: sent, query: new URL(request.url).searchParams });
       if (text === undefined) throw problems.notFound();
       return html(200, text);
     },
@@ -58,14 +65,22 @@ export const showPeople = page({
     basis: "The ground for writing to them.",
     skip: SKIP,
   },
-  render: (console, query) => console.people(query),
+  render: (console, { query }) => console.people(query),
 });
 
 export const showLinks = page({
   id: "getConsoleLinks",
-  summary: "Every link that was clicked, or one of them.",
-  query: { link: "One link: its domain, a slash, its short code.", skip: SKIP },
-  render: (console, query) => console.links(query),
+  summary: "Every link that was clicked.",
+  query: { skip: SKIP },
+  render: (console, { query }) => console.links(query),
+});
+
+export const showLink = page({
+  id: "getConsoleLink",
+  summary: "One link, and who clicked it.",
+  parameters: { domain: "Its domain.", short_code: "Its short code." },
+  render: (console, { parameters: { domain, short_code } }) =>
+    console.links(new URLSearchParams({ link: `${domain}/${short_code}` })),
 });
 
 export const showVariants = page({
@@ -83,7 +98,14 @@ export const showAudit = page({
     before: "Only events before this position.",
     position: "The event at this position.",
   },
-  render: (console, query) => console.audit(query),
+  render: (console, { query }) => console.audit(query),
+});
+
+export const showEvent = page({
+  id: "getConsoleEvent",
+  summary: "One event, with all that the log holds of it.",
+  parameters: { position: "Where it is in the log." },
+  render: (console, { parameters: { position = "" } }) => console.audit(new URLSearchParams({ position })),
 });
 
 /** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */

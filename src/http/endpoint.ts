@@ -12,7 +12,10 @@ import type { Allowance } from "./rate-limit.ts";
  */
 export type Protection = "open" | "strict" | "token" | "session";
 
-/** One line of the table: where an operation is, and who may ask for it. A GET has no body, and each POST has one. */
+/**
+ * One line of the table: where an operation is, and who may ask for it. A segment of the path that begins with a colon
+ * stands for whatever is sent there. A GET has no body, and each POST has one.
+ */
 export type Endpoint<Deps> = {
   readonly path: `/${string}`;
   readonly protection: Protection;
@@ -30,6 +33,8 @@ export interface Operation<Deps, Body = never> {
   readonly tag: "outreach" | "tracking" | "service";
   readonly summary: string;
   readonly description: string;
+  /** What stands in the place of each `:name` of the path. */
+  readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   /** Headers that change what is done. Where an `Idempotency-Key` is taken, a repeat gets the first answer. */
   readonly takes?: readonly TakenHeader[];
@@ -76,6 +81,8 @@ export interface Success {
 /** A request that was admitted, and whose body fits. */
 export interface Asked<Body> {
   readonly request: Request;
+  /** What was sent in the place of each `:name` of the path, decoded. */
+  readonly parameters: Readonly<Record<string, string>>;
   readonly body: Body;
   /** Who and what causes the events of this request. */
   readonly metadata: EventMetadata;

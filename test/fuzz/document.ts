@@ -31,6 +31,8 @@ export interface Operation {
   readonly id: string;
   readonly path: string;
   readonly method: string;
+  /** Names of what the path holds in braces. */
+  readonly parameters: readonly string[];
   readonly query: readonly string[];
   readonly headers: readonly string[];
   readonly body: { readonly type: string; readonly schema: Schema } | undefined;
@@ -69,6 +71,19 @@ export function operationsOf(text: string): Operation[] {
   );
 }
 
+/** Whether a path is that of the operation, with something in the place of each `{name}`. */
+export function isAt({ path: template }: Pick<Operation, "path">, path: string): boolean {
+  const [wanted, sent] = [template.split("/"), path.split("/")];
+  const fits = (segment: string, at: number): boolean =>
+    segment.startsWith("{") ? sent[at] !== "" : sent[at] === segment;
+  return wanted.length === sent.length && wanted.every(fits);
+}
+
+/** The path of an endpoint as the document writes it. */
+export function documentedPath(path: string): string {
+  return path.replaceAll(/:([a-z_]+)/g, "{$1}");
+}
+
 function operationOf({ components }: OpenApi, path: string, method: string, raw: RawOperation): Operation {
   const named = (place: string) => raw.parameters.filter((each) => each.in === place).map(({ name }) => name);
   const [body] = Object.entries(raw.requestBody?.content ?? {});
@@ -82,6 +97,7 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
     id: raw.operationId,
     path,
     method,
+    parameters: named("path"),
     query: named("query"),
     headers: named("header"),
     body: body === undefined ? undefined : { type: body[0], schema: body[1].schema },

@@ -66,7 +66,27 @@ function headersOf({ headers }: Operation): fc.Arbitrary<string[]> {
   return fc.tuple(...some, others).map((lines) => lines.filter((line) => line !== undefined));
 }
 
-function pathsOf({ path, query }: Operation): fc.Arbitrary<string> {
+/** What stands in a path in the place of a name in braces. No reader takes a dot or two for a name. */
+const segment = fc.oneof(
+  fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 30 })
+    .filter((text) => !/^\.\.?$/.test(text))
+    .map(encodeURIComponent),
+  fc.constantFrom("1", "@ada", "%", "%zz", "%E0%A4%A", "%2F", "%00", "a;b", "a=b&c"),
+);
+
+function pathsOf(operation: Operation): fc.Arbitrary<string> {
+  const names = operation.parameters.map((name) => `{${name}}`);
+  return fc.tuple(...names.map(() => segment)).chain((values) =>
+    targetsOf(
+      names.reduce((path, name, at) => path.replace(name, () => values[at] ?? ""), operation.path),
+      operation.query,
+    ),
+  );
+}
+
+/** Of an operation at that path, or close to it. */
+function targetsOf(path: string, query: readonly string[]): fc.Arbitrary<string> {
   const name = query.length === 0 ? fc.string({ maxLength: 8 }) : fc.constantFrom(...query);
   const pairs = fc.array(fc.tuple(name, fc.string({ unit: "grapheme", maxLength: 30 })), { maxLength: 3 });
   const raw = fc.stringMatching(/^[!$-~]{0,40}$/);

@@ -1,6 +1,6 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
 import { misfits } from "./conform.ts";
-import type { DocumentedAnswer, Operation, Schema } from "./document.ts";
+import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
 /** Hosts that are somebody else's; the other ones that are tried name this machine. */
@@ -30,7 +30,7 @@ export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: r
   if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
   const path = new URL(`http://127.0.0.1${request.path}`).pathname;
   const method = request.method ?? request.operation.method;
-  const here = operations.filter((each) => each.path === path);
+  const here = operations.filter((each) => isAt(each, path));
   if (request.host !== undefined && FOREIGN.test(request.host)) return undocumented(answer, 421, method);
   if (here.length === 0) return undocumented(answer, 404, method);
   const operation = here.find((each) => each.method === method || (method === "HEAD" && each.method === "GET"));

@@ -4,7 +4,7 @@ import { createApp } from "../../src/http/app.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { operationsOf } from "../fuzz/document.ts";
+import { documentedPath, operationsOf } from "../fuzz/document.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../harness/memory/app.ts";
 
 async function documentOf(given: Given = {}): Promise<string> {
@@ -14,7 +14,18 @@ async function documentOf(given: Given = {}): Promise<string> {
 
 test("every path is documented, with its method, and nothing else is", async () => {
   const documented = operationsOf(await documentOf()).map(({ path, method }) => `${method} ${path}`);
-  expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${path}`).sort());
+  expect(documented.sort()).toEqual(ENDPOINTS.map(({ path, method }) => `${method} ${documentedPath(path)}`).sort());
+});
+
+test("what stands in a path is a parameter that is always there", async () => {
+  for (const { path, parameters } of operationsOf(await documentOf())) {
+    expect(parameters).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ""));
+  }
+  const { paths } = JSON.parse(await documentOf()) as Described;
+  expect(paths["/links/{domain}/{short_code}"]?.["get"]?.["parameters"]).toMatchObject([
+    { name: "domain", in: "path", required: true },
+    { name: "short_code", in: "path", required: true },
+  ]);
 });
 
 test("every problem that there is stands somewhere, under its own status", async () => {

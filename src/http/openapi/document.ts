@@ -94,7 +94,8 @@ type Guards = Authentication["guards"];
 export function createDocument(endpoints: readonly Endpoint<never>[], version: string, guards: Guards, cookie: string) {
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operationOf(endpoint, guards) };
+    const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, guards) };
   }
   return {
     openapi: "3.1.0",
@@ -128,7 +129,7 @@ export function createDocument(endpoints: readonly Endpoint<never>[], version: s
 }
 
 function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
-  const { id, tag, summary, description, query = {}, takes = [], body } = endpoint.operation;
+  const { id, tag, summary, description, parameters = {}, query = {}, takes = [], body } = endpoint.operation;
   return {
     operationId: id,
     tags: [tag],
@@ -136,6 +137,7 @@ function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
     description,
     security: securityOf(endpoint, guards),
     parameters: [
+      ...Object.entries(parameters).map(([name, about]) => ({ ...parameter("path", name, about), required: true })),
       ...Object.entries(query).map(([name, about]) => parameter("query", name, about)),
       ...takes.map((name) => parameter("header", name, TAKEN[name])),
     ],
@@ -208,7 +210,7 @@ function headersOf(names: readonly string[], some: readonly string[]): Json {
   ]);
 }
 
-function parameter(place: "query" | "header", name: string, description: string): Json {
+function parameter(place: "path" | "query" | "header", name: string, description: string): Json {
   return { name, in: place, description, schema: STRING };
 }
 
