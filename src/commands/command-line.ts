@@ -19,7 +19,7 @@ import { replay } from "./replay.ts";
 import { sandbox } from "./sandbox.ts";
 import { serve } from "./serve.ts";
 import { stats } from "./stats.ts";
-import { sentenceOf } from "./system-fault.ts";
+import { lineOf } from "./system-fault.ts";
 import { token } from "./token.ts";
 
 /** In the order of the overview: to begin with, day by day, and now and then. */
@@ -68,7 +68,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   } catch (fault) {
     const exitCode = exitCodeOf(fault);
     if (exitCode === undefined) throw fault;
-    terminal.err(`${sentenceOf(fault as Error)}\n`);
+    terminal.err(`${lineOf(fault as Error)}\n`);
     if (exitCode === EXIT.usage) terminal.err(`see ${pathOf(args)} --help\n`);
     return exitCode;
   }

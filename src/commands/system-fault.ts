@@ -31,7 +31,7 @@ export function codeOfSystem(fault: unknown): string | undefined {
 }
 
 /** A plain sentence for a fault of the system that names a path, or that caused this one; for any other, its own words. */
-export function sentenceOf(fault: Error): string {
+export function lineOf(fault: Error): string {
   const system = codeOfSystem(fault.cause) === undefined ? fault : fault.cause;
   const { path } = system as { readonly path?: unknown };
   const say = SENTENCES[codeOfSystem(system) ?? ""];

@@ -1,67 +1,81 @@
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
-import { nameOf, plain, quoted } from "./words/phrases.ts";
+import { nameOf, other, plain, position, quote, say, textOf, time, type Sentence } from "./words/phrases.ts";
 
 /** Who gets in, and with which key. */
 const ACCESS_WORDS = {
   AuthenticationsFailed: ({ address, addresses, failed, turned_away }: DataOf<"AuthenticationsFailed">) => {
-    const who = address ?? `${addresses} ${addresses === 1 ? "address" : "addresses"}`;
-    const tokens = `${failed} wrong ${failed === 1 ? "token" : "tokens"}`;
-    return turned_away === 0 ? `${who} tried ${tokens}` : `${who} tried ${tokens}; turned away ${turned_away} times`;
+    const who = address === undefined ? `${addresses} ${addresses === 1 ? "address" : "addresses"}` : other(address);
+    const away = turned_away === 0 ? "" : `; turned away ${turned_away} times`;
+    return say`${who} tried ${failed} wrong ${failed === 1 ? "token" : "tokens"}${away}`;
   },
-  KeyRotated: ({ from, to }: DataOf<"KeyRotated">) => `the master key ${from} was replaced by ${to}`,
+  KeyRotated: ({ from, to }: DataOf<"KeyRotated">) => say`the master key ${other(from)} was replaced by ${other(to)}`,
 };
 
 /** The social account that messages are sent from. */
 const ACCOUNT_WORDS = {
   AccountAuthorized: ({ user, scopes, expires_at }: DataOf<"AccountAuthorized">) =>
-    `the account ${nameOf(user)} was linked with the scopes ${scopes.join(" ")}; its access token lasts until ${expires_at}`,
+    say`the account ${other(nameOf(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${time(expires_at)}`,
   TokenRefreshed: ({ user_id, expires_at }: DataOf<"TokenRefreshed">) =>
-    `the access token of account ${user_id} was renewed and lasts until ${expires_at}`,
-  TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) =>
-    `the access token of account ${user_id} could not be renewed: ${quoted(reason)}` +
-    (dead ? "; the grant is dead, and a person has to authorize again" : ""),
-  AccountUnlinked: ({ user_id, revoked }: DataOf<"AccountUnlinked">) =>
-    `the account ${user_id} was unlinked; ` +
-    (revoked ? "the network revoked its tokens" : "the network did not confirm that its tokens are revoked"),
+    say`the access token of account ${other(user_id)} was renewed and lasts until ${time(expires_at)}`,
+  TokenRefreshFailed: ({ user_id, reason, dead }: DataOf<"TokenRefreshFailed">) => {
+    const end = dead ? "; the grant is dead, and a person has to authorize again" : "";
+    return say`the access token of account ${other(user_id)} could not be renewed: ${quote(reason)}${end}`;
+  },
+  AccountUnlinked: ({ user_id, revoked }: DataOf<"AccountUnlinked">) => {
+    const tokens = revoked
+      ? "the network revoked its tokens"
+      : "the network did not confirm that its tokens are revoked";
+    return say`the account ${other(user_id)} was unlinked; ${tokens}`;
+  },
 };
 
-/** What each event says, in a sentence. An event of the catalog without words does not compile. */
-const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
-  ...OUTREACH_WORDS,
-  ...RUN_WORDS,
-  ...DELIVERY_WORDS,
-  ...ACCOUNT_WORDS,
-  ...ACCESS_WORDS,
-  RequestAnswered: ({ status }) => `a request with an idempotency key was answered with status ${status}`,
-  LogRestored: ({ cause, found_position }) => {
+/** The log itself, and what it may no longer show. */
+const LOG_WORDS = {
+  LogRestored: ({ cause, found_position }: DataOf<"LogRestored">) => {
     const from = cause === "restore" ? "restored from a backup" : "made by an import";
-    return `the log was ${from}, and opened by a service: it ended at position ${found_position}; what was done since the copy was made may not be in it`;
+    return say`the log was ${from}, and opened by a service: it ended at position ${position(found_position)}; what was done since the copy was made may not be in it`;
   },
-  LogLossAccepted: ({ reason, expected_position, found_position }) => {
+  LogLossAccepted: ({ reason, expected_position, found_position }: DataOf<"LogLossAccepted">) => {
     const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
-    return `a loss of the log was accepted, ${plain(reason)}: it ended at position ${found_position}${known}`;
+    return say`a loss of the log was accepted, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
-  PersonForgotten: ({ keys }) =>
-    `a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
-  PersonalDataExpired: ({ before, days }) =>
-    `the personal data of ${days} ${days === 1 ? "day" : "days"} before ${before} was erased, as it had expired`,
-  PersonalKeysLost: ({ lost, replaced_by }) =>
-    `the key file ${lost} was accepted as lost: what it encrypted reads as erased; ${replaced_by} takes its place`,
-  ProjectionRebuilt: ({ projection, version, position, differences }) => {
+  PersonForgotten: ({ keys }: DataOf<"PersonForgotten">) =>
+    say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
+  PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>
+    say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} was erased, as it had expired`,
+  PersonalKeysLost: ({ lost, replaced_by }: DataOf<"PersonalKeysLost">) =>
+    say`the key file ${other(lost)} was accepted as lost: what it encrypted reads as erased; ${other(replaced_by)} takes its place`,
+  ProjectionRebuilt: ({ projection, version, position: to, differences }: DataOf<"ProjectionRebuilt">) => {
     const found =
       differences === undefined
         ? "there was no stored state to compare with"
         : differences === 0
           ? "no difference to the stored state"
           : `${differences} ${differences === 1 ? "difference" : "differences"} to the stored state, corrected`;
-    return `the projection ${projection} (version ${version}) was rebuilt up to position ${position}: ${found}`;
+    return say`the projection ${other(projection)} (version ${version}) was rebuilt up to position ${position(to)}: ${found}`;
   },
 };
 
-/** The sentence for an event. It quotes what people wrote, so it is to be made printable. */
-export function wordsOf<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): string {
-  const say = WORDS[type] as (data: unknown) => string;
-  return say(data);
+/** What each event says, in a sentence. An event of the catalog without words does not compile. */
+const WORDS: { readonly [T in EventType]: (data: DataOf<T>) => Sentence } = {
+  ...OUTREACH_WORDS,
+  ...RUN_WORDS,
+  ...DELIVERY_WORDS,
+  ...ACCOUNT_WORDS,
+  ...ACCESS_WORDS,
+  ...LOG_WORDS,
+  RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,
+};
+
+/** The sentence for an event, with what it names. */
+export function sentenceOf<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): Sentence {
+  const sayIt = WORDS[type] as (data: unknown) => Sentence;
+  return sayIt(data);
+}
+
+/** The sentence for an event as text. It quotes what people wrote, so it is to be made printable. */
+export function wordsOf<T extends EventType>(event: Pick<Folded<T>, "type" | "data">): string {
+  return textOf(sentenceOf(event));
 }

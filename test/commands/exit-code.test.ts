@@ -9,7 +9,7 @@ import {
   StoreOwned,
   StoreUnusable,
 } from "eventstore-lite";
-import { sentenceOf } from "../../src/commands/system-fault.ts";
+import { lineOf } from "../../src/commands/system-fault.ts";
 import { exitCodeOf } from "../../src/commands/exit-code.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
@@ -63,7 +63,7 @@ test("what the system says of a file is one sentence, also where the store met w
   const path = "/data/reachlog.sqlite.owner";
   const system = Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: "EROFS", path });
   const sentence = `${path} is in a place where nothing can be written`;
-  expect(sentenceOf(system)).toBe(sentence);
-  expect(sentenceOf(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
-  expect(sentenceOf(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");
+  expect(lineOf(system)).toBe(sentence);
+  expect(lineOf(new StoreUnusable(`${path}: ${String(system)}`, { cause: system }))).toBe(sentence);
+  expect(lineOf(new Error("its own words", { cause: new Error("another") }))).toBe("its own words");
 });

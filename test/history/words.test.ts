@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventType } from "../../events/catalog.ts";
-import { sentenceOf } from "../../src/commands/audit/show/lines.ts";
-import { wordsOf } from "../../src/history/words.ts";
+import { lineOf } from "../../src/commands/audit/show/lines.ts";
+import { sentenceOf, wordsOf } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
 
 const ada = { id: "1001", username: "ada_builds" };
@@ -421,7 +421,7 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
     fc.property(anyEvent, (event) => {
       const recorded = { ...event, position: 1, stream: "s", version: 1, time: "2026-11-20T10:00:00.000Z", hash: "" };
       if (steering.test(wordsOf(event))) hostile++;
-      const line = sentenceOf(recorded);
+      const line = lineOf(recorded);
       expect(line).toEndWith("\n");
       expect(line.slice(0, -1)).not.toMatch(steering);
       expect(line).not.toMatch(/undefined|\[object/);
@@ -430,4 +430,38 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
   );
   // The events tried did hold such characters.
   expect(hostile).toBeGreaterThan(10);
+});
+
+test("whatever an event holds, our own words are only ours: what others wrote is named, to be set apart", () => {
+  let named = 0;
+  fc.assert(
+    fc.property(anyEvent, (event) => {
+      const sentence = sentenceOf(event);
+      const own = sentence.filter((part) => typeof part === "string").join("");
+      expect(own).toMatch(/^[a-zA-Z0-9 ,;:.()'_+-]*$/);
+      named += sentence.length;
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(named).toBeGreaterThan(2_000);
+});
+
+test("what a sentence names leads to what it is about", () => {
+  const named = (event: Parameters<typeof sentenceOf>[0]) =>
+    sentenceOf(event).filter((part) => typeof part !== "string" && part.kind !== "other");
+  expect(
+    named({ type: "RunPaused", data: { run_id: "r1", reason: "pace", until: "2026-11-20T10:00:00.000Z" } }),
+  ).toEqual([
+    { kind: "run", text: "r1", run_id: "r1" },
+    { kind: "time", text: "2026-11-20T10:00:00.000Z", at: "2026-11-20T10:00:00.000Z" },
+  ]);
+  expect(named({ type: "LinkClicked", data: { ...click, bot: false, channels: [] } })).toEqual([
+    { kind: "link", text: "go.example/x", domain: "go.example", short_code: "x" },
+  ]);
+  expect(named({ type: "RecipientSuppressed", data: { recipient: ada, reason: "by_hand" } })).toEqual([
+    { kind: "person", text: "@ada_builds (1001)", recipient: ada },
+  ]);
+  expect(
+    named({ type: "DispatchSkipped", data: outcome({ sources: [3, [5, 7]], reason: "bot" } as never) as never }),
+  ).toEqual([3, 5, 7].map((position) => ({ kind: "position", text: String(position), position })));
 });

@@ -12,7 +12,7 @@ import { AS_OF_OPTION, asOf, parseMoment, placeOf } from "../moment.ts";
 import { findPerson, recipientOf } from "../person.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
-import { asJson, sentenceOf } from "./show/lines.ts";
+import { asJson, lineOf } from "./show/lines.ts";
 import { summaryOfEvent, summaryOfLink, summaryOfPerson } from "./show/summaries.ts";
 
 export const show: MakeCommand = (terminal, exit) =>
@@ -79,10 +79,10 @@ async function writeSentences(
   const between = positions.length - 2 * SHOWN_EVENTS;
   const isCut = between > 0 && !all;
   const first = isCut ? positions.slice(0, SHOWN_EVENTS) : positions;
-  for await (const event of eventsAt(store, first)) out(sentenceOf(event, dispatches));
+  for await (const event of eventsAt(store, first)) out(lineOf(event, dispatches));
   if (!isCut) return;
   out(`… ${between} more, which --all shows …\n`);
-  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(sentenceOf(event, dispatches));
+  for await (const event of eventsAt(store, positions.slice(-SHOWN_EVENTS))) out(lineOf(event, dispatches));
 }
 
 /** What a history is asked for. */

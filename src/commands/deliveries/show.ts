@@ -5,7 +5,7 @@ import { eventsAt, inOrder } from "../../log/events-at.ts";
 import { findDispatches, isDecision, sourcesOfEvent } from "../../history/dispatches.ts";
 import { EVENT_ID, findEvent } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
-import { sentenceOf } from "../audit/show/lines.ts";
+import { lineOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
@@ -108,14 +108,14 @@ function print(
   { source, channels, requested }: Dispatch,
   hindranceOf: (channel: ChannelName) => Hindrance,
 ): number {
-  out(sentenceOf(source, requested));
+  out(lineOf(source, requested));
   if (channels.size === 0) {
     err("it requests no dispatch to any channel that was asked for\n");
     return EXIT.fault;
   }
   for (const [channel, events] of channels) {
     out(`\n${channel}: ${printable(fateInWords(fateOf(events), hindranceOf(channel), source.id))}\n`);
-    for (const event of events) out(`  ${sentenceOf(event, requested)}`);
+    for (const event of events) out(`  ${lineOf(event, requested)}`);
   }
   return EXIT.ok;
 }

@@ -2,52 +2,54 @@ import type { DataOf } from "../../../events/catalog.ts";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/sources.ts";
-import { because, plain, quoted } from "./phrases.ts";
+import { because, join, link, other, plain, position, quote, say, time, type Sentence } from "./phrases.ts";
 
 /** Sentences for clicks, for what is asked for, and for what became of it on the channels. */
 export const DELIVERY_WORDS = {
-  LinkClicked: ({ event, domain, short_code, original_url, bot, channels }: DataOf<"LinkClicked">) =>
-    `a ${bot ? "bot" : "person"} clicked ${domain}/${short_code} (${quoted(event)}), which leads to ` +
-    `${quoted(original_url)}; ${dispatchedTo(channels)}`,
+  LinkClicked: ({ event, domain, short_code, original_url, bot, channels }: DataOf<"LinkClicked">) => {
+    const who = bot ? "bot" : "person";
+    return say`a ${who} clicked ${link(domain, short_code)} (${quote(event)}), which leads to ${quote(original_url)}; ${dispatchedTo(channels)}`;
+  },
   NotificationRequested: ({ service, level, message }: DataOf<"NotificationRequested">) =>
-    `a notification of level ${level} was requested for ${quoted(service)}: ${quoted(message)}; ${dispatchedTo(["chat"])}`,
+    say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${dispatchedTo(["chat"])}`,
   MessageRequested: ({ text }: DataOf<"MessageRequested">) =>
-    `a message was requested: ${quoted(text)}; ${dispatchedTo(["messaging"])}`,
+    say`a message was requested: ${quote(text)}; ${dispatchedTo(["messaging"])}`,
   ChannelTestRequested: ({ channels }: DataOf<"ChannelTestRequested">) =>
-    `a test of the channels was requested; ${dispatchedTo(channels)}`,
+    say`a test of the channels was requested; ${dispatchedTo(channels)}`,
   DispatchRetryRequested: (data: DataOf<"DispatchRetryRequested">) => {
-    const { event_id, source, channel, doubtful_since, may_double } = data;
+    const { channel, doubtful_since, may_double } = data;
     const double = may_double === true ? ", though it may arrive twice" : "";
-    return `the dead letter of position ${source} (event ${event_id}) was taken up again${double}${doubt(doubtful_since)}; ${dispatchedTo([channel])}`;
+    return say`${deadLetter(data)} was taken up again${double}${doubt(doubtful_since)}; ${dispatchedTo([channel])}`;
   },
   DispatchSucceeded: ({ channel, requests }: DataOf<"DispatchSucceeded">) =>
     eachOf(requests, (request) => {
-      const as = request.network_id === undefined ? "" : ` as ${quoted(request.network_id)}`;
-      return `${channel} took ${carriedBy(request)}${as}, ${attempt(request)}`;
+      const as = request.network_id === undefined ? [] : say` as ${quote(request.network_id)}`;
+      return say`${channel} took ${carriedBy(request)}${as}, ${attempt(request)}`;
     }),
   DispatchFailed: ({ channel, requests }: DataOf<"DispatchFailed">) =>
     eachOf(requests, (request) => {
       const not = request.may_have_arrived === true ? "may not have taken" : "did not take";
-      return `${channel} ${not} ${carriedBy(request)}, ${attempt(request)}${because(request.detail)}; next attempt at ${request.retry_at}`;
+      return say`${channel} ${not} ${carriedBy(request)}, ${attempt(request)}${because(request.detail)}; next attempt at ${time(request.retry_at)}`;
     }),
   DispatchSkipped: ({ channel, requests }: DataOf<"DispatchSkipped">) =>
-    eachOf(requests, (request) => `${carriedBy(request)} was not sent to ${channel}, ${plain(request.reason)}`),
+    eachOf(requests, (request) => say`${carriedBy(request)} was not sent to ${channel}, ${plain(request.reason)}`),
   DispatchInDoubt: ({ channel, requests }: DataOf<"DispatchInDoubt">) =>
     eachOf(requests, (request) => {
-      const what = `it is in doubt whether ${channel} took ${carriedBy(request)}, ${attempt(request)}`;
-      return `${what}${because(request.detail)}; it is not sent again by itself`;
+      const what = say`it is in doubt whether ${channel} took ${carriedBy(request)}, ${attempt(request)}`;
+      return say`${what}${because(request.detail)}; it is not sent again by itself`;
     }),
   DispatchAbandoned: ({ channel, requests }: DataOf<"DispatchAbandoned">) =>
     eachOf(requests, (request) => {
       const why = request.refused ? "refused for good" : "out of attempts";
       const since = doubt(request.doubtful_since);
-      return `${carriedBy(request)} for ${channel} became a dead letter, ${why} ${attempt(request)}${since}${because(request.detail)}`;
+      return say`${carriedBy(request)} for ${channel} became a dead letter, ${why} ${attempt(request)}${since}${because(request.detail)}`;
     }),
-  DispatchDiscarded: ({ event_id, source, channel, why }: DataOf<"DispatchDiscarded">) =>
-    `the dead letter of position ${source} (event ${event_id}) for ${channel} was discarded by hand: ${quoted(why)}`,
+  DispatchDiscarded: (data: DataOf<"DispatchDiscarded">) =>
+    say`${deadLetter(data)} for ${data.channel} was discarded by hand: ${quote(data.why)}`,
   ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
-    `the channel ${channel} was suspended: ${network} refuses it as a whole${answer({ status })}${because(detail)}`,
-  ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) => `the channel ${channel} was resumed, ${RESUMED[why]}`,
+    say`the channel ${channel} was suspended: ${other(network)} refuses it as a whole${answer({ status })}${because(detail)}`,
+  ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) =>
+    say`the channel ${channel} was resumed, ${RESUMED[why]}`,
 };
 
 const RESUMED = {
@@ -60,15 +62,26 @@ function dispatchedTo(channels: readonly ChannelName[]): string {
   return `to be dispatched to ${channels.length === 0 ? "no channel" : channels.join(", ")}`;
 }
 
-function eachOf<R>(requests: readonly R[], say: (request: R) => string): string {
-  return requests.map(say).join("; ");
+function deadLetter({ event_id, source }: { readonly event_id: string; readonly source: number }): Sentence {
+  return say`the dead letter of position ${position(source)} (event ${other(event_id)})`;
+}
+
+function eachOf<R>(requests: readonly R[], sayOne: (request: R) => Sentence): Sentence {
+  return join(requests.map(sayOne), "; ");
 }
 
 /** What a request carried, by the positions at which that was requested. */
-function carriedBy({ sources }: { readonly sources: Sources }): string {
-  const ranges = sources.map((range) => (typeof range === "number" ? String(range) : range.join(" to ")));
+function carriedBy({ sources }: { readonly sources: Sources }): Sentence {
+  const ranges = sources.map((range) =>
+    typeof range === "number"
+      ? [position(range)]
+      : join(
+          range.map((end) => [position(end)]),
+          " to ",
+        ),
+  );
   const isOne = sources.length === 1 && typeof sources[0] === "number";
-  return `what ${isOne ? "position" : "positions"} ${ranges.join(", ")} requested`;
+  return say`what ${isOne ? "position" : "positions"} ${join(ranges, ", ")} requested`;
 }
 
 interface Attempt extends Answer {
@@ -78,9 +91,10 @@ interface Attempt extends Answer {
 }
 
 /** Which attempt it was, what the network answered, and what it may have carried beside. */
-function attempt({ attempt: number, mode, digest, ...rest }: Attempt): string {
+function attempt({ attempt: number, mode, digest, ...rest }: Attempt): Sentence {
   const together = mode === undefined || mode === "single" ? "" : `, in a ${mode}`;
-  return `at attempt ${number}${answer(rest)}${together}${digest === undefined ? "" : ` (${digest})`}`;
+  const called = digest === undefined ? [] : say` (${other(digest)})`;
+  return say`at attempt ${number}${answer(rest)}${together}${called}`;
 }
 
 interface Answer {
@@ -95,6 +109,6 @@ function answer({ status, latency_ms }: Answer): string {
 }
 
 /** Of what may be at the network already. */
-function doubt(since: string | undefined): string {
-  return since === undefined ? "" : `, though an attempt of ${since} may have arrived`;
+function doubt(since: string | undefined): Sentence {
+  return since === undefined ? [] : say`, though an attempt of ${time(since)} may have arrived`;
 }

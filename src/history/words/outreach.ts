@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Basis, PauseReason, SkipReason, Usage } from "../../../events/outreach.ts";
-import { because, nameOf, plain, quoted } from "./phrases.ts";
+import { because, join, other, person, plain, quote, run, say, time } from "./phrases.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",
@@ -22,55 +22,67 @@ const SKIPS: Readonly<Record<SkipReason, string>> = {
 /** One person. */
 export const OUTREACH_WORDS = {
   RecipientAdded: ({ recipient, name, basis, fields, source }: DataOf<"RecipientAdded">) => {
-    const called = name === undefined ? "" : ` with the name ${quoted(name)}`;
-    const more = Object.entries(fields).map(([field, value]) => `, ${field} ${quoted(value)}`);
-    return `${nameOf(recipient)} was imported from the ${source}${called}${more.join("")}; basis for writing: ${BASES[basis]}`;
+    const called = name === undefined ? [] : say` with the name ${quote(name)}`;
+    const more = Object.entries(fields).map(([field, value]) => say`, ${other(field)} ${quote(value)}`);
+    return say`${person(recipient)} was imported from the ${source}${called}${join(more, "")}; basis for writing: ${BASES[basis]}`;
   },
   RecipientSuppressed: ({ recipient, reason, message_id }: DataOf<"RecipientSuppressed">) => {
-    const asked = message_id === undefined ? "" : ` by message ${message_id}`;
-    const why = reason === "by_hand" ? "by hand" : `because they opted out${asked}`;
-    return `${nameOf(recipient)} was suppressed ${why}, never to be written to`;
+    const asked = message_id === undefined ? [] : say` by message ${other(message_id)}`;
+    const why = reason === "by_hand" ? "by hand" : say`because they opted out${asked}`;
+    return say`${person(recipient)} was suppressed ${why}, never to be written to`;
   },
-  RecipientRetryAllowed: ({ recipient, run_id }: DataOf<"RecipientRetryAllowed">) =>
-    `one more message to ${nameOf(recipient)} was allowed ${run_id === undefined ? "by hand" : `by run ${run_id}, since the network refused the account and not them`}`,
+  RecipientRetryAllowed: ({ recipient, run_id }: DataOf<"RecipientRetryAllowed">) => {
+    const by =
+      run_id === undefined ? "by hand" : say`by run ${run(run_id)}, since the network refused the account and not them`;
+    return say`one more message to ${person(recipient)} was allowed ${by}`;
+  },
   DirectMessageReceived: ({ recipient, message_id, received_at }: DataOf<"DirectMessageReceived">) =>
-    `${nameOf(recipient)} wrote to us at ${received_at}, message ${message_id}`,
-  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) =>
-    `run ${run_id} set out to write to ${nameOf(recipient)}, counted for ${day}${timezone === undefined ? "" : ` in ${timezone}`}, variant ${variant}: ${quoted(text)}`,
-  DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) =>
-    settled_by === "answer"
-      ? `the message to ${nameOf(recipient)} was sent: the network took it as message ${message_id}`
-      : `the message to ${nameOf(recipient)} was sent: it was found in the conversation as message ${message_id}`,
+    say`${person(recipient)} wrote to us at ${time(received_at)}, message ${other(message_id)}`,
+  DirectMessageAttempted: ({ run_id, recipient, text, variant, day, timezone }: DataOf<"DirectMessageAttempted">) => {
+    const zone = timezone === undefined ? [] : say` in ${other(timezone)}`;
+    return say`run ${run(run_id)} set out to write to ${person(recipient)}, counted for ${other(day)}${zone}, variant ${other(variant)}: ${quote(text)}`;
+  },
+  DirectMessageSent: ({ recipient, message_id, settled_by }: DataOf<"DirectMessageSent">) => {
+    const how = settled_by === "answer" ? "the network took it" : "it was found in the conversation";
+    return say`the message to ${person(recipient)} was sent: ${how} as message ${other(message_id)}`;
+  },
   DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }: DataOf<"DirectMessageSkipped">) => {
-    const ours = found === undefined ? "" : `: message ${found.message_id} of ${found.sent_at} is in the conversation`;
-    return `run ${run_id} skipped ${nameOf(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
+    const ours =
+      found === undefined
+        ? []
+        : say`: message ${other(found.message_id)} of ${time(found.sent_at)} is in the conversation`;
+    return say`run ${run(run_id)} skipped ${person(recipient)}, ${SKIPS[reason]}${because(detail)}${ours}`;
   },
   DirectMessageFailed: ({ recipient, reason, detail, frees_quota, retry }: DataOf<"DirectMessageFailed">) => {
     const place = frees_quota ? "its place in the day's quota is free again" : "it keeps its place in the day's quota";
     const next = retry ? "a later run may try again" : "it is not tried again unless allowed by hand";
-    return `the message to ${nameOf(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
+    return say`the message to ${person(recipient)} failed, ${plain(reason)}${because(detail)}; ${place}, and ${next}`;
   },
   DirectMessageInDoubt: ({ recipient, detail }: DataOf<"DirectMessageInDoubt">) =>
-    `it is in doubt whether the message to ${nameOf(recipient)} was sent${because(detail)}`,
+    say`it is in doubt whether the message to ${person(recipient)} was sent${because(detail)}`,
 };
 
 /** A run as a whole. */
 export const RUN_WORDS = {
-  RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => `${dry_run ? "dry run" : "run"} ${run_id} started`,
+  RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
   RunPaused: ({ run_id, reason, until }: DataOf<"RunPaused">) =>
-    `run ${run_id} waited until ${until}, ${PAUSES[reason]}`,
-  InboxRead: ({ run_id, messages, newest_id }: DataOf<"InboxRead">) =>
-    `run ${run_id} read ${messages} messages of our conversations${newest_id === undefined ? "" : `, all up to ${newest_id}`}`,
-  SourceRead: ({ run_id, source, scope, people, next }: DataOf<"SourceRead">) =>
-    `run ${run_id} worked off ${people} people of the source ${plain(source)}, ${quoted(scope)}${next === undefined ? ", to its end" : ""}`,
+    say`run ${run(run_id)} waited until ${time(until)}, ${PAUSES[reason]}`,
+  InboxRead: ({ run_id, messages, newest_id }: DataOf<"InboxRead">) => {
+    const upTo = newest_id === undefined ? [] : say`, all up to ${other(newest_id)}`;
+    return say`run ${run(run_id)} read ${messages} messages of our conversations${upTo}`;
+  },
+  SourceRead: ({ run_id, source, scope, people, next }: DataOf<"SourceRead">) => {
+    const end = next === undefined ? ", to its end" : "";
+    return say`run ${run(run_id)} worked off ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
+  },
   RunFinished: ({ run_id, reason, usage, ...counts }: DataOf<"RunFinished">) =>
-    `run ${run_id} ended, ${plain(reason)}: ${counted(counts)}${charged(usage)}`,
+    say`run ${run(run_id)} ended, ${plain(reason)}: ${counted(counts)}${charged(usage)}`,
   RunAbandoned: ({ run_id, ...counts }: DataOf<"RunAbandoned">) =>
-    `run ${run_id}, whose process had died, was closed: ${counted(counts)}`,
+    say`run ${run(run_id)}, whose process had died, was closed: ${counted(counts)}`,
   RunRefused: ({ reason, day, used }: DataOf<"RunRefused">) =>
-    `a run was refused, ${plain(reason)}: ${used} used on ${day}`,
+    say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`,
   DryRunFinished: ({ run_id, reason, would_send, would_skip, usage }: DataOf<"DryRunFinished">) =>
-    `dry run ${run_id} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
+    say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 };
 
 const PAUSES: Readonly<Record<PauseReason, string>> = {

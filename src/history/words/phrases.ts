@@ -1,12 +1,83 @@
 import type { Recipient } from "../../../events/outreach.ts";
 
+/** What a sentence names; `text` is how it reads. `other`: a text, a name, or an id of whatever has no page of its own. */
+export type Mention = { readonly text: string } & (
+  | { readonly kind: "person"; readonly recipient: Recipient }
+  | { readonly kind: "link"; readonly domain: string; readonly short_code: string }
+  | { readonly kind: "run"; readonly run_id: string }
+  | { readonly kind: "position"; readonly position: number }
+  | { readonly kind: "time"; readonly at: string }
+  | { readonly kind: "other" }
+);
+
+/** Our own words, and between them what they name: whoever shows it may lead to that, or set it apart. */
+export type Sentence = readonly (string | Mention)[];
+
+/** Makes a sentence of a template, in which sentences, names, and our own words may stand. */
+export function say(
+  words: TemplateStringsArray,
+  ...named: readonly (string | number | Mention | Sentence)[]
+): Sentence {
+  return words.flatMap((word, at) => {
+    const next = named[at] ?? "";
+    return [word, ...(isSentence(next) ? next : [typeof next === "number" ? String(next) : next])];
+  });
+}
+
+function isSentence(value: string | number | Mention | Sentence): value is Sentence {
+  return Array.isArray(value);
+}
+
+export function join(sentences: readonly Sentence[], between: string): Sentence {
+  return sentences.flatMap((sentence, at) => (at === 0 ? sentence : [between, ...sentence]));
+}
+
+export function textOf(sentence: Sentence): string {
+  return sentence.map((part) => (typeof part === "string" ? part : part.text)).join("");
+}
+
+export function person(recipient: Recipient): Mention {
+  return { kind: "person", text: nameOf(recipient), recipient };
+}
+
+export function link(domain: string, short_code: string): Mention {
+  return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
+}
+
+export function run(run_id: string): Mention {
+  return { kind: "run", text: run_id, run_id };
+}
+
+export function position(at: number): Mention {
+  return { kind: "position", text: String(at), position: at };
+}
+
+/** ISO 8601. */
+export function time(at: string): Mention {
+  return { kind: "time", text: at, at };
+}
+
+export function other(text: string): Mention {
+  return { kind: "other", text };
+}
+
+/** A text of others, set apart from our own words by its quotes too. */
+export function quote(text: string): Mention {
+  return other(quoted(text));
+}
+
+/** Behind a colon, where there is something to say. */
+export function because(detail: string | undefined): Sentence {
+  return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
+}
+
 /** A person by all that the event knows of them. */
 export function nameOf({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "somebody";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
-/** A text of others, set apart from our own words by its quotes; line breaks and quotes in it are escaped. */
+/** A text of others as a part of ours: line breaks and quotes in it are escaped. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }
@@ -14,9 +85,4 @@ export function quoted(text: string): string {
 /** A word of a closed set, such as `recipient_closed`, as people write it. */
 export function plain(word: string): string {
   return word.replaceAll("_", " ");
-}
-
-/** Behind a colon, where there is something to say. */
-export function because(detail: string | undefined): string {
-  return detail === undefined || detail === "" ? "" : `: ${quoted(detail)}`;
 }

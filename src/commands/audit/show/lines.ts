@@ -4,7 +4,7 @@ import { printable } from "../../table.ts";
 import { wordsOf } from "../../../history/words.ts";
 
 /** One event as a line for people; of an outcome, what it says of these dispatches. */
-export function sentenceOf(event: Recorded, dispatches?: Dispatches): string {
+export function lineOf(event: Recorded, dispatches?: Dispatches): string {
   return `${event.position} ${event.time} ${printable(sayOf(event, dispatches))}\n`;
 }
 
