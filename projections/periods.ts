@@ -34,6 +34,13 @@ export function periodsOf<Counts extends Record<keyof Counts, number>>(
   return periods;
 }
 
+/** A period's beginning as people read it: `2026-11-20`, and of an hour `2026-11-20 14:00`. */
+export function labelOf(start: number, { unit, timezone }: Pick<PeriodsQuery, "unit" | "timezone">): string {
+  const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone);
+  const day = zoned.toPlainDate().toString();
+  return unit === "day" ? day : `${day} ${zoned.toPlainTime().toString({ smallestUnit: "minute" })}`;
+}
+
 /** A day may have 23 or 25 hours, and an hour of the clock may come twice: the calendar counts. */
 function startsOf({ unit, count, until, timezone }: PeriodsQuery): readonly number[] {
   const now = Temporal.Instant.fromEpochMilliseconds(until).toZonedDateTimeISO(timezone);

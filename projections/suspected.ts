@@ -77,10 +77,10 @@ export const suspected: Projection<Suspected> = {
   version: 4,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
-    all: none(),
+    all: noClicks(),
     quarters: new Map(),
     links: new Map(),
-    others: none(),
+    others: noClicks(),
     sends: new Map(),
     sent: new Map(),
     bursts: new Map(),
@@ -145,11 +145,11 @@ function click(
 ): void {
   const name = `${domain}/${short_code}`;
   const known = state.links.get(name);
-  const counts = known ?? { ...none(), last_position: 0 };
+  const counts = known ?? { ...noClicks(), last_position: 0 };
   const kind = bot ? "bots" : "clicks";
   counts[kind]++;
   state.all[kind]++;
-  quarterAt(state.quarters, msOf(time), none)[kind]++;
+  quarterAt(state.quarters, msOf(time), noClicks)[kind]++;
   counts.last_position = position;
   if (known === undefined) state.links.set(name, counts);
   if (state.sent.size > 0) judge(state, { link: linkKey(domain, short_code), name, bot }, time);
@@ -184,7 +184,7 @@ function suspect(state: Suspected, { link, name }: Omit<Request, "bot">, at: num
   send.left.set(link, (send.left.get(link) ?? 0) - 1);
   counts.suspected++;
   state.all.suspected++;
-  quarterAt(state.quarters, at, none).suspected++;
+  quarterAt(state.quarters, at, noClicks).suspected++;
 }
 
 /** The messages whose fetchers may have come at that time, the oldest first. */
@@ -215,6 +215,6 @@ function dropOldLinks({ links, others, bursts }: Suspected): void {
   for (const [link, { waiting }] of bursts) if (waiting !== null && !links.has(waiting)) bursts.delete(link);
 }
 
-function none(): SuspectedCounts {
+export function noClicks(): SuspectedCounts {
   return { clicks: 0, bots: 0, suspected: 0 };
 }

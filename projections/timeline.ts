@@ -15,7 +15,7 @@ export const timeline: Projection<Timeline> = {
   initial: () => ({ quarters: new Map() }),
   evolve(state, event) {
     const kind = KIND[event.type];
-    if (kind !== undefined) quarterAt(state.quarters, msOf(event.time), none)[kind]++;
+    if (kind !== undefined) quarterAt(state.quarters, msOf(event.time), noMessages)[kind]++;
     return state;
   },
 };
@@ -26,6 +26,6 @@ const KIND: Readonly<Record<string, keyof Stats>> = {
   DirectMessageFailed: "failed",
 };
 
-function none(): Stats {
+export function noMessages(): Stats {
   return { sent: 0, skipped: 0, failed: 0 };
 }

@@ -1,5 +1,7 @@
-import { periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import type { States } from "../../projections/all.ts";
+import { noClicks } from "../../projections/suspected.ts";
+import { noMessages } from "../../projections/timeline.ts";
 import type { VariantResults } from "../../projections/variants.ts";
 import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
@@ -79,8 +81,8 @@ function periodsAsOf(
   { timeline, suspected }: Pick<States, "timeline" | "suspected">,
   query: PeriodsQuery,
 ): readonly CountedPeriod[] {
-  const messages = periodsOf(timeline.quarters, query, () => ({ sent: 0, skipped: 0, failed: 0 }));
-  const clicks = periodsOf(suspected.quarters, query, () => ({ clicks: 0, suspected: 0, bots: 0 }));
+  const messages = periodsOf(timeline.quarters, query, noMessages);
+  const clicks = periodsOf(suspected.quarters, query, noClicks);
   return messages.map(({ start, counts }, at) => {
     const { clicks: people = 0, suspected: some = 0, bots = 0 } = clicks[at]?.counts ?? {};
     return { start, ...counts, clicks: people, suspected: some, bots };
@@ -94,10 +96,7 @@ function periodsAsText(
   place: Place,
 ): string {
   const rows = periods.map(({ start, ...counts }) => {
-    const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone);
-    const day = zoned.toPlainDate().toString();
-    const label = unit === "day" ? day : `${day} ${zoned.toPlainTime().toString({ smallestUnit: "minute" })}`;
-    return [label, ...PERIOD_HEAD.map((kind) => counts[kind])];
+    return [labelOf(start, { unit, timezone }), ...PERIOD_HEAD.map((kind) => counts[kind])];
   });
   return `${table([unit, ...PERIOD_HEAD], rows)}(${timezone}, ${asOf(place)})\n`;
 }

@@ -1,65 +1,71 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Recorded } from "../../events/catalog.ts";
-import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
+import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
+import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList, spaced } from "./event-list.tsx";
 import { Time } from "./time.tsx";
+import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
+
+const EVENTS_SHOWN = 100;
 
 /** Which events are shown; all of it is in the page's address. */
-export interface AuditFilter {
-  readonly type?: string;
+interface AuditFilter {
+  readonly type?: EventType;
   readonly stream?: string;
   /** Only events before this position. */
   readonly before?: number;
 }
 
-export interface AuditView {
-  readonly shown: Shown;
-  readonly filter: AuditFilter;
-  /** All types that there are. */
-  readonly types: readonly string[];
-  /** Newest first. */
-  readonly events: readonly Recorded[];
-  /** Whether older events fit the filter too. */
-  readonly hasOlder: boolean;
-}
-
 /** The log, newest first, by type and stream. */
-export function auditPage({ shown, filter, types, events, hasOlder }: AuditView): VNode {
+export async function auditPage(view: View): Promise<VNode> {
+  const filter = filterOf(view);
+  const { type, stream, before } = filter;
+  const found = await newestEvents(view, {
+    limit: EVENTS_SHOWN + 1,
+    ...(type === undefined ? {} : { types: [type] }),
+    ...(stream === undefined ? {} : { stream }),
+    ...(before === undefined ? {} : { to: before - 1 }),
+  });
+  const shown = found.slice(0, EVENTS_SHOWN);
   return (
-    <ConsoleDocument title="Audit" path="/audit" shown={shown}>
+    <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
       <form class="filter" method="get" action="/audit">
         <label>
           Type{" "}
           <select name="type">
             <option value="">all</option>
-            {types.map((type) => (
-              <option value={type} selected={type === filter.type}>
-                {spaced(type)}
+            {EVENT_TYPES.map((known) => (
+              <option value={known} selected={known === type}>
+                {spaced(known)}
               </option>
             ))}
           </select>
         </label>
         <label>
-          Stream <input name="stream" value={filter.stream ?? ""} maxLength={300} placeholder="all" />
+          Stream <input name="stream" value={stream ?? ""} maxLength={300} placeholder="all" />
+        </label>
+        <label>
+          Before position <input name="before" type="number" min={1} value={before} placeholder="end" />
         </label>
         <button>Show</button>
       </form>
-      <form class="filter" method="get" action="/audit">
-        <label>
-          Position <input name="position" type="number" min={1} max={Math.max(1, shown.position)} required />
-        </label>
-        <button>Open</button>
-      </form>
-      <EventList events={events} />
-      {hasOlder ? (
+      <EventList events={shown} />
+      {found.length > EVENTS_SHOWN ? (
         <p>
-          <a href={olderHref(filter, events)}>Older events</a>
+          <a href={olderHref(filter, shown)}>Older events</a>
         </p>
       ) : null}
     </ConsoleDocument>
   );
+}
+
+function filterOf(view: View): AuditFilter {
+  return defined({
+    type: oneOf(view, "type", EVENT_TYPES),
+    stream: textOf(view, "stream"),
+    before: numberOf(view, "before"),
+  });
 }
 
 function olderHref({ type, stream }: AuditFilter, events: readonly Recorded[]): string {
@@ -70,15 +76,13 @@ function olderHref({ type, stream }: AuditFilter, events: readonly Recorded[]): 
   return `/audit?${query}`;
 }
 
-export interface EventView {
-  readonly shown: Shown;
-  readonly event: Recorded;
-  /** The hash of the event before it; of position 1, 64 zeros. */
-  readonly previousHash: string;
-}
-
-/** One event with all that the log holds of it. */
-export function eventPage({ shown, event, previousHash }: EventView): VNode {
+/** One event with all that the log holds of it, and the hash of the event before it: of position 1, 64 zeros. */
+export async function eventPage(view: View): Promise<VNode | undefined> {
+  const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
+  if (asked < 1) return undefined;
+  const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
+  if (event === undefined) return undefined;
+  const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
   const rows: readonly (readonly [string, VNode | string])[] = [
     ["time", <Time at={time} />],
@@ -91,7 +95,7 @@ export function eventPage({ shown, event, previousHash }: EventView): VNode {
     ["previous hash", <code>{previousHash}</code>],
   ];
   return (
-    <ConsoleDocument title={`Event ${position}`} path="/audit" shown={shown}>
+    <ConsoleDocument title={`Event ${position}`} path="/audit" view={view}>
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
@@ -106,8 +110,8 @@ export function eventPage({ shown, event, previousHash }: EventView): VNode {
       <h2>Data</h2>
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>
-        {position > 1 ? <a href={`/audit?position=${position - 1}`}>Previous</a> : null}{" "}
-        {position < shown.position ? <a href={`/audit?position=${position + 1}`}>Next</a> : null}{" "}
+        {position > 1 ? <a href={`/audit/${position - 1}`}>Previous</a> : null}{" "}
+        {position < view.position ? <a href={`/audit/${position + 1}`}>Next</a> : null}{" "}
         <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this stream</a>
       </p>
     </ConsoleDocument>

@@ -3,6 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { Time } from "./time.tsx";
+import type { Notice, View } from "./view.ts";
 
 /** The console's pages, in the order of the menu. */
 export const PAGES = [
@@ -15,24 +16,16 @@ export const PAGES = [
 
 export type PagePath = (typeof PAGES)[number]["path"];
 
-/** Up to where a page shows the log. */
-export interface Shown {
-  /** Position of the last event; 0: the log is empty. */
-  readonly position: number;
-  /** Its time, ISO 8601. */
-  readonly time: string | undefined;
-}
-
 interface ConsoleDocumentProps {
   readonly title: string;
   /** Undefined on a page that is not of the menu, such as the sign-in. */
   readonly path?: PagePath;
-  readonly shown?: Shown;
+  readonly view?: View;
   readonly children: ComponentChildren;
 }
 
 /** What every page of the console has: head, menu, and how far the log was read for it. */
-export function ConsoleDocument({ title, path, shown, children }: ConsoleDocumentProps): VNode {
+export function ConsoleDocument({ title, path, view, children }: ConsoleDocumentProps): VNode {
   return (
     <html lang="en">
       <head>
@@ -41,7 +34,7 @@ export function ConsoleDocument({ title, path, shown, children }: ConsoleDocumen
         <meta name="color-scheme" content="light dark" />
         <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
         <link rel="stylesheet" href="/console.css" />
-        {shown === undefined ? null : <script type="module" src="/console.js" />}
+        {view === undefined ? null : <script type="module" src="/console.js" />}
       </head>
       <body>
         <a class="skip" href="#main">
@@ -53,10 +46,11 @@ export function ConsoleDocument({ title, path, shown, children }: ConsoleDocumen
           </a>
           {path === undefined ? null : <Menu path={path} />}
         </header>
-        <main id="main" data-position={shown?.position}>
+        {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
+        <main id="main" data-position={view?.position}>
           {children}
         </main>
-        {shown === undefined ? null : <Footer shown={shown} />}
+        {view === undefined ? null : <Footer view={view} />}
       </body>
     </html>
   );
@@ -74,7 +68,16 @@ function Menu({ path }: { readonly path: PagePath }): VNode {
   );
 }
 
-function Footer({ shown: { position, time } }: { readonly shown: Shown }): VNode {
+/** Outside of `main`, so that it stays when the page changes in place. */
+function NoticeBar({ text, isFault }: Notice): VNode {
+  return (
+    <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
+      {text}
+    </p>
+  );
+}
+
+function Footer({ view: { position, time } }: { readonly view: View }): VNode {
   return (
     <footer>
       <p id="shown">

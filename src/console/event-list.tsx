@@ -11,7 +11,7 @@ export function EventList({ events }: { readonly events: readonly Recorded[] }):
     <ol class="events">
       {events.map(({ position, time, type, stream, meta }) => (
         <li>
-          <a href={`/audit?position=${position}`}>{grouped(position)}</a> <Time at={time} /> <b>{spaced(type)}</b>{" "}
+          <a href={`/audit/${position}`}>{grouped(position)}</a> <Time at={time} /> <b>{spaced(type)}</b>{" "}
           <span class="quiet">
             <bdi>{stream}</bdi>
             {meta.caller === undefined ? null : (

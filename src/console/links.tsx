@@ -1,47 +1,44 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import type { Recorded } from "../../events/catalog.ts";
 import type { LinkClicks } from "../../projections/clicks.ts";
-import { LINKS_MAX } from "../../projections/recent-links.ts";
-import type { Period } from "../../projections/periods.ts";
-import type { SuspectedCounts } from "../../projections/suspected.ts";
-import { BarChart } from "./bar-chart.tsx";
-import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
+import { quarterAt, type Quarters } from "../../projections/quarters.ts";
+import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
+import { msOf } from "../../projections/time.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { ClicksChart } from "./clicks-chart.tsx";
+import { ConsoleDocument, grouped } from "./document.tsx";
 import { Time } from "./time.tsx";
+import { newestEvents, numberOf, type View } from "./view.ts";
 
 /** Rows of one page of a list. */
-export const LINKS_SHOWN = 100;
+const LINKS_SHOWN = 100;
 
-export interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last"> {
+/** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
+const LINK_CLICKS_READ_MAX = 5_000;
+
+interface LinkRow extends Pick<LinkClicks, "clicks" | "bots" | "first" | "last"> {
   /** `domain/short_code` */
   readonly link: string;
   readonly suspected: number;
 }
 
-export interface LinksView {
-  readonly shown: Shown;
-  readonly all: SuspectedCounts;
-  /** Clicks of links that are counted together, as there are more than {@link LINKS_MAX}. */
-  readonly others: SuspectedCounts;
-  readonly days: readonly Period<SuspectedCounts>[];
-  readonly timezone: string;
-  /** Clicked last first. */
-  readonly links: readonly LinkRow[];
-  /** How many links come before these; undefined `next`: these are the last. */
-  readonly skipped: number;
-  readonly next: number | undefined;
-}
-
 /** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
-export function linksPage(view: LinksView): VNode {
-  const { shown, all, others, links, skipped, next } = view;
+export function linksPage(view: View): VNode {
+  const { all, others, quarters } = view.state("suspected");
+  const skipped = numberOf(view, "skip") ?? 0;
+  const names = byLastClick(view.state("clicks").links).map(([name]) => name);
+  const links = names.slice(skipped, skipped + LINKS_SHOWN).flatMap((name) => rowOf(view, name) ?? []);
+  const next = skipped + LINKS_SHOWN;
   return (
-    <ConsoleDocument title="Links" path="/links" shown={shown}>
+    <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
       <p>
         {grouped(all.clicks - all.suspected)} clicks by people, {grouped(all.suspected)} suspected to be X itself,{" "}
         {grouped(all.bots)} by bots.
       </p>
-      <ClicksPerDay days={view.days} timezone={view.timezone} series={ALL_SERIES} />
+      <ClicksChart view={view} unit="day" quarters={quarters} />
       {links.length === 0 ? (
         <p class="empty">
           No link was clicked yet. Whoever redirects your short links posts each click to{" "}
@@ -58,7 +55,7 @@ export function linksPage(view: LinksView): VNode {
       )}
       <p>
         {skipped > 0 ? <a href="/links">First links</a> : null}{" "}
-        {next === undefined ? null : <a href={`/links?skip=${next}`}>More links</a>}
+        {next >= names.length ? null : <a href={`/links?skip=${next}`}>More links</a>}
       </p>
     </ConsoleDocument>
   );
@@ -83,7 +80,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
           {links.map(({ link, clicks, suspected, bots, last }) => (
             <tr>
               <th scope="row" class="breakable">
-                <a href={`/links?${new URLSearchParams({ link })}`}>
+                <a href={hrefOf(link)}>
                   <bdi>{link}</bdi>
                 </a>
               </th>
@@ -101,26 +98,16 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
   );
 }
 
-export interface LinkView {
-  readonly shown: Shown;
-  /** Undefined: it was never clicked, or is counted among others. */
-  readonly row: LinkRow | undefined;
-  readonly link: string;
-  /** The stream with its clicks. */
-  readonly stream: string;
-  /** Different addresses and user agents among the clicks of people that were read. */
-  readonly visitors: number;
-  /** How many of its newest clicks were read for this page, and whether there are more. */
-  readonly read: number;
-  readonly isWhole: boolean;
-  readonly days: readonly Period<SuspectedCounts>[];
-  readonly timezone: string;
-}
-
 /** One link: its clicks over time, and by how many visitors. */
-export function linkPage({ shown, row, link, stream, visitors, read, isWhole, days, timezone }: LinkView): VNode {
+export async function linkPage(view: View): Promise<VNode> {
+  const { domain = "", short_code = "" } = view.parameters;
+  const link = `${domain}/${short_code}`;
+  const stream = STREAMS.link(domain, short_code);
+  const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
+  const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
+  const row = rowOf(view, link);
   return (
-    <ConsoleDocument title={link} path="/links" shown={shown}>
+    <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
         <bdi>{link}</bdi>
       </h1>
@@ -132,13 +119,13 @@ export function linkPage({ shown, row, link, stream, visitors, read, isWhole, da
           {grouped(row.bots)} by bots; first <Time at={row.first} />, last <Time at={row.last} />.
         </p>
       )}
-      {read === 0 ? null : (
+      {clicks.length === 0 ? null : (
         <>
           <p>
             {grouped(visitors)} different {visitors === 1 ? "visitor" : "visitors"} (address and user agent)
-            {isWhole ? "" : ` among the newest ${grouped(read)} clicks`}.
+            {clicks.length > LINK_CLICKS_READ_MAX ? ` among the newest ${grouped(LINK_CLICKS_READ_MAX)} clicks` : ""}.
           </p>
-          <ClicksPerDay days={days} timezone={timezone} series={LINK_SERIES} />
+          <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
       <p>
@@ -148,33 +135,30 @@ export function linkPage({ shown, row, link, stream, visitors, read, isWhole, da
   );
 }
 
-const ALL_SERIES = [
-  { kind: "people", name: "people", color: 1 },
-  { kind: "suspected", name: "suspected", color: 2 },
-  { kind: "bots", name: "bots", color: 3 },
-] as const;
-
-/** Which of a link's clicks are suspected depends on messages, which its own clicks do not show. */
-const LINK_SERIES = [
-  { kind: "people", name: "people and suspected", color: 1 },
-  { kind: "bots", name: "bots", color: 3 },
-] as const;
-
-interface ClicksPerDayProps extends Pick<LinksView, "days" | "timezone"> {
-  readonly series: typeof ALL_SERIES | typeof LINK_SERIES;
+/** The short code begins behind the first slash, and may hold others. */
+function hrefOf(link: string): string {
+  const slash = link.indexOf("/");
+  return `/links/${encodeURIComponent(link.slice(0, slash))}/${encodeURIComponent(link.slice(slash + 1))}`;
 }
 
-function ClicksPerDay({ days, timezone, series }: ClicksPerDayProps): VNode {
-  const bars = days.map(({ start, counts }) => ({
-    label: Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone).toPlainDate().toString(),
-    counts: { people: counts.clicks - counts.suspected, suspected: counts.suspected, bots: counts.bots },
-  }));
-  return (
-    <BarChart
-      title={`Clicks per day, last ${days.length} days`}
-      series={series}
-      bars={bars}
-      empty="No link was clicked in these days."
-    />
-  );
+/** Clicks of one link by quarter of an hour, and how many visitors made them; `clicks`: the newest first. */
+function summed(clicks: readonly Recorded[]) {
+  const quarters: Quarters<SuspectedCounts> = new Map();
+  const visitors = new Set<string>();
+  // The oldest first: of quarters, the one counted first is the first to go.
+  for (const { type, time, data } of clicks.toReversed()) {
+    if (type !== "LinkClicked") continue;
+    quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
+    if (!data.bot) visitors.add(JSON.stringify([data.ip, data.user_agent]));
+  }
+  return { quarters, visitors: visitors.size };
+}
+
+/** Undefined: it was never clicked, or is counted among others. */
+function rowOf(view: View, link: string): LinkRow | undefined {
+  const counted = view.state("clicks").links.get(link);
+  if (counted === undefined) return undefined;
+  const { clicks, bots, first, last } = counted;
+  const suspected = view.state("suspected").links.get(link)?.suspected ?? 0;
+  return { link, clicks, bots, first, last, suspected };
 }

@@ -1,40 +1,34 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
 import type { Account } from "../../projections/account.ts";
-import { channelsOf, pendingOf, type ChannelState, type Deliveries } from "../../projections/deliveries.ts";
-import type { Period } from "../../projections/periods.ts";
+import { channelsOf, pendingOf, type ChannelState } from "../../projections/deliveries.ts";
+import { labelOf, periodsOf } from "../../projections/periods.ts";
+import { usedAt } from "../../projections/quota.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
-import type { SuspectedCounts } from "../../projections/suspected.ts";
+import { noMessages } from "../../projections/timeline.ts";
+import { momentIn, resetsAt } from "../outreach/quota.ts";
+import { isoTime } from "../platform/clock.ts";
+import { ActionForm } from "./action-form.tsx";
 import { BarChart } from "./bar-chart.tsx";
-import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
+import { ClicksChart } from "./clicks-chart.tsx";
+import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
 import { Time } from "./time.tsx";
+import { lastPeriods, newestEvents, type View } from "./view.ts";
 
-export interface OverviewView {
-  readonly shown: Shown;
-  readonly stats: Stats;
-  readonly account: Account;
-  readonly run: RunState | null;
-  readonly quota: { readonly limit: number; readonly used: number; readonly resetsAt: string };
-  /** Messages of which nobody knows yet whether they arrived. */
-  readonly inDoubt: number;
-  readonly deliveries: Deliveries;
-  readonly configured: readonly ChannelName[];
-  readonly days: readonly Period<Stats>[];
-  readonly hours: readonly Period<SuspectedCounts>[];
-  readonly timezone: string;
-  /** Newest first. */
-  readonly events: readonly Recorded[];
-}
+const NEWEST_SHOWN = 20;
+const DAYS_SHOWN = 30;
 
 /** How today's run goes, what needs attention, and what happened last. */
-export function overviewPage(view: OverviewView): VNode {
-  const attention = needsAttention(view);
+export async function overviewPage(view: View): Promise<VNode> {
+  const run = view.state("run");
+  const account = view.state("account");
+  const inDoubt = [...run.open.values()].filter((attempt) => attempt.in_doubt).length;
+  const attention = needsAttention(view, inDoubt);
+  const events = await newestEvents(view, { limit: NEWEST_SHOWN });
   return (
-    <ConsoleDocument title="reachlog" path="/" shown={view.shown}>
+    <ConsoleDocument title="reachlog" path="/" view={view}>
       <h1>Overview</h1>
       {attention.length === 0 ? null : (
         <section class="attention" aria-labelledby="attention">
@@ -47,24 +41,28 @@ export function overviewPage(view: OverviewView): VNode {
         </section>
       )}
       <div class="cards">
-        <RunCard run={view.run} account={view.account} />
-        <QuotaCard {...view.quota} />
-        <StatsCard stats={view.stats} inDoubt={view.inDoubt} />
+        <RunCard run={run.current} account={account} />
+        <QuotaCard view={view} />
+        <StatsCard stats={view.state("stats")} inDoubt={inDoubt} />
       </div>
       <div class="charts">
-        <MessagesChart {...view} />
-        <ClicksChart {...view} />
+        <MessagesChart view={view} />
+        <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
       </div>
-      <Channels {...view} />
+      <Channels view={view} />
       <section aria-labelledby="newest">
         <h2 id="newest">Newest events</h2>
-        <EventList events={view.events} />
+        <EventList events={events} />
         <p>
           <a href="/audit">All events</a>
         </p>
       </section>
     </ConsoleDocument>
   );
+}
+
+interface Viewed {
+  readonly view: View;
 }
 
 function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
@@ -76,7 +74,7 @@ function Card({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function RunCard({ run, account }: Pick<OverviewView, "run" | "account">): VNode {
+function RunCard({ run, account }: { readonly run: RunState | null; readonly account: Account }): VNode {
   const user = account.user === null ? undefined : `@${account.user.username}`;
   return (
     <Card title={run === null ? "No run in progress" : run.dry_run ? "Dry run in progress" : "Run in progress"}>
@@ -109,7 +107,11 @@ function RunCard({ run, account }: Pick<OverviewView, "run" | "account">): VNode
   );
 }
 
-function QuotaCard({ limit, used, resetsAt }: OverviewView["quota"]): VNode {
+function QuotaCard({ view }: Viewed): VNode {
+  const { dailyLimit: limit, timezone } = view.settings;
+  const quota = view.state("quota");
+  const moment = momentIn(timezone, view.now);
+  const used = usedAt(quota, moment);
   return (
     <Card title="Today's quota">
       <p class="figure">
@@ -117,13 +119,13 @@ function QuotaCard({ limit, used, resetsAt }: OverviewView["quota"]): VNode {
       </p>
       <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of today's quota" />
       <p>
-        Starts again <Time at={resetsAt} />.
+        Starts again <Time at={isoTime(resetsAt(quota, limit, moment))} />.
       </p>
     </Card>
   );
 }
 
-function StatsCard({ stats, inDoubt }: Pick<OverviewView, "stats" | "inDoubt">): VNode {
+function StatsCard({ stats, inDoubt }: { readonly stats: Stats; readonly inDoubt: number }): VNode {
   return (
     <Card title="All messages">
       <p class="figure">
@@ -136,8 +138,10 @@ function StatsCard({ stats, inDoubt }: Pick<OverviewView, "stats" | "inDoubt">):
   );
 }
 
-function MessagesChart({ days, timezone }: OverviewView): VNode {
-  const bars = days.map(({ start, counts }) => ({ label: dayOf(start, timezone), counts }));
+function MessagesChart({ view }: Viewed): VNode {
+  const query = lastPeriods(view, "day", DAYS_SHOWN);
+  const days = periodsOf(view.state("timeline").quarters, query, noMessages);
+  const bars = days.map(({ start, counts }) => ({ label: labelOf(start, query), counts }));
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
@@ -153,27 +157,7 @@ function MessagesChart({ days, timezone }: OverviewView): VNode {
   );
 }
 
-function ClicksChart({ hours, timezone }: OverviewView): VNode {
-  const bars = hours.map(({ start, counts }) => ({
-    label: hourOf(start, timezone),
-    counts: { people: counts.clicks - counts.suspected, suspected: counts.suspected, bots: counts.bots },
-  }));
-  const series = [
-    { kind: "people", name: "people", color: 1 },
-    { kind: "suspected", name: "suspected", color: 2 },
-    { kind: "bots", name: "bots", color: 3 },
-  ] as const;
-  return (
-    <BarChart
-      title={`Clicks per hour, last ${hours.length} hours`}
-      series={series}
-      bars={bars}
-      empty="No link was clicked in these hours."
-    />
-  );
-}
-
-function Channels({ deliveries, configured }: OverviewView): VNode {
+function Channels({ view }: Viewed): VNode {
   return (
     <section aria-labelledby="channels">
       <h2 id="channels">Channels</h2>
@@ -191,11 +175,11 @@ function Channels({ deliveries, configured }: OverviewView): VNode {
             </tr>
           </thead>
           <tbody>
-            {channelsOf(deliveries).map(([name, channel]) => (
+            {channelsOf(view.state("deliveries")).map(([name, channel]) => (
               <tr>
                 <th scope="row">{name}</th>
                 <td>
-                  <ChannelStatus channel={channel} isConfigured={configured.includes(name)} />
+                  <ChannelStatus channel={channel} isConfigured={view.settings.configured.includes(name)} />
                 </td>
                 {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map(
                   (count) => (
@@ -231,7 +215,8 @@ function ChannelStatus({
   return <span class={`status ${isBehind ? "amber" : "green"}`}>{isBehind ? "delivering" : "up to date"}</span>;
 }
 
-function needsAttention({ account, deliveries, inDoubt }: OverviewView): readonly VNode[] {
+function needsAttention(view: View, inDoubt: number): readonly VNode[] {
+  const account = view.state("account");
   const sentences: VNode[] = [];
   if (account.user !== null && !account.authorized) {
     sentences.push(
@@ -249,12 +234,15 @@ function needsAttention({ account, deliveries, inDoubt }: OverviewView): readonl
       </>,
     );
   }
-  for (const [name, { suspended, dead, in_doubt }] of channelsOf(deliveries)) {
+  for (const [name, { suspended, dead, in_doubt }] of channelsOf(view.state("deliveries"))) {
     if (suspended !== null) {
       sentences.push(
         <>
           {name} is suspended: <bdi>{suspended.detail}</bdi>. <code>reachlog deliveries resume {name}</code> starts it
           again.
+          <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
+            <button>Resume {name}</button>
+          </ActionForm>
         </>,
       );
     }
@@ -274,13 +262,4 @@ function needsAttention({ account, deliveries, inDoubt }: OverviewView): readonl
     }
   }
   return sentences;
-}
-
-function dayOf(ms: number, timezone: string): string {
-  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone).toPlainDate().toString();
-}
-
-function hourOf(ms: number, timezone: string): string {
-  const hour = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone);
-  return `${hour.toPlainDate().toString()} ${hour.toPlainTime().toString({ smallestUnit: "minute" })}`;
 }

@@ -2,23 +2,17 @@
 import type { VNode } from "preact";
 import type { Contact, ContactStatus } from "../../projections/contacts.ts";
 import type { Basis } from "../../events/outreach.ts";
-import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
+import { ConsoleDocument, grouped } from "./document.tsx";
 import { Time } from "./time.tsx";
+import { defined, numberOf, oneOf, textOf, type View } from "./view.ts";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
 
 /** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
-export type PersonStatus = ContactStatus | "suppressed";
+type PersonStatus = ContactStatus | "suppressed";
 
-export const PERSON_STATUSES: readonly PersonStatus[] = [
-  "open",
-  "attempted",
-  "in_doubt",
-  "sent",
-  "failed",
-  "suppressed",
-];
+const PERSON_STATUSES: readonly PersonStatus[] = ["open", "attempted", "in_doubt", "sent", "failed", "suppressed"];
 
 /** Words for whoever reads them. */
 const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
@@ -36,28 +30,26 @@ const BASIS_WORDS: Readonly<Record<Basis, string>> = {
   none: "none",
 };
 
-export interface PeopleFilter {
+const BASES = Object.keys(BASIS_WORDS) as Basis[];
+
+interface PeopleFilter {
   /** Part of a handle, name or id. */
   readonly search?: string;
   readonly status?: PersonStatus;
   readonly basis?: Basis;
 }
 
-export interface PeopleView {
-  readonly shown: Shown;
-  readonly filter: PeopleFilter;
-  readonly people: readonly Contact[];
-  /** How many fit the filter, and how many there are. */
-  readonly found: number;
-  readonly known: number;
-  /** Where the next rows begin; undefined: these are the last. */
-  readonly next: number | undefined;
-}
-
 /** Everybody known, and how far we got with them. */
-export function peoplePage({ shown, filter, people, found, known, next }: PeopleView): VNode {
+export function peoplePage(view: View): VNode {
+  const filter = filterOf(view);
+  const skip = numberOf(view, "skip") ?? 0;
+  const { people: contacts } = view.state("contacts");
+  const known = contacts.size;
+  const all = [...contacts.values()].filter((contact) => isFound(contact, filter));
+  const found = all.length;
+  const people = all.slice(skip, skip + PEOPLE_SHOWN);
   return (
-    <ConsoleDocument title="People" path="/people" shown={shown}>
+    <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
       <Filter filter={filter} />
       {known === 0 ? (
@@ -70,9 +62,9 @@ export function peoplePage({ shown, filter, people, found, known, next }: People
         </p>
       )}
       {people.length === 0 ? null : <PeopleTable people={people} />}
-      {next === undefined ? null : (
+      {skip + PEOPLE_SHOWN >= found ? null : (
         <p>
-          <a href={`/people?${queryOf(filter, next)}`}>More people</a>
+          <a href={`/people?${queryOf(filter, skip + PEOPLE_SHOWN)}`}>More people</a>
         </p>
       )}
     </ConsoleDocument>
@@ -100,7 +92,7 @@ function Filter({ filter }: { readonly filter: PeopleFilter }): VNode {
         Basis{" "}
         <select name="basis">
           <option value="">all</option>
-          {(Object.keys(BASIS_WORDS) as Basis[]).map((basis) => (
+          {BASES.map((basis) => (
             <option value={basis} selected={basis === filter.basis}>
               {BASIS_WORDS[basis]}
             </option>
@@ -141,8 +133,16 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
   );
 }
 
+function filterOf(view: View): PeopleFilter {
+  return defined({
+    search: textOf(view, "search"),
+    status: oneOf(view, "status", PERSON_STATUSES),
+    basis: oneOf(view, "basis", BASES),
+  });
+}
+
 /** Those who fit the filter. */
-export function isFound(contact: Contact, { search = "", status, basis }: PeopleFilter): boolean {
+function isFound(contact: Contact, { search = "", status, basis }: PeopleFilter): boolean {
   if (status !== undefined && statusOf(contact) !== status) return false;
   if (basis !== undefined && contact.basis !== basis) return false;
   const wanted = search.replace(/^@/, "").toLowerCase();

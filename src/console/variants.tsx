@@ -2,19 +2,16 @@
 import type { VNode } from "preact";
 import type { VariantResults } from "../../projections/variants.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
-import { ConsoleDocument, grouped, type Shown } from "./document.tsx";
-
-export interface VariantsView {
-  readonly shown: Shown;
-  readonly groups: readonly VariantResults[];
-}
+import { ConsoleDocument, grouped } from "./document.tsx";
+import type { View } from "./view.ts";
 
 const HEAD = ["sent", "failed", "in doubt", "replied", "opted out"] as const;
 
 /** What came of each variant of each template, with how sure that is. */
-export function variantsPage({ shown, groups }: VariantsView): VNode {
+export function variantsPage(view: View): VNode {
+  const { groups } = view.state("variants");
   return (
-    <ConsoleDocument title="Experiments" path="/variants" shown={shown}>
+    <ConsoleDocument title="Experiments" path="/variants" view={view}>
       <h1>Experiments</h1>
       <p>
         What came of each variant of each message. The bar is the 95 % interval of the reply rate (Wilson): while two
@@ -31,7 +28,7 @@ export function variantsPage({ shown, groups }: VariantsView): VNode {
   );
 }
 
-function Results({ groups }: Pick<VariantsView, "groups">): VNode {
+function Results({ groups }: { readonly groups: readonly VariantResults[] }): VNode {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Results per variant">
       <table>

@@ -4,6 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
 import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
+import type { Sessions } from "./session.ts";
 
 export interface AdmissionDeps {
   readonly authentication: Authentication;
@@ -16,6 +17,7 @@ export interface AdmissionDeps {
   /** Failed authentications, for each address. */
   readonly failureLimit: RateLimit;
   readonly load: LoadShedding;
+  readonly sessions: Sessions;
 }
 
 /** What of an endpoint decides who is served. */
@@ -56,7 +58,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
 
 /** Whoever comes without a token. Throws 401 where one is wanted, 403 for a page of another site, and 429. */
 function anonymous(
-  { authentication, hosts, isLocal, anonymousLimit }: AdmissionDeps,
+  { authentication, hosts, isLocal, anonymousLimit, sessions }: AdmissionDeps,
   entry: Entry,
   request: Request,
   addressOf: () => string,
@@ -65,13 +67,20 @@ function anonymous(
   if (authentication.guards(entry)) throw problems.unauthorized();
   if (request.method === "POST" && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
-  if (isLocal) return ANONYMOUS;
+  if (isLocal) return nameOf(entry, request, sessions);
   const address = addressOf();
-  if (isLoopback(address)) return ANONYMOUS;
+  if (isLoopback(address)) return nameOf(entry, request, sessions);
   const wait = anonymousLimit.take(address);
   setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
   if (wait !== undefined) throw problems.tooMany(wait);
-  return ANONYMOUS;
+  return nameOf(entry, request, sessions);
+}
+
+/** Whoever signed in to the console acts in the name of their token. Throws 401 for a form of nobody who did. */
+function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
+  if (protection !== "form") return ANONYMOUS;
+  if (!sessions.admits(request)) throw problems.unauthorized();
+  return sessions.callerOf(request) ?? ANONYMOUS;
 }
 
 /**

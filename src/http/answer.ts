@@ -21,7 +21,7 @@ export function redirect(status: 302 | 303, location: string, headers: Record<st
 }
 
 /** A page of the console. */
-export function html(status: 200 | 401, body: string): Answer {
+export function html(status: 200 | 401, body: string, headers: Record<string, string> = {}): Answer {
   return {
     status,
     headers: {
@@ -32,6 +32,7 @@ export function html(status: 200 | 401, body: string): Answer {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       // Without a referrer at all, browsers would withhold the origin of the sign-in form from us too.
       "referrer-policy": "same-origin",
+      ...headers,
     },
     body,
   };

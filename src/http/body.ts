@@ -19,43 +19,49 @@ export interface RequestBody<T> {
   readonly type: "application/json" | "application/x-www-form-urlencoded";
   /** Reads at most {@link BODY_BYTES_MAX} bytes; none are `{}`. Throws the problem 413, 415, 400 or 422. */
   readonly read: (request: Request) => Promise<T>;
+  /** The value as what it has to be. Throws the problem 422. */
+  readonly fit: (value: unknown) => T;
 }
 
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
-  const check = compiledOnce(schema);
+  const fit = fitting(schema);
   return {
     schema,
     type: "application/json",
+    fit,
     async read(request) {
       const bytes = await readBytes(request);
-      return fitting(check(), bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
+      return fit(bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
     },
   };
 }
 
 /** What a page's form posts, under the same limits. */
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
-  const check = compiledOnce(schema);
+  const fit = fitting(schema);
   return {
     schema,
     type: "application/x-www-form-urlencoded",
+    fit,
     async read(request) {
       const bytes = await readBytes(request);
       const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
-      return fitting(check(), Object.fromEntries(fields));
+      return fit(Object.fromEntries(fields));
     },
   };
 }
 
-/** At the first request: commands read the table of endpoints too, and check no body. */
-function compiledOnce<Schema extends TSchema>(schema: Schema): () => TypeCheck<Schema> {
+/** Compiled at the first request: commands read the table of endpoints too, and check no body. */
+function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   let compiled: TypeCheck<Schema> | undefined;
-  return () => (compiled ??= TypeCompiler.Compile(schema));
+  return (value) => {
+    compiled ??= TypeCompiler.Compile(schema);
+    return compiled.Check(value) ? value : refuse(compiled, value);
+  };
 }
 
 /** Throws the problem 422, which says where the value does not fit, and not what it is: it may be personal or a secret. */
-function fitting<Schema extends TSchema>(check: TypeCheck<Schema>, value: unknown): Static<Schema> {
-  if (check.Check(value)) return value;
+function refuse(check: TypeCheck<TSchema>, value: unknown): never {
   const messages = new Map<string, string>();
   for (const { path, message } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
     if (!messages.has(path)) messages.set(path, message);

@@ -1,14 +1,22 @@
+import { auditPage, eventPage } from "../console/audit.tsx";
 import { ASSETS, type Console } from "../console/console.ts";
 import { renderPage } from "../console/document.tsx";
+import { linkPage, linksPage } from "../console/links.tsx";
+import { overviewPage } from "../console/overview.tsx";
+import { peoplePage } from "../console/people.tsx";
 import { signInPage } from "../console/sign-in.tsx";
+import { variantsPage } from "../console/variants.tsx";
+import type { Page } from "../console/view.ts";
 import { html, type Answer } from "./answer.ts";
 import type { Operation } from "./endpoint.ts";
 import { problems } from "./problem.ts";
+import type { Notices } from "./console-form.ts";
 import type { Sessions } from "./session.ts";
 
 export interface ConsoleDeps {
   readonly console: Console;
   readonly sessions: Sessions;
+  readonly notices: Notices;
 }
 
 interface PageOptions {
@@ -16,17 +24,11 @@ interface PageOptions {
   readonly summary: string;
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** Undefined: there is nothing at that address. */
-  readonly render: (console: Console, asked: PageAsked) => string | undefined | Promise<string | undefined>;
-}
-
-interface PageAsked {
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
+  readonly page: Page;
 }
 
 /** A page of the console; whoever is not signed in is asked for a token in its place. */
-function page({ id, summary, parameters, query, render }: PageOptions): Operation<ConsoleDeps> {
+function show({ id, summary, parameters, query, page }: PageOptions): Operation<ConsoleDeps> {
   return {
     id,
     tag: "service",
@@ -39,24 +41,27 @@ function page({ id, summary, parameters, query, render }: PageOptions): Operatio
       401: { says: "The page that asks for a token.", mediaType: "text/html" },
     },
     problems: parameters === undefined && query === undefined ? [] : ["notFound"],
-    async handle({ console, sessions }, { request, parameters: sent }) {
+    async handle({ console, sessions, notices }, { request, parameters: sent }) {
       if (!sessions.admits(request)) return html(401, renderPage(signInPage(false)));
-      const text = await render(console, { parameters: sent, query: new URL(request.url).searchParams });
+      const { searchParams: asked } = new URL(request.url);
+      const notice = notices.read(request);
+      const visit = { parameters: sent, query: asked, formToken: sessions.formToken(request), notice };
+      const text = await console.render(page, visit);
       if (text === undefined) throw problems.notFound();
-      return html(200, text);
+      return html(200, text, notice === undefined ? {} : { "set-cookie": notices.cleared });
     },
   };
 }
 
 const SKIP = "How many entries come before those shown.";
 
-export const showOverview = page({
+export const showOverview = show({
   id: "getConsole",
   summary: "The run, the quota, the channels, and what happened last.",
-  render: (console) => console.overview(),
+  page: overviewPage,
 });
 
-export const showPeople = page({
+export const showPeople = show({
   id: "getConsolePeople",
   summary: "Everybody known, and how far we got with them.",
   query: {
@@ -65,47 +70,45 @@ export const showPeople = page({
     basis: "The ground for writing to them.",
     skip: SKIP,
   },
-  render: (console, { query }) => console.people(query),
+  page: peoplePage,
 });
 
-export const showLinks = page({
+export const showLinks = show({
   id: "getConsoleLinks",
   summary: "Every link that was clicked.",
   query: { skip: SKIP },
-  render: (console, { query }) => console.links(query),
+  page: linksPage,
 });
 
-export const showLink = page({
+export const showLink = show({
   id: "getConsoleLink",
   summary: "One link, and who clicked it.",
   parameters: { domain: "Its domain.", short_code: "Its short code." },
-  render: (console, { parameters: { domain, short_code } }) =>
-    console.links(new URLSearchParams({ link: `${domain}/${short_code}` })),
+  page: linkPage,
 });
 
-export const showVariants = page({
+export const showVariants = show({
   id: "getConsoleVariants",
   summary: "What came of each variant of each message.",
-  render: (console) => console.variants(),
+  page: variantsPage,
 });
 
-export const showAudit = page({
+export const showAudit = show({
   id: "getConsoleAudit",
-  summary: "The log, newest event first, or one event.",
+  summary: "The log, newest event first.",
   query: {
     type: "Only events of this type.",
     stream: "Only events of this stream.",
     before: "Only events before this position.",
-    position: "The event at this position.",
   },
-  render: (console, { query }) => console.audit(query),
+  page: auditPage,
 });
 
-export const showEvent = page({
+export const showEvent = show({
   id: "getConsoleEvent",
   summary: "One event, with all that the log holds of it.",
   parameters: { position: "Where it is in the log." },
-  render: (console, { parameters: { position = "" } }) => console.audit(new URLSearchParams({ position })),
+  page: eventPage,
 });
 
 /** A few tens of kilobytes from this machine: too little for files of two releases to meet in a browser. */

@@ -8,9 +8,10 @@ import type { Allowance } from "./rate-limit.ts";
 
 /**
  * Who may ask: `open`: anybody. `strict`: whoever has a token where AUTH_POLICY is strict, else anybody. `token`: whoever
- * has a token. `session`: a browser that signed in.
+ * has a token. `session`: a browser that signed in; its page asks the others for a token. `form`: the same for what a page's
+ * form sends.
  */
-export type Protection = "open" | "strict" | "token" | "session";
+export type Protection = "open" | "strict" | "token" | "session" | "form";
 
 /**
  * One line of the table: where an operation is, and who may ask for it. A segment of the path that begins with a colon

@@ -13,6 +13,8 @@ import {
   stylesheet,
   type ConsoleDeps,
 } from "./console.ts";
+import { resumeDeliveries, resumeDeliveriesByForm, type DeliveriesDeps } from "./deliveries.ts";
+import type { FormDeps } from "./console-form.ts";
 import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
 import { followEvents, type EventsDeps } from "./events.ts";
@@ -26,9 +28,11 @@ import { trackClick, type TrackingDeps } from "./tracking.ts";
 /** What the handlers need, all together. */
 export type EndpointDeps = AccountDeps &
   ConsoleDeps &
+  DeliveriesDeps &
   DirectSendDeps &
   DocumentDeps &
   EventsDeps &
+  FormDeps &
   OutreachHealthDeps &
   RunDeps &
   ServiceHealthDeps &
@@ -53,6 +57,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/tracking/event", protection: "strict", operation: trackClick },
   { method: "POST", path: "/api/tracking/test", protection: "token", operation: testChannels },
   { method: "POST", path: "/api/messaging", protection: "token", operation: sendMessage },
+  { method: "POST", path: "/api/deliveries/resume", protection: "token", operation: resumeDeliveries },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },
@@ -65,6 +70,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/console.css", protection: "open", operation: stylesheet },
   { method: "GET", path: "/console.js", protection: "open", operation: script },
   { method: "GET", path: "/idiomorph.js", protection: "open", operation: idiomorph },
+  { method: "POST", path: "/console/deliveries/resume", protection: "form", operation: resumeDeliveriesByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

@@ -64,6 +64,8 @@ export const problems = {
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
     }),
+  notSuspended: (channel: string) =>
+    new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) =>
     new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
   unsupportedType: () =>

@@ -1,8 +1,10 @@
+import { createHmac, randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { renderPage } from "../console/document.tsx";
 import { signInPage } from "../console/sign-in.tsx";
 import type { ApiToken } from "../config/tokens.ts";
 import type { Clock } from "../platform/clock.ts";
+import { deriveKey } from "../vault/key.ts";
 import { html, redirect } from "./answer.ts";
 import type { Authentication } from "./authentication.ts";
 import { formBody } from "./body.ts";
@@ -18,6 +20,13 @@ export interface Sessions {
   readonly cookie: string;
   /** True when this browser may see the console: signed in, or no token is configured at all. */
   admits(request: Request): boolean;
+  /** Whose token this browser signed in with; undefined: it did not. */
+  callerOf(request: Request): string | undefined;
+  /**
+   * What a form has to bring along so that it is one of our pages' to this browser (CSRF); undefined: this browser may not
+   * act. Without any token configured only a service that nobody else can reach lets its browsers act.
+   */
+  formToken(request: Request): string | undefined;
   /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
   signIn(token: string): string | undefined;
 }
@@ -30,26 +39,44 @@ const COOKIE = {
   sameSite: "strict",
 } as const;
 
+export interface SessionOptions {
+  readonly masterKey: Uint8Array;
+  readonly authentication: Authentication;
+  /** The service is asked over TLS. */
+  readonly isSecure: boolean;
+  /** Only this machine can reach the service. */
+  readonly isLocal: boolean;
+  readonly clock: Clock;
+}
+
 /** A session ends with the token that it was opened with. */
-export function createSessions(
-  masterKey: Uint8Array,
-  authentication: Authentication,
-  isSecure: boolean,
-  clock: Clock,
-): Sessions {
-  const cookie = createEncryptedCookie<{ readonly token: ApiToken }>(COOKIE, masterKey, isSecure, clock);
+export function createSessions(options: SessionOptions): Sessions {
+  const { masterKey, authentication, isSecure, isLocal, clock } = options;
+  const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
+  const key = deriveKey(masterKey, "console-form");
+  const sessionOf = (request: Request): Session | undefined => {
+    const session = cookie.read(request);
+    return session !== undefined && authentication.knows(session.token) ? session : undefined;
+  };
   return {
     cookie: cookie.name,
-    admits(request) {
-      if (!authentication.guardsConsole) return true;
-      const session = cookie.read(request);
-      return session !== undefined && authentication.knows(session.token);
+    admits: (request) => !authentication.guardsConsole || sessionOf(request) !== undefined,
+    callerOf: (request) => sessionOf(request)?.token.name,
+    formToken(request) {
+      const id = authentication.guardsConsole ? sessionOf(request)?.id : isLocal ? "" : undefined;
+      return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
     signIn(given) {
       const token = authentication.identify(given);
-      return token === undefined ? undefined : cookie.give({ token });
+      return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
     },
   };
+}
+
+interface Session {
+  readonly token: ApiToken;
+  /** Random: each session's forms have a token of their own. */
+  readonly id: string;
 }
 
 export interface SignInDeps {

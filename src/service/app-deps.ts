@@ -8,6 +8,7 @@ import type { AppDeps } from "../http/app.ts";
 import { createAccount, createAuthorizationCookie } from "../http/account.ts";
 import type { Authenticator } from "../http/authenticator.ts";
 import { createClientAddress } from "../http/client-address.ts";
+import { createNotices } from "../http/console-form.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { hostsOf } from "../http/listen.ts";
 import type { LoadShedding } from "../http/load-shedding.ts";
@@ -51,6 +52,7 @@ export function appDeps(served: Served): AppDeps {
   const { isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
+  const isLocal = isLoopback(http.host) && http.trustedProxies.length === 0;
   const clock = systemClock;
   const day = { projector, clock, timezone: config.outreach.timezone };
   const quota = {
@@ -58,17 +60,18 @@ export function appDeps(served: Served): AppDeps {
     used: () => usedAt(projector.state("quota"), quotaNow(day)),
     resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
   };
-  const { configured } = delivery;
-  const { timezone } = config.outreach;
+  const { timezone, dailyLimit } = config.outreach;
+  const settings = { dailyLimit, timezone, configured: delivery.configured };
   return {
     authentication,
     failureLimit,
     hosts: hostsOf(http),
     clientAddress: createClientAddress(http.trustedProxies),
-    isLocal: isLoopback(http.host) && http.trustedProxies.length === 0,
+    isLocal,
     anonymousLimit: createRateLimit(http.rateLimitPerMinute, clock),
     load,
-    sessions: createSessions(master, authentication, isSecure, clock),
+    sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
+    notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency(eventLog, logger),
     eventLog,
     requestLog: createRequestLog(eventLog, isWritable),
@@ -78,7 +81,7 @@ export function appDeps(served: Served): AppDeps {
     runner,
     hasTemplate: config.outreach.template !== undefined,
     quota,
-    console: createConsole({ store: eventLog.store, projector, quota, configured, timezone, clock }),
+    console: createConsole({ store: eventLog.store, projector, settings, clock }),
     stopping,
     account:
       account &&

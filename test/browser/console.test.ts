@@ -11,11 +11,11 @@ const PATHS = [
   "/",
   "/people",
   "/links",
-  "/links?link=go.example%2Fa",
+  "/links/go.example/a",
   "/variants",
   "/audit",
   "/audit?type=LinkClicked",
-  "/audit?position=1",
+  "/audit/1",
 ];
 
 const SCHEMES = ["light", "dark"] as const;

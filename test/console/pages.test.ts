@@ -5,7 +5,7 @@ import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { oddIn } from "../harness/page.ts";
 import { ask, openApp, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 
-const PAGES = ["/", "/people", "/links", "/variants", "/audit", "/audit?position=1"];
+const PAGES = ["/", "/people", "/links", "/variants", "/audit", "/audit/1"];
 
 const open: AppHarness[] = [];
 
@@ -73,7 +73,7 @@ test("the overview shows the quota, each channel, and what needs attention, but 
     data: { channel: "chat", network: "slack", detail: "410 <archived>", credential: "keyed-hash" },
   });
   const page = await pageAt(harness, "/");
-  expect(page).toContain("63 <small>of 100 messages</small>");
+  expect(page).toContain("0 <small>of 100 messages</small>");
   const [ads = "", chat = ""] = await rowsOf(page.slice(page.indexOf('id="channels"')));
   expect(ads).toStartWith("ads | up to date | 0 | 0");
   expect(chat).toContain("suspended since");
@@ -88,7 +88,7 @@ test("the overview counts the clicks of people, and of bots, of the last hours",
   await harness.append("link-go.example/a", click("a"), click("a"), click("a", true));
   const page = await pageAt(harness, "/");
   expect(page).toMatch(/people <b>2<\/b>.*suspected <b>0<\/b>.*bots <b>1<\/b>/);
-  expect(page).toContain('<a href="/audit?position=3">3</a>');
+  expect(page).toContain('<a href="/audit/3">3</a>');
 });
 
 describe("people", () => {
@@ -136,14 +136,14 @@ describe("links", () => {
       "go.example/b | 2 | 0 | 1",
       "go.example/a | 1 | 0 | 0",
     ]);
-    const link = await pageAt(harness, "/links?link=go.example%2Fb");
+    const link = await pageAt(harness, "/links/go.example/b");
     expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
     expect(link).toContain("2 different visitors");
   });
 
   test("of which nothing is known say so", async () => {
     const harness = await openConsole();
-    expect(await pageAt(harness, "/links?link=nobody")).toContain("No click of this link");
+    expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
   });
 });
 
@@ -153,7 +153,7 @@ describe("the audit", () => {
     await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
     await harness.append("outreach", person("ada"));
     const first = await pageAt(harness, "/audit");
-    const positions = (page: string) => [...page.matchAll(/\/audit\?position=(\d+)"/g)].map(([, at]) => Number(at));
+    const positions = (page: string) => [...page.matchAll(/\/audit\/(\d+)"/g)].map(([, at]) => Number(at));
     expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
     const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
     expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
@@ -165,11 +165,11 @@ describe("the audit", () => {
   test("opens an event with its hash, the one before it, and who caused it", async () => {
     const harness = await openConsole();
     await harness.append("outreach", person("ada"), person("bob"));
-    const page = await pageAt(harness, "/audit?position=2");
+    const page = await pageAt(harness, "/audit/2");
     expect(page).toContain((await harness.store.hashAt(2)) ?? "none");
     expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
     expect(page).toContain("&quot;bob&quot;");
-    expect((await ask(harness.app, "/audit?position=3")).status).toBe(404);
+    expect((await ask(harness.app, "/audit/3")).status).toBe(404);
   });
 });
 
@@ -205,8 +205,8 @@ test("what strangers wrote is text on every page, and turns nothing around", asy
     { type: "RunStarted", data: { run_id: HOSTILE, dry_run: false } },
   );
   const text = encodeURIComponent(`${HOSTILE}/${HOSTILE}`);
-  const queries = [`/links?link=${text}`, `/people?search=${text}`, `/audit?stream=${text}&type=${text}`];
-  const events = [1, 2, 3, 4, 5, 6, 7].map((position) => `/audit?position=${position}`);
+  const queries = [`/links/${text}/${text}`, `/people?search=${text}`, `/audit?stream=${text}&type=${text}`];
+  const events = [1, 2, 3, 4, 5, 6, 7].map((position) => `/audit/${position}`);
   for (const path of [...PAGES, ...queries, ...events]) {
     const page = await pageAt(harness, path);
     // oxlint-disable-next-line no-control-regex

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../src/http/authentication.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ACTIONS } from "./actions.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
@@ -23,8 +24,8 @@ async function guarded(given: Given): Promise<string[]> {
 }
 
 describe("what wants a token", () => {
-  test("by the policy `spec`: the two endpoints of the table", async () => {
-    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED]);
+  test("by the policy `spec`: the two endpoints of the table, and actions", async () => {
+    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS]);
   });
 
   test("by the policy `strict`: everything but health and the way of authorization", async () => {
@@ -36,16 +37,18 @@ describe("what wants a token", () => {
       "/api/tracking/event",
       "/api/tracking/test",
       "/api/messaging",
+      ...ACTIONS,
     ]);
   });
 
-  test("OPEN_ROUTES opens single ones again, but never the two of the table", async () => {
-    const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED];
+  test("OPEN_ROUTES opens single ones again, but never the two of the table or an action", async () => {
+    const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED, ...ACTIONS];
     expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual([
       "/social/me",
       "/social/run",
       "/api/notify",
       ...GUARDED,
+      ...ACTIONS,
     ]);
   });
 

@@ -7,6 +7,7 @@ import { createSessions } from "../../src/http/session.ts";
 import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 const OTHER_KEY = new Uint8Array(32).fill(9);
+const SESSIONS = { masterKey: MASTER_KEY, isSecure: false, isLocal: true, clock: () => 0 };
 
 /** `name=value` of a Set-Cookie. */
 const pairOf = (setCookie: string): string => setCookie.split(";", 1)[0] ?? "";
@@ -86,7 +87,7 @@ describe("the console", () => {
   test("does not take a session encrypted with another key", async () => {
     await using world = await openApp();
     const { authentication } = world.deps;
-    const other = createSessions(OTHER_KEY, authentication, false, () => world.now);
+    const other = createSessions({ ...SESSIONS, masterKey: OTHER_KEY, authentication, clock: () => world.now });
     const cookie = pairOf(other.signIn(TOKEN) ?? "");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
@@ -114,7 +115,7 @@ describe("the console", () => {
       authPolicy: "spec",
       openRoutes: [],
     });
-    const sessions = createSessions(MASTER_KEY, authentication, true, () => 0);
+    const sessions = createSessions({ ...SESSIONS, authentication, isSecure: true });
     const pair = pairOf(sessions.signIn(TOKEN) ?? "");
     const admits = (cookie: string) => sessions.admits(new Request("https://localhost/", { headers: { cookie } }));
     expect([admits(pair), admits(pair.replace("__Host-", ""))]).toEqual([true, false]);
@@ -154,6 +155,6 @@ describe("the console", () => {
 
 test("a session says nothing of its token, and is made for a right one only", () => {
   const config = { tokens: [], authPolicy: "spec", openRoutes: [] } as const;
-  const sessions = createSessions(MASTER_KEY, createAuthentication(config), true, () => 0);
+  const sessions = createSessions({ ...SESSIONS, authentication: createAuthentication(config), isSecure: true });
   expect(sessions.signIn(TOKEN)).toBeUndefined();
 });

@@ -7,6 +7,7 @@ import type { Endpoint, Operation, Protection } from "../../src/http/endpoint.ts
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
+import { ACTIONS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 /** The endpoints of the specification, written down a second time: they never change. */
@@ -26,9 +27,9 @@ const SPECIFIED = [
 
 const isSpecified = ({ path }: { readonly path: string }): boolean => /^\/(social|api)(\/|$)/.test(path);
 
-test("the endpoints under /social and /api are those of the specification, protected as it says", () => {
+test("the endpoints under /social and /api are those of the specification, protected as it says, and the actions", () => {
   const listed = ENDPOINTS.filter(isSpecified).map(({ method, path, protection }) => `${method} ${path} ${protection}`);
-  expect(listed).toEqual(SPECIFIED);
+  expect(listed).toEqual([...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`)]);
 });
 
 test("no endpoint is listed twice, and none takes another's name", () => {
@@ -46,6 +47,7 @@ const ANYBODY: Readonly<Record<Protection, readonly string[]>> = {
   strict: ["spec", "spec without tokens"],
   token: [],
   session: ["spec without tokens"],
+  form: ["spec without tokens"],
 };
 
 const apps = {

@@ -54,6 +54,7 @@ test("a fault while reading is one too", async () => {
       },
     }),
   });
+  await world.append("requests", { type: "MessageRequested", data: { text: "hello" } });
   const response = await ask(world.app, "/");
   expect(await response.clone().text()).not.toContain(CANARY);
   expect(await problemIn(response)).toBe("500 internal-error");

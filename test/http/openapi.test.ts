@@ -5,6 +5,7 @@ import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { createSessions } from "../../src/http/session.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
+import { ACTIONS } from "./actions.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../harness/memory/app.ts";
 
 async function documentOf(given: Given = {}): Promise<string> {
@@ -107,7 +108,7 @@ test.each([
   const wanting = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).every(({ security }) => security.every((scheme) => "token" in scheme)),
   );
-  expect(wanting.map(([path]) => path)).toEqual([...guarded]);
+  expect(wanting.map(([path]) => path)).toEqual([...guarded, ...ACTIONS]);
 });
 
 test("it is open, also where nearly all else wants a token", async () => {
@@ -120,7 +121,13 @@ test.each([
   [false, "reachlog_session"],
 ])("the console's cookie has the name that it is sent under: over TLS (%j) %s", async (secure, name) => {
   await using world = await openApp();
-  const sessions = createSessions(MASTER_KEY, world.deps.authentication, secure, () => world.now);
+  const sessions = createSessions({
+    masterKey: MASTER_KEY,
+    authentication: world.deps.authentication,
+    isSecure: secure,
+    isLocal: true,
+    clock: () => world.now,
+  });
   const app = createApp({ ...world.deps, sessions });
   const { components } = (await (await ask(app, "/openapi.json")).json()) as {
     components: { securitySchemes: { session: { name: string } } };

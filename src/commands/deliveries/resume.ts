@@ -1,4 +1,4 @@
-import { STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { resumeChannel } from "../../delivery/resume.ts";
 import { Command, configOf, EXIT, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
 import { channelArgument } from "./channel-name.ts";
@@ -15,20 +15,16 @@ at once, and suspends it again if the network still refuses it.`,
     .action(
       exit(async (channel) => {
         await using stack = new AsyncDisposableStack();
-        const { eventLog, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
-        const { suspended } = projector.state("deliveries")[channel];
-        if (suspended === null) {
+        const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+        const ended = await resumeChannel(session, channel, COMMAND_METADATA);
+        if (ended.kind === "not_suspended") {
           terminal.err(`${channel} is not suspended\n`);
           return EXIT.fault;
         }
-        const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-        // Each suspension is ended by hand once, however many ask for it at the same moment.
-        const key = `resume/${channel}/${suspended.since}`;
-        const { repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], COMMAND_METADATA, { key });
         terminal.out(
-          repeated
+          ended.repeated
             ? `${channel} was resumed at the same moment\n`
-            : `${channel} is resumed, suspended since ${suspended.since}\n`,
+            : `${channel} is resumed, suspended since ${ended.since}\n`,
         );
         return EXIT.ok;
       }),

@@ -182,7 +182,9 @@ function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName
 function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
   if (guards(endpoint)) return [{ token: [] }];
   // A token is not wanted, but a wrong one is refused.
-  return endpoint.protection === "session" ? [{ session: [] }, {}] : [{}, { token: [] }];
+  return endpoint.protection === "session" || endpoint.protection === "form"
+    ? [{ session: [] }, {}]
+    : [{}, { token: [] }];
 }
 
 function requestBodyOf({ schema, type }: RequestBody<unknown>): Json {

@@ -9,6 +9,7 @@ import { createConsole } from "../../../src/console/console.ts";
 import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/authentication.ts";
 import { createClientAddress } from "../../../src/http/client-address.ts";
+import { createNotices } from "../../../src/http/console-form.ts";
 import { createIdempotency } from "../../../src/http/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/rate-limit.ts";
@@ -164,13 +165,12 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     isLocal: false,
     anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
     load: createLoadShedding(),
-    sessions: createSessions(MASTER_KEY, authentication, false, clock),
+    sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
+    notices: createNotices(MASTER_KEY, false, clock),
     console: createConsole({
       store: eventLog.store,
       projector,
-      quota,
-      configured: channels,
-      timezone: "Etc/UTC",
+      settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels },
       clock,
     }),
     stopping: new AbortController().signal,

@@ -1,0 +1,48 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import type { View } from "./view.ts";
+
+interface ActionFormProps {
+  readonly view: View;
+  /** The page to come back to. */
+  readonly back: string;
+  /** Path of the endpoint. */
+  readonly action: `/console/${string}`;
+  /** What is not filled in by hand. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** What is, and the button. */
+  readonly children: ComponentChildren;
+}
+
+/** A form that does something; nothing at all for whoever may look only. */
+export function ActionForm({ view, back, action, fields = {}, children }: ActionFormProps): VNode | null {
+  if (view.formToken === undefined) return null;
+  const hidden = Object.entries({ form_token: view.formToken, back, ...fields });
+  return (
+    <form class="action" method="post" action={action}>
+      {hidden.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+    </form>
+  );
+}
+
+interface ConfirmedActionProps extends ActionFormProps {
+  /** On the button; behind it stands what the action does, and the button that does it. */
+  readonly label: string;
+  /** What will be done, in words. */
+  readonly says: ComponentChildren;
+}
+
+/** An action that asks once before it is done, without script. */
+export function ConfirmedAction({ label, says, children, ...form }: ConfirmedActionProps): VNode | null {
+  if (form.view.formToken === undefined) return null;
+  return (
+    <details class="confirmed">
+      <summary>{label}</summary>
+      <p>{says}</p>
+      <ActionForm {...form}>{children}</ActionForm>
+    </details>
+  );
+}

@@ -1,0 +1,83 @@
+import type { EventStore } from "eventstore-lite";
+import type { VNode } from "preact";
+import type { Event, Recorded } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import type { ProjectionName, StateOf } from "../../projections/all.ts";
+import type { PeriodsQuery } from "../../projections/periods.ts";
+
+/** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
+export interface View {
+  /** What stands in the place of each `:name` of the page's path. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly store: EventStore<Event>;
+  state<Name extends ProjectionName>(name: Name): StateOf<Name>;
+  /** Position of the last event that counts; 0: there is none. */
+  readonly position: number;
+  /** Its time, ISO 8601. */
+  readonly time: string | undefined;
+  /** The moment that the page is of, in ms since 1970. */
+  readonly now: number;
+  readonly settings: ConsoleSettings;
+  /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
+  readonly formToken: string | undefined;
+  /** What became of the form that led here. */
+  readonly notice: Notice | undefined;
+}
+
+export interface ConsoleSettings {
+  readonly dailyLimit: number;
+  /** IANA name; days are days of it. */
+  readonly timezone: string;
+  readonly configured: readonly ChannelName[];
+}
+
+export interface Notice {
+  readonly text: string;
+  readonly isFault: boolean;
+}
+
+/** Makes a page; undefined: there is nothing at its address. */
+export type Page = (view: View) => VNode | undefined | Promise<VNode | undefined>;
+
+/** The newest events that fit, the newest first; none is newer than the moment of the view. */
+export async function newestEvents(
+  { store, position }: View,
+  query: Omit<NonNullable<Parameters<EventStore<Event>["read"]>[0]>, "backwards">,
+): Promise<readonly Recorded[]> {
+  const to = Math.min(query.to ?? position, position);
+  return to < 1 ? [] : Array.fromAsync(store.read({ ...query, to, backwards: true }));
+}
+
+/** The newest hours or days. */
+export function lastPeriods(
+  { now, settings: { timezone } }: View,
+  unit: PeriodsQuery["unit"],
+  count: number,
+): PeriodsQuery {
+  return { unit, count, until: now, timezone };
+}
+
+/** A whole number of the page's address that is not negative; undefined for anything else. */
+export function numberOf({ query }: View, name: string): number | undefined {
+  const text = query.get(name) ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** Undefined for what is not filled in. */
+export function textOf({ query }: View, name: string): string | undefined {
+  const text = query.get(name)?.trim() ?? "";
+  return text === "" ? undefined : text;
+}
+
+/** A value of the page's address that is one of those known; undefined for anything else. */
+export function oneOf<Value extends string>({ query }: View, name: string, known: readonly Value[]): Value | undefined {
+  return known.find((value) => value === query.get(name));
+}
+
+/** The members that are defined, as a type without optional ones wants them. */
+export function defined<Given extends object>(given: Given): { [Key in keyof Given]?: NonNullable<Given[Key]> } {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Given]?: NonNullable<Given[Key]>;
+  };
+}

@@ -1,0 +1,102 @@
+// On the memory harness.
+import { afterEach, expect, test } from "bun:test";
+import { createSessions } from "../../src/http/session.ts";
+import { createApp, type App } from "../../src/http/app.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+
+const open: AppHarness[] = [];
+
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
+});
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const PATH = "/console/deliveries/resume";
+
+/** A service whose chat is suspended, and a browser that signed in. */
+async function openSuspended(given: Parameters<typeof openApp>[0] = {}) {
+  const harness = await openApp(given);
+  open.push(harness);
+  const detail = "channel_is_archived";
+  await harness.append("delivery-chat", {
+    type: "ChannelSuspended",
+    data: { channel: "chat", network: "slack", detail, credential: "c" },
+  });
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  return { harness, cookie };
+}
+
+/** The token that the page's forms carry; undefined: it has no form that acts. */
+async function formTokenIn(app: App, cookie: string): Promise<string | undefined> {
+  const page = await (await ask(app, "/", { headers: { cookie } })).text();
+  return /name="form_token" value="([^"]+)"/.exec(page)?.[1];
+}
+
+function fields(more: Readonly<Record<string, string>>): string {
+  return new URLSearchParams({ back: "/", channel: "chat", ...more }).toString();
+}
+
+test("a form acts in the name of whoever signed in, and leads back to a page that says so, once", async () => {
+  const { harness, cookie } = await openSuspended();
+  const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
+  const answer = await post(harness.app, PATH, fields({ form_token }), { headers: { ...FORM, cookie } });
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
+  const [last] = await Array.fromAsync(harness.store.read({ backwards: true, limit: 1 }));
+  expect([last?.type, last?.meta.caller]).toEqual(["ChannelResumed", "tests"]);
+  const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await ask(harness.app, "/", { headers: { cookie: `${cookie}; ${notice}` } });
+  expect(await page.text()).toContain("chat goes on.");
+  expect(page.headers.get("set-cookie")).toContain("Max-Age=0");
+});
+
+test("what the service refuses is said on the page that the form leads back to", async () => {
+  const { harness, cookie } = await openSuspended();
+  const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
+  const body = fields({ form_token, channel: "ads" });
+  const answer = await post(harness.app, PATH, body, { headers: { ...FORM, cookie } });
+  const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await ask(harness.app, "/", { headers: { cookie: `${cookie}; ${notice}` } });
+  expect(await page.text()).toContain('role="alert">The ads channel is not suspended.');
+});
+
+test("no form acts without the token of this very session, or from another site's page", async () => {
+  const { harness, cookie } = await openSuspended();
+  const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
+  const other = (await openSuspended()).cookie;
+  const head = await harness.store.head();
+  const asked = (body: string, headers: Record<string, string>) => post(harness.app, PATH, body, { headers });
+  expect(await problemIn(await asked(fields({ form_token: "x" }), { ...FORM, cookie }))).toBe("403 foreign-site");
+  expect(await problemIn(await asked(fields({ form_token }), { ...FORM, cookie: other }))).toBe("403 foreign-site");
+  const foreign = { ...FORM, cookie, "sec-fetch-site": "cross-site" };
+  expect(await problemIn(await asked(fields({ form_token }), foreign))).toBe("403 foreign-site");
+  expect(await problemIn(await asked("anything", FORM))).toBe("401 unauthorized");
+  expect(await harness.store.head()).toEqual(head);
+});
+
+test.each(["//evil.example", "https://evil.example", "/\\evil.example", "x", ""])(
+  "a form leads back to a page of ours only, and not to %j",
+  async (back) => {
+    const { harness, cookie } = await openSuspended();
+    const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
+    const answer = await post(harness.app, PATH, fields({ form_token, back }), { headers: { ...FORM, cookie } });
+    expect(await problemIn(answer)).toBe("422 invalid-request");
+  },
+);
+
+test("where no token is configured, browsers act only on a service that nobody else can reach", async () => {
+  const { harness } = await openSuspended({ tokens: false });
+  expect(await formTokenIn(harness.app, "")).toBeString();
+  const { authentication } = harness.deps;
+  const sessions = createSessions({
+    masterKey: MASTER_KEY,
+    authentication,
+    isSecure: false,
+    isLocal: false,
+    clock: () => harness.now,
+  });
+  const reachable = createApp({ ...harness.deps, sessions });
+  expect(await formTokenIn(reachable, "")).toBeUndefined();
+  const answer = await post(reachable, PATH, fields({ form_token: "" }), { headers: FORM });
+  expect(await problemIn(answer)).toBe("403 foreign-site");
+});

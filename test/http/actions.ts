@@ -1,0 +1,2 @@
+/** What operators do by the console, the command line and scripts, beside the specification's endpoints: all want a token. */
+export const ACTIONS = ["/api/deliveries/resume"] as const;
