@@ -30,6 +30,8 @@ export interface Contact {
   skipped: SkipReason[];
   /** How many messages had been taken of us when the network refused the last one to them; absent: it never did. */
   refused_after?: number;
+  /** Of all events that are about them, in the order of the log. */
+  positions: number[];
 }
 
 /** Everybody we know of, each found by id and by handle. */
@@ -54,7 +56,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 7,
+  version: 8,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -79,7 +81,7 @@ export const contacts: Projection<Contacts> = {
     refused: [],
   }),
   evolve(state, event) {
-    if (contacts.types.includes(event.type)) evolveContact(state, event);
+    if (contacts.types.includes(event.type)) evolveContact(state, event)?.positions.push(event.position);
     return state;
   },
 };
@@ -117,14 +119,16 @@ function formerHolder(state: Contacts, { id, username }: Recipient): Contact | u
   return state.people.get(state.former.get(username.toLowerCase()) ?? "");
 }
 
-function evolveContact(state: Contacts, event: Folded): void {
+/** Answers whom the event is about; undefined: it is about nobody. */
+function evolveContact(state: Contacts, event: Folded): Contact | undefined {
   switch (event.type) {
     case "RecipientAdded":
       return add(state, event.data);
     case "RecipientSuppressed":
       return suppress(state, event.data);
     case "PersonForgotten":
-      return mark(state, event.data.hashes);
+      mark(state, event.data.hashes);
+      return undefined;
     case "RecipientRetryAllowed":
       return allowRetry(meant(state, event.data.recipient));
     case "DirectMessageReceived":
@@ -136,21 +140,23 @@ function evolveContact(state: Contacts, event: Folded): void {
     case "DirectMessageSent":
       return take(state, meet(state, event.data.recipient));
     case "DirectMessageInDoubt":
-      meet(state, event.data.recipient).status = "in_doubt";
-      return;
+      return doubt(meet(state, event.data.recipient));
     case "DirectMessageFailed":
       return fail(state, meet(state, event.data.recipient), event.data);
     case "AccountUnlinked":
       // What another account is refused says nothing of this one.
       state.refused = [];
-      return;
+      return undefined;
     default:
+      return undefined;
   }
 }
 
-function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): void {
+function suppress(state: Contacts, { recipient, hashes = [] }: DataOf<"RecipientSuppressed">): Contact {
   mark(state, hashes);
-  meant(state, recipient).suppressed = true;
+  const contact = meant(state, recipient);
+  contact.suppressed = true;
+  return contact;
 }
 
 function mark(state: Contacts, hashes: readonly string[]): void {
@@ -166,8 +172,8 @@ const CORRECTABLE: readonly SkipReason[] = [
   "protected",
 ];
 
-function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
-  if (isNobody(added.recipient)) return;
+function add(state: Contacts, added: DataOf<"RecipientAdded">): Contact | undefined {
+  if (isNobody(added.recipient)) return undefined;
   const contact = meet(state, added.recipient);
   for (const field of Object.keys(contact.fields)) count(state, field, -1);
   for (const field of Object.keys(added.fields)) count(state, field, 1);
@@ -177,48 +183,63 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">): void {
   if (added.name !== undefined) contact.name = added.name;
   // What was missing or wrong may be put right by the new row, so it is judged and recorded afresh.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
+  return contact;
 }
 
 /** Two operators may allow the same retry: only the first one finds a failure. */
-function allowRetry(contact: Contact): void {
-  if (contact.status !== "failed") return;
+function allowRetry(contact: Contact): Contact {
+  if (contact.status !== "failed") return contact;
   contact.status = "open";
   contact.again = true;
+  return contact;
 }
 
-function receive(contact: Contact, receivedAt: string): void {
+function receive(contact: Contact, receivedAt: string): Contact {
   contact.received = true;
   if (contact.attempted_at !== undefined && receivedAt >= contact.attempted_at) {
     contact.replied = true;
-    return;
+    return contact;
   }
   contact.inbound = true;
   contact.basis = "dm_first";
+  return contact;
 }
 
-function attempt(contact: Contact, at: string): void {
+function attempt(contact: Contact, at: string): Contact {
   contact.status = "attempted";
   contact.attempted_at = at;
   contact.again = false;
+  return contact;
 }
 
-function take(state: Contacts, contact: Contact): void {
+function doubt(contact: Contact): Contact {
+  contact.status = "in_doubt";
+  return contact;
+}
+
+function take(state: Contacts, contact: Contact): Contact {
   contact.status = "sent";
   delete contact.refused_after;
   state.taken++;
   state.refused = [];
+  return contact;
 }
 
-function fail(state: Contacts, contact: Contact, { retry, frees_quota, reason }: DataOf<"DirectMessageFailed">): void {
+function fail(
+  state: Contacts,
+  contact: Contact,
+  { retry, frees_quota, reason }: DataOf<"DirectMessageFailed">,
+): Contact {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
   // Certainly not sent, so nothing that they write is an answer to it.
   if (frees_quota) delete contact.attempted_at;
   if (reason === "recipient_closed" || reason === "not_permitted") refuse(state, contact);
-  if (reason !== "sender_restricted") return;
+  if (reason !== "sender_restricted") return contact;
   // The row has led to a decision, and the next one begins.
   state.refused = [];
   contact.refused_after = state.taken;
+  return contact;
 }
 
 function refuse(state: Contacts, contact: Contact): void {
@@ -237,12 +258,13 @@ export function isTriedLast({ again, refused_after }: Contact): boolean {
   return again && refused_after !== undefined;
 }
 
-function skip(contact: Contact, { reason, found }: Pick<DataOf<"DirectMessageSkipped">, "reason" | "found">): void {
+function skip(contact: Contact, { reason, found }: Pick<DataOf<"DirectMessageSkipped">, "reason" | "found">): Contact {
   if (!contact.skipped.includes(reason)) contact.skipped.push(reason);
-  if (found === undefined) return;
+  if (found === undefined) return contact;
   contact.status = "sent";
   contact.attempted_at = found.sent_at;
   contact.again = false;
+  return contact;
 }
 
 function count(state: Contacts, field: string, by: 1 | -1): void {
@@ -290,6 +312,7 @@ function newContact(): Contact {
     replied: false,
     again: false,
     skipped: [],
+    positions: [],
   };
 }
 
@@ -376,6 +399,7 @@ function united(one: Contact, other: Contact): Contact {
     replied: one.replied || other.replied,
     again: one.again || other.again,
     skipped: [...new Set([...one.skipped, ...other.skipped])],
+    positions: [...one.positions, ...other.positions].sort((before, after) => before - after),
     ...(other.refused_after === undefined
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
