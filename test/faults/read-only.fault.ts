@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openInstallation, until, stop } from "../harness/process.ts";
 import { click, startLoad } from "./load.ts";
@@ -10,6 +11,16 @@ import { lossesOf } from "./whole.ts";
 const EXIT_LOG_FAILED = 70;
 /** The log cannot be used where it lies. */
 const EXIT_REFUSED = 78;
+
+/** Stops a process, and waits until each of its threads has come back from the kernel. */
+async function standStill(pid: number): Promise<void> {
+  process.kill(pid, "SIGSTOP");
+  const threads = `/proc/${pid}/task`;
+  await until(
+    async () => readdirSync(threads).map((thread) => readFileSync(join(threads, thread, "stat"), "utf8")),
+    (states) => states.every((state) => /\) T /.test(state)),
+  );
+}
 
 test.skipIf(!isRoot || !has("mkfs.ext4"))(
   "a file system that turns read-only ends the service with 70, and it refuses to start there",
@@ -23,7 +34,11 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
       () => Promise.resolve(load.acknowledged.size),
       (size) => size > 100,
     );
+    // With no write under way. One that is, the kernel may call synced although the aborted journal drops it: a program that
+    // only writes and syncs lost its last write so in 13 of 150 aborts (ext4, Linux 6.18), and nothing tells it.
+    await standStill(service.process.pid);
     await disk.turnReadOnly();
+    service.process.kill("SIGCONT");
     expect(await service.process.exited).toBe(EXIT_LOG_FAILED);
     await load.stop();
     const statuses = [...load.answers.keys()].toSorted((a, b) => a - b);
