@@ -30,7 +30,8 @@ export async function exchange(
   const fault = origin === "x-web" ? undefined : faults.take(network, path);
   const now = clock.now();
   if (fault === undefined) return writeAnswer(response, await handle(), now);
-  return suffer(fault, { incoming, response, path, now, handle });
+  const hold = (end: () => void): void => void response.once("close", faults.hold(fault, end));
+  return suffer(fault, { incoming, response, path, now, handle, hold });
 }
 
 /** One request to a network. */
@@ -42,20 +43,23 @@ interface Exchange {
   readonly now: number;
   /** Does what was asked, as the network would. */
   handle(): Promise<Response>;
+  /** Says how the wait ends that the fault makes, should the fault be switched off before the client gives up. */
+  hold(end: () => void): void;
 }
 
-async function suffer(fault: Fault, { incoming, response, path, now, handle }: Exchange): Promise<void> {
+async function suffer(fault: Fault, { incoming, response, path, now, handle, hold }: Exchange): Promise<void> {
   const { network, kind } = fault;
   if (isSpoiled(kind)) {
     const answer = await handle();
     writeHead(response, answer, now);
-    return SPOILED[kind](response, Buffer.from(await answer.arrayBuffer()));
+    return SPOILED[kind](response, Buffer.from(await answer.arrayBuffer()), hold);
   }
   switch (kind) {
     // No answer ever: the request ends when the client has had enough.
     case "timeout_before":
-      return;
+      return hold(() => cutOff(incoming));
     case "timeout_after_delivery":
+      hold(() => cutOff(incoming));
       return void (await handle());
     case "reset_before":
       return cutOff(incoming);

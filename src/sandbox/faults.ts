@@ -16,11 +16,18 @@ const TRANSPORT_FAULTS = [
   "redirect",
 ] as const;
 
-export type FaultKind = (typeof TRANSPORT_FAULTS)[number] | "repeated_cursor" | RefusalKind;
+type TransportFault = (typeof TRANSPORT_FAULTS)[number];
+
+export type FaultKind = TransportFault | "repeated_cursor" | RefusalKind;
 
 export function faultKindsOf(network: Network): readonly FaultKind[] {
   const refusals = Object.keys(refusalsOf(network)) as RefusalKind[];
   return [...TRANSPORT_FAULTS, ...refusals, ...(network === "x" ? (["repeated_cursor"] as const) : [])];
+}
+
+/** Whether it is a fault of the way, not an answer of the network. */
+export function isTransportFault(kind: FaultKind): kind is TransportFault {
+  return TRANSPORT_FAULTS.some((known) => known === kind);
 }
 
 const FAULT = Type.Object({
@@ -52,19 +59,32 @@ export interface FaultBoard {
   list(): readonly Fault[];
   /** The oldest fault that hits this request, counted down. */
   take(network: Network, path: string): Fault | undefined;
+  /** Remembers a request that `fault` keeps waiting, and how to end that. Gives what forgets it. */
+  hold(fault: Fault, end: () => void): () => void;
+  /** Ends what is kept waiting. Without arguments: all of it. */
+  release(network?: Network, kind?: string): void;
+}
+
+/** Which faults are meant; without both, all are. */
+interface Chosen {
+  readonly network: Network | undefined;
+  readonly kind: string | undefined;
+}
+
+function isChosen({ network, kind }: Fault, chosen: Chosen): boolean {
+  return network === (chosen.network ?? network) && kind === (chosen.kind ?? kind);
 }
 
 export function createFaultBoard(): FaultBoard {
   let faults: Fault[] = [];
+  const held = new Set<{ readonly fault: Fault; readonly end: () => void }>();
   return {
     add(fault) {
       if (!faultKindsOf(fault.network).includes(fault.kind)) throw new RangeError(`${fault.network} has no such fault`);
       faults.push(fault);
     },
     clear(network, kind) {
-      const stays = (fault: Fault): boolean =>
-        (network !== undefined && fault.network !== network) || (kind !== undefined && fault.kind !== kind);
-      faults = faults.filter(stays);
+      faults = faults.filter((fault) => !isChosen(fault, { network, kind }));
     },
     list: () => faults,
     take(network, path) {
@@ -74,6 +94,18 @@ export function createFaultBoard(): FaultBoard {
       if (fault.count > 1) faults[at] = { ...fault, count: fault.count - 1 };
       else faults.splice(at, 1);
       return fault;
+    },
+    hold(fault, end) {
+      const waiting = { fault, end };
+      held.add(waiting);
+      return () => void held.delete(waiting);
+    },
+    release(network, kind) {
+      for (const waiting of held) {
+        if (!isChosen(waiting.fault, { network, kind })) continue;
+        held.delete(waiting);
+        waiting.end();
+      }
     },
   };
 }

@@ -6,7 +6,7 @@ import { exchange } from "./exchange.ts";
 import { isOrigin } from "./network.ts";
 import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
 import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
-import { createWorld, handlersOf, type ControlledWorld, type WorldOptions } from "./world.ts";
+import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {
   /** 0: any free port, the default. */
@@ -53,7 +53,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     urls: urlsOf(url, world),
     credentials: credentialsOf(world),
     ...world,
+    allOff: () => removeObstacles(sandbox, options),
     reset() {
+      sandbox.faults.release();
       Object.assign(sandbox, createWorld(clock, options));
       handlers = handlersOf(sandbox);
     },

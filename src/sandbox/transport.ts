@@ -48,8 +48,8 @@ const HUGE_CHUNKS = 4_096;
 
 /** Each writes a body that is not what the network meant; the head is written before. */
 export const SPOILED = {
-  /** A few bytes at a time. */
-  slow_body(response: ServerResponse, body: Buffer): void {
+  /** A few bytes at a time; the rest at once when the wait is ended. */
+  slow_body(response: ServerResponse, body: Buffer, hold: (end: () => void) => void): void {
     const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
     let sent = 0;
     const drip = (): void => {
@@ -59,6 +59,7 @@ export const SPOILED = {
     };
     const timer = setInterval(drip, SLOW_BODY_MS / SLOW_CHUNKS);
     response.once("close", () => clearInterval(timer)).once("finish", () => clearInterval(timer));
+    hold(() => void response.end(body.subarray(sent)));
     drip();
   },
 

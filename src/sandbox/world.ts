@@ -45,6 +45,26 @@ export function createWorld(clock: SandboxClock, { x = {}, xApp = {} }: WorldOpt
 
 export type World = Readonly<ReturnType<typeof createWorld>>;
 
+/**
+ * Takes every obstacle out of the way: all faults, the waits that they make, and limits, which are as they were at the
+ * start, none of it used up. What arrived stays, and so does who may write to whom.
+ */
+export function removeObstacles(world: World, options: WorldOptions): void {
+  world.faults.clear();
+  world.faults.release();
+  const { x, slack, discord, googleChat, teams, telegram, line, whatsapp } = createWorld(world.clock, options);
+  Object.assign(world.x, { limits: x.limits, windows: x.windows });
+  Object.assign(world.slack, { limit: slack.limit, bucket: slack.bucket });
+  Object.assign(world.discord, { limit: discord.limit, windows: discord.windows });
+  Object.assign(world.googleChat, { limit: googleChat.limit, bucket: googleChat.bucket });
+  Object.assign(world.teams, { limit: teams.limit, bucket: teams.bucket });
+  const { chatBucket, groupBucket } = telegram;
+  Object.assign(world.telegram, { limit: telegram.limit, chatBucket, groupBucket });
+  Object.assign(world.line, { limit: line.limit, bucket: line.bucket, quota: line.quota });
+  const { numberBucket, pairBucket, pairLimit, wroteAt } = whatsapp;
+  Object.assign(world.whatsapp, { limit: whatsapp.limit, numberBucket, pairBucket, pairLimit, wroteAt });
+}
+
 /** The chat and messaging networks, and what the limit of each counts. */
 export function channelsOf(world: World) {
   return [
@@ -65,6 +85,8 @@ export interface ControlledWorld extends World {
   readonly url: string;
   /** Forgets everything, as if just started; only the clock goes on. */
   reset(): void;
+  /** Switches off all that stands between a service and the networks; what arrived stays. */
+  allOff(): void;
 }
 
 export type Handlers = Readonly<Record<Origin, RequestHandler[]>>;

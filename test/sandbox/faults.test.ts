@@ -17,6 +17,8 @@ describe("faults look to a client as they do in the field", () => {
       body: '{"text":"x"}',
       ...init,
     });
+  const control = (path: string, body: unknown = {}): Promise<Response> =>
+    postJson(`${sandbox.url}/_sandbox/${path}`, body);
   const GIVEN_UP = new DOMException("given up", "TimeoutError");
   /** For a client that gives up as soon as its request is there, and what it says has arrived so often. */
   const briefly = (delivered = 0): RequestInit => {
@@ -76,6 +78,47 @@ describe("faults look to a client as they do in the field", () => {
     client.abort(GIVEN_UP);
     expect(await text).toBe("TimeoutError");
     expect(arrived()).toBe(1);
+  });
+
+  test.each([
+    ["timeout_before", "ECONNRESET", 0],
+    ["timeout_after_delivery", "ECONNRESET", 1],
+  ] as const)("all off ends the wait that %s makes, without an answer", async (kind, expected, delivered) => {
+    sandbox.faults.add({ network: "slack", kind });
+    const waiting = seen(post());
+    while (sandbox.tally.slack.requests === 0 || arrived() < delivered) await Bun.sleep(1);
+    await control("all-off");
+    expect(await waiting).toBe(expected);
+    expect(arrived()).toBe(delivered);
+    expect(await seen(post())).toBe(200);
+  });
+
+  test("all off ends a slow body with all of it", async () => {
+    sandbox.faults.add({ network: "slack", kind: "slow_body" });
+    const answer = await post();
+    await control("all-off");
+    expect(await answer.text()).toBe("ok");
+  });
+
+  test("a fault that is switched off alone ends its own waits, and nobody else's", async () => {
+    sandbox.faults.add({ network: "slack", kind: "timeout_before" });
+    const waiting = seen(post());
+    while (sandbox.tally.slack.requests === 0) await Bun.sleep(1);
+    await control("faults/clear?network=telegram");
+    await control("faults/clear?network=slack&kind=429");
+    expect(sandbox.faults.list()).toHaveLength(1);
+    await control("faults/clear?network=slack&kind=timeout_before");
+    expect(await waiting).toBe("ECONNRESET");
+  });
+
+  test("all off gives back limits that were used up or made smaller, and keeps what arrived", async () => {
+    await control("limits", { x: { lateCommitMs: 60_000 }, slack: 1 });
+    expect([await seen(post()), await seen(post())]).toEqual([200, 429]);
+    sandbox.line.quota = 0;
+    await control("all-off");
+    expect([await seen(post()), await seen(post())]).toEqual([200, 200]);
+    expect(arrived()).toBe(3);
+    expect([sandbox.x.limits.lateCommitMs, sandbox.slack.limit, sandbox.line.quota]).toEqual([0, 5, Infinity]);
   });
 
   test("a huge body goes on for as long as one reads", async () => {

@@ -22,6 +22,7 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   "POST /_sandbox/faults": addFault,
   "DELETE /_sandbox/faults": clearFaults,
   "POST /_sandbox/faults/clear": clearFaults,
+  "POST /_sandbox/all-off": (sandbox) => sandbox.allOff(),
   "POST /_sandbox/limits": setLimits,
   "POST /_sandbox/people": putPeople,
   "POST /_sandbox/inbound": receive,
@@ -75,7 +76,9 @@ function addFault({ faults }: ControlledWorld, body: unknown): void {
 
 function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSearchParams): void {
   const network = NETWORKS.find((name) => name === query.get("network"));
-  faults.clear(network, query.get("kind") ?? undefined);
+  const kind = query.get("kind") ?? undefined;
+  faults.clear(network, kind);
+  faults.release(network, kind);
 }
 
 /** `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, any of them; what each counts is at its state. */

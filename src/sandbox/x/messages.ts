@@ -57,24 +57,23 @@ const FIRST_ID = 1_800_000_000_000_000_000n;
 
 /** Puts a message into the conversation; X does not de-duplicate. */
 export function deliver(state: XState, sender_id: string, recipient_id: string, text: string): DirectMessage {
-  const now = state.clock.now();
   const message: DirectMessage = {
     id: String(FIRST_ID + BigInt(state.messages.total)),
     sender_id,
     recipient_id,
     text,
-    created_at: now,
-    visible_at: now + state.limits.lateCommitMs,
+    created_at: state.clock.now(),
   };
   state.messages.add(message);
   return message;
 }
 
 /** What `own` can see, newest first: of one conversation, or of all. */
-export function visibleTo({ messages, clock }: XState, own: string, participant?: string): DirectMessage[] {
+export function visibleTo({ messages, clock, limits }: XState, own: string, participant?: string): DirectMessage[] {
   const now = clock.now();
-  const isShown = ({ created_at, visible_at }: DirectMessage): boolean =>
-    visible_at <= now && now - created_at < SHOWN_MS;
+  // Networks commit late.
+  const isShown = ({ created_at }: DirectMessage): boolean =>
+    created_at + limits.lateCommitMs <= now && now - created_at < SHOWN_MS;
   return messages.kept.filter((message) => isShown(message) && isBetween(message, own, participant)).toReversed();
 }
 

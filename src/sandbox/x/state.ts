@@ -11,8 +11,6 @@ export interface DirectMessage {
   readonly text: string;
   /** ms since the epoch. */
   readonly created_at: number;
-  /** When look-ups show it: networks commit late. */
-  readonly visible_at: number;
 }
 
 export interface Grant {
