@@ -33,6 +33,7 @@ const breaches: readonly Breach[] = [
   { file: "src/commands/breach.ts", code: 'import "../sandbox/sandbox.ts";' },
   { file: "src/networks/breach.ts", code: 'import "msw";' },
   { file: "src/sandbox/breach.ts", code: 'import "../networks/x.ts";' },
+  { file: "src/sandbox/breach-page.tsx", code: 'import "../console/document.tsx";' },
   { file: "src/breach-test.ts", code: 'import "../test/run.ts";' },
 ];
 

@@ -1,5 +1,8 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { faultKindsOf } from "../../src/sandbox/faults.ts";
+import { NETWORKS } from "../../src/sandbox/network.ts";
 import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import { authorized, callX, personId, postJson } from "./client.ts";
 
@@ -91,21 +94,94 @@ describe("the sandbox is read and changed over HTTP", () => {
     expect(sandbox.clock.now()).toBeGreaterThanOrEqual(before);
   });
 
-  test("the page shows it all as text, and its buttons switch faults on and off", async () => {
-    await postJson(sandbox.urls.slackWebhook, { text: "<script>alert(1)</script>" });
-    const page = async (): Promise<string> => (await fetch(sandbox.url)).text();
-    expect(await page()).toContain("&lt;script&gt;alert(1)");
-    expect(await page()).not.toContain("<script>");
+  const page = async (path = "/"): Promise<string> => (await fetch(sandbox.url + path)).text();
+  const press = (path: string, fields: Record<string, string>): Promise<Response> =>
+    fetch(sandbox.url + path, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
+
+  test("the pages show messages as text, once and as readers see them", async () => {
+    const hostile = "<script>alert(1)</script>";
+    await postJson(sandbox.urls.slackWebhook, {
+      text: hostile,
+      blocks: [{ type: "section", text: { type: "plain_text", text: hostile } }],
+    });
     await postJson(sandbox.urls.googleChatWebhook, { text: "*hi* <users/all>" });
-    expect(await page()).toContain("<td>hi &lt;users/all&gt;</td><td>bold, mention</td>");
-    const press = (path: string, fields: Record<string, string>): Promise<Response> =>
-      fetch(sandbox.url + path, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
-    const pressed = await press("/_sandbox/faults", { network: "slack", kind: "500" });
-    expect([pressed.status, pressed.headers.get("location")]).toEqual([303, "/"]);
+    for (const path of ["/", "/networks/slack"]) {
+      expect((await page(path)).split("&lt;script>alert(1)")).toHaveLength(2);
+      expect(await page(path)).not.toContain("<script>");
+    }
+    expect(await page("/networks/google_chat")).toContain("hi &lt;users/all>");
+    expect(await page("/networks/google_chat")).toContain("formatted: bold, mention");
+  });
+
+  test("a page lets in nothing but the sandbox's own files", async () => {
+    const { headers } = await fetch(sandbox.url);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(headers.get("content-security-policy")).toContain("form-action 'self'");
+    for (const [path, type] of [
+      ["/sandbox.css", "text/css"],
+      ["/sandbox.js", "text/javascript"],
+      ["/idiomorph.js", "text/javascript"],
+    ] as const) {
+      expect((await fetch(sandbox.url + path)).headers.get("content-type")).toBe(`${type}; charset=utf-8`);
+    }
+  });
+
+  test("its switches are forms, and lead back to their own page and to no other", async () => {
+    const pressed = await press("/_sandbox/faults", {
+      network: "slack",
+      kind: "500",
+      page: "/networks/slack",
+      count: "",
+    });
+    expect([pressed.status, pressed.headers.get("location")]).toEqual([303, "/networks/slack"]);
     expect(sandbox.faults.list()).toEqual([{ network: "slack", kind: "500" }]);
-    expect(await page()).toContain("500 (on)");
+    expect(await page()).toContain("on for every request");
     await press("/_sandbox/faults/clear?network=slack&kind=500", {});
     expect(sandbox.faults.list()).toEqual([]);
+    await press("/_sandbox/faults", { network: "x", kind: "429", count: "2", retryAfter: "90" });
+    expect(sandbox.faults.list()).toEqual([{ network: "x", kind: "429", count: 2, retryAfter: 90 }]);
+    const elsewhere = await press("/_sandbox/all-off", { page: "https://evil.example/" });
+    expect([elsewhere.status, elsewhere.headers.get("location")]).toEqual([303, "/"]);
+    expect(sandbox.faults.list()).toEqual([]);
+  });
+
+  test("each fault that a network can have is a switch with a description", async () => {
+    for (const network of NETWORKS) {
+      const text = await page(`/networks/${network}`);
+      for (const kind of faultKindsOf(network)) {
+        expect(text).toMatch(new RegExp(`<button role="switch" aria-checked="false"[^>]* value="${kind}"`));
+        expect(text).toContain(`id="does-${kind}"`);
+      }
+    }
+  });
+
+  test("what people misuse is answered with a page, what programs misuse with JSON", async () => {
+    const asked = { headers: { accept: "text/html" } };
+    for (const path of ["/nowhere", "/networks/x?conversation=1-2"]) {
+      const answer = await fetch(sandbox.url + path, asked);
+      expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("To the overview")]);
+    }
+    const body = new URLSearchParams({ network: "slack", kind: "nonsense" });
+    const refused = await fetch(`${sandbox.url}/_sandbox/faults`, { ...asked, method: "POST", body });
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining("a fault wants network and kind"),
+    ]);
+    const programs = await fetch(`${sandbox.url}/nowhere`);
+    expect([programs.status, await programs.json()]).toEqual([404, { error: "There is nothing at this path." }]);
+  });
+
+  test("has the colors of the operator's console", () => {
+    const colorsIn = (file: string): Map<string, string> => {
+      const css = readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");
+      return new Map(
+        [...css.matchAll(/(--[\w-]+): (light-dark\(.+\));/g)].map(([, name = "", value = ""]) => [name, value]),
+      );
+    };
+    const [own, console] = [colorsIn("sandbox/control/sandbox.css"), colorsIn("console/console.css")];
+    const shared = [...own].filter(([name]) => console.has(name));
+    expect(shared.length).toBeGreaterThanOrEqual(8);
+    expect(shared).toEqual(shared.map(([name]) => [name, console.get(name) ?? ""]));
   });
 
   test("a long run keeps the newest, and counts them all", async () => {

@@ -16,7 +16,7 @@ describe("the sandbox's consent page", () => {
   test("shows the app, the accounts and what it asks for; nothing in it is markup", async () => {
     const answer = await ask({ state: '"><script>alert(1)</script>' });
     const page = await answer.text();
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html"]);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     for (const shown of ["wants to access", "@acme_team", "@someone_else", "Send direct messages", "Authorize app"]) {
       expect(page).toContain(shown);
     }

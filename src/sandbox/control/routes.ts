@@ -1,39 +1,90 @@
+import type { VNode } from "preact";
+import { pageAnswer } from "../html.tsx";
+import { NETWORKS } from "../network.ts";
 import { parseJson } from "../request.ts";
 import type { ControlledWorld } from "../world.ts";
 import { ACTIONS, Misuse } from "./actions.ts";
-import { overviewPage } from "./page.ts";
+import { assetAnswer } from "./assets.ts";
+import { pathOf, PAGES } from "./document.tsx";
+import { errorPage } from "./error-page.tsx";
+import { networkPage } from "./network-page.tsx";
+import { overviewPage } from "./overview.tsx";
+import { peoplePage } from "./people-page.tsx";
 
 /**
- * What tests and the page use: what arrived, faults, limits, people, the clock. Outside of the networks' paths, so
- * that no request meant for a network ends here.
+ * What tests and people use: what arrived, faults, limits, people, the clock. Outside of the networks' paths, so that no
+ * request meant for a network ends here.
  */
 export async function control(sandbox: ControlledWorld, request: Request): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url);
   const route = `${request.method} ${pathname}`;
-  if (route === "GET /") return html(overviewPage(sandbox));
   const action = Object.hasOwn(ACTIONS, route) ? ACTIONS[route] : undefined;
-  if (action === undefined) return new Response("Not Found", { status: 404 });
+  if (action === undefined) {
+    const shown =
+      request.method === "GET" ? (assetAnswer(pathname) ?? page(sandbox, pathname, searchParams)) : undefined;
+    return shown ?? refusal(sandbox, request, 404, "There is nothing at this path.");
+  }
   try {
-    const isForm = request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
-    const result = action(sandbox, await bodyOf(request, isForm), searchParams);
-    // A form is one of the page's, which wants to be seen again.
-    if (isForm) return new Response(null, { status: 303, headers: { location: "/" } });
-    return Response.json(result ?? { ok: true });
+    if (!isForm(request)) {
+      const body = await jsonBody(request);
+      return Response.json(action(sandbox, body, searchParams) ?? { ok: true });
+    }
+    const { page: from, ...fields } = await formFields(request);
+    action(sandbox, fields, searchParams);
+    // The page that the form is on wants to be seen again.
+    const location = PAGES.find(({ path }) => path === from)?.path ?? "/";
+    return new Response(null, { status: 303, headers: { location } });
   } catch (fault) {
-    if (fault instanceof Misuse) return Response.json({ error: fault.message }, { status: 400 });
+    if (fault instanceof Misuse) return refusal(sandbox, request, 400, fault.message);
     throw fault;
   }
 }
 
-async function bodyOf(request: Request, isForm: boolean): Promise<unknown> {
+/** Undefined: there is none. */
+function page(sandbox: ControlledWorld, pathname: string, query: URLSearchParams): Response | undefined {
+  const shown = pageAt(sandbox, pathname, query);
+  return shown && pageAnswer(shown, { formAction: "'self'" });
+}
+
+function pageAt(sandbox: ControlledWorld, pathname: string, query: URLSearchParams): VNode | undefined {
+  if (pathname === "/") return overviewPage(sandbox);
+  if (pathname === "/people") return peoplePage(sandbox, numberOf(query, "skip") ?? 0);
+  const network = NETWORKS.find((name) => pathname === pathOf(name));
+  if (network === undefined) return undefined;
+  const conversation = query.get("conversation") ?? undefined;
+  return networkPage(sandbox, network, { before: numberOf(query, "before"), conversation });
+}
+
+/** A whole number that is not negative; undefined for anything else. */
+function numberOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** A page for people, JSON for programs. */
+function refusal({ clock }: ControlledWorld, request: Request, status: 400 | 404, detail: string): Response {
+  const wantsPage = request.headers.get("accept")?.includes("text/html") === true;
+  if (!wantsPage) return Response.json({ error: detail }, { status });
+  return pageAnswer(errorPage(clock.now(), status === 404 ? "Not found" : "Not done", detail), { status });
+}
+
+function isForm({ headers }: Request): boolean {
+  return headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
+}
+
+async function jsonBody(request: Request): Promise<unknown> {
   const text = await request.text();
-  if (isForm) return Object.fromEntries(new URLSearchParams(text));
   if (text === "") return {};
   const body = parseJson(text);
   if (body === undefined) throw new Misuse("the body is no JSON");
   return body;
 }
 
-function html(page: string): Response {
-  return new Response(page, { headers: { "content-type": "text/html; charset=utf-8" } });
+/** The fields that are numbers. */
+const NUMBERS: readonly string[] = ["count", "retryAfter"];
+
+/** A form as the JSON that it stands for: what was left empty is absent. */
+async function formFields(request: Request): Promise<Readonly<Record<string, string | number>>> {
+  const filled = [...new URLSearchParams(await request.text())].filter(([, value]) => value !== "");
+  return Object.fromEntries(filled.map(([name, value]) => [name, NUMBERS.includes(name) ? Number(value) : value]));
 }

@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
-import { escapeHtml, htmlPage } from "../html.ts";
+import { pageAnswer } from "../html.tsx";
 import { ORIGINS } from "../network.ts";
-import type { Person } from "./people.ts";
+import { consentPage, sorryPage } from "./consent-page.tsx";
 import { findById, type XState } from "./state.ts";
 import { secret } from "./tokens.ts";
 
@@ -28,7 +28,7 @@ export function consentHandlers(state: XState) {
   return [
     http.get(PATH, ({ request }) => {
       const parameters = new URL(request.url).searchParams;
-      return refuse(state, parameters) ?? HttpResponse.html(consentPage(state, parameters));
+      return refuse(state, parameters) ?? ask(state, parameters);
     }),
     http.post(PATH, async ({ request }) => {
       const form = new URLSearchParams(await request.text());
@@ -37,10 +37,17 @@ export function consentHandlers(state: XState) {
   ];
 }
 
+function ask(state: XState, parameters: URLSearchParams): Response {
+  const accounts = [...state.people.values()].filter(({ can_authorize }) => can_authorize === true);
+  const abilities = (parameters.get("scope") ?? "").split(" ").map((scope) => SCOPES[scope] ?? "");
+  // Its form leads to the app, wherever that is.
+  return pageAnswer(consentPage({ parameters, accounts, abilities }));
+}
+
 /** Where the redirect cannot be trusted a page says so; else the browser goes back with the error. */
 function refuse(state: XState, parameters: URLSearchParams): Response | undefined {
   const trusted = parameters.get("client_id") === state.clientId && isRegistered(state, parameters.get("redirect_uri"));
-  if (!trusted) return HttpResponse.html(sorryPage(), { status: 400 });
+  if (!trusted) return pageAnswer(sorryPage(), { status: 400 });
   if (parameters.get("response_type") !== "code") return back(parameters, { error: "unsupported_response_type" });
   const scopes = (parameters.get("scope") ?? "").split(" ");
   if (!scopes.every((scope) => Object.hasOwn(SCOPES, scope))) return back(parameters, { error: "invalid_scope" });
@@ -77,42 +84,4 @@ function back(parameters: URLSearchParams, answer: Readonly<Record<string, strin
   url.searchParams.set("state", parameters.get("state") ?? "");
   for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);
   return new HttpResponse(null, { status: 302, headers: { location: url.href } });
-}
-
-/** The app's name as it is registered. */
-const APP_NAME = "reachlog (sandbox)";
-
-/** What a person sees and clicks. Everything that was asked for comes back with the form. */
-function consentPage(state: XState, parameters: URLSearchParams): string {
-  const hidden = [...parameters].map(
-    ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
-  );
-  const accounts = [...state.people.values()].filter(({ can_authorize }) => can_authorize === true);
-  const scopes = (parameters.get("scope") ?? "")
-    .split(" ")
-    .map((scope) => `<li>${escapeHtml(SCOPES[scope] ?? "")}</li>`);
-  return htmlPage(
-    "Authorize app",
-    `<div class="card"><h1>${escapeHtml(APP_NAME)} wants to access your X account</h1>
-<form method="post" action="?">${hidden.join("")}
-<p>As</p>${accounts.map(accountChoice).join("")}
-<p>The app will be able to</p><ul>${scopes.join("")}</ul>
-<button name="decision" value="authorize">Authorize app</button>
-<button name="decision" value="cancel">Cancel</button></form></div>`,
-  );
-}
-
-function accountChoice({ id, username, name }: Person, position: number): string {
-  const checked = position === 0 ? " checked" : "";
-  const shown = `${escapeHtml(name)} (@${escapeHtml(username)})`;
-  return `<label><input type="radio" name="account" value="${escapeHtml(id)}"${checked}> ${shown}</label>`;
-}
-
-/** X's words for a client or a redirect that it does not know. */
-function sorryPage(): string {
-  return htmlPage(
-    "Something went wrong",
-    `<div class="card"><h1>Something went wrong</h1>
-<p>You weren't able to give access to the App. Go back and try logging in again.</p></div>`,
-  );
 }

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+
+interface Asset {
+  /** Media type of its text, which is UTF-8. */
+  readonly type: string;
+  readonly body: string;
+}
+
+/** What the pages load; all of it comes from here. */
+const ASSETS: Readonly<Record<string, Asset>> = {
+  "/sandbox.css": { type: "text/css", body: ownFile("sandbox.css") },
+  "/sandbox.js": { type: "text/javascript", body: ownFile("sandbox.js") },
+  "/idiomorph.js": {
+    type: "text/javascript",
+    body: readFileSync(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js")), "utf8"),
+  },
+};
+
+function ownFile(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), "utf8");
+}
+
+/** Undefined: there is no such file. */
+export function assetAnswer(path: string): Response | undefined {
+  const asset = Object.hasOwn(ASSETS, path) ? ASSETS[path] : undefined;
+  if (asset === undefined) return undefined;
+  return new Response(asset.body, {
+    headers: {
+      "content-type": `${asset.type}; charset=utf-8`,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}

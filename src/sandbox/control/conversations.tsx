@@ -1,0 +1,102 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { conversationOf } from "../x/messages.ts";
+import type { DirectMessage, XState } from "../x/state.ts";
+import { DayHeading, MessageText } from "./chat.tsx";
+import { counted, pathOf, Time } from "./document.tsx";
+
+interface NumberedMessage extends DirectMessage {
+  /** How many messages had come to X with it, itself counted. */
+  readonly number: number;
+}
+
+/** All that two people wrote to each other, as far as it is kept; oldest first. */
+export interface Conversation {
+  /** Both ids, as X names the conversation. */
+  readonly id: string;
+  readonly messages: readonly NumberedMessage[];
+  /** When it was last written to, as a number of messages. */
+  readonly last: number;
+}
+
+/** The one with the newest message first. */
+export function conversationsOf({ messages: { total, kept } }: XState): readonly Conversation[] {
+  const dropped = total - kept.length;
+  const found = new Map<string, NumberedMessage[]>();
+  for (const [at, message] of kept.entries()) {
+    const id = conversationOf(message);
+    const before = found.get(id);
+    const numbered = { ...message, number: dropped + at + 1 };
+    if (before === undefined) found.set(id, [numbered]);
+    else before.push(numbered);
+  }
+  return [...found]
+    .map(([id, messages]) => ({ id, messages, last: messages.at(-1)?.number ?? 0 }))
+    .sort((one, other) => other.last - one.last);
+}
+
+/** Conversations below each other, each with its newest messages. */
+export function Conversations({
+  x,
+  conversations,
+  newest,
+}: {
+  readonly x: XState;
+  readonly conversations: readonly Conversation[];
+  /** Messages shown of each. */
+  readonly newest: number;
+}): VNode {
+  return (
+    <ul class="conversations">
+      {conversations.map(({ id, messages }) => (
+        <li id={`conversation-${id}`}>
+          <p class="with">
+            <ConversationName x={x} id={id} />{" "}
+            <a href={`${pathOf("x")}?conversation=${id}`}>
+              {counted(messages.length, "message")}
+              <span class="unseen">
+                {" "}
+                with <ConversationName x={x} id={id} />
+              </span>
+            </a>
+          </p>
+          <Bubbles x={x} messages={messages.slice(-newest)} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The other person, by name and handle. */
+export function ConversationName({ x, id }: { readonly x: XState; readonly id: string }): VNode {
+  const ids = id.split("-");
+  const other = ids.find((one) => x.people.get(one)?.can_authorize !== true) ?? ids[0] ?? "";
+  const person = x.people.get(other);
+  return (
+    <>
+      <bdi>{person?.name ?? other}</bdi> {person === undefined ? null : <span class="quiet">@{person.username}</span>}
+    </>
+  );
+}
+
+/** Ours on one side, theirs on the other. */
+export function Bubbles({ x, messages }: { readonly x: XState; readonly messages: readonly NumberedMessage[] }): VNode {
+  return (
+    <ol class="chat bubbles">
+      {messages.map(({ number, sender_id, text, created_at }, at) => {
+        const sender = x.people.get(sender_id);
+        return (
+          <>
+            <DayHeading at={created_at} previous={messages[at - 1]?.created_at} />
+            <li id={`x-${number}`} class={sender?.can_authorize === true ? "message own" : "message"}>
+              <p class="author">
+                <b>@{sender?.username ?? sender_id}</b> <Time at={created_at} />
+              </p>
+              <MessageText text={text} />
+            </li>
+          </>
+        );
+      })}
+    </ol>
+  );
+}

@@ -1,0 +1,91 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import { HtmlPage } from "../html.tsx";
+import type { Network } from "../network.ts";
+
+/** What people call the networks, in the order of the menu. */
+export const TITLES: Readonly<Record<Network, string>> = {
+  x: "X",
+  meta: "Meta",
+  slack: "Slack",
+  discord: "Discord",
+  google_chat: "Google Chat",
+  teams: "Teams",
+  telegram: "Telegram",
+  line: "LINE",
+  whatsapp: "WhatsApp",
+};
+
+export type PagePath = "/" | "/people" | `/networks/${Network}`;
+
+export function pathOf(network: Network): PagePath {
+  return `/networks/${network}`;
+}
+
+export const PAGES: readonly { readonly path: PagePath; readonly title: string }[] = [
+  { path: "/", title: "Overview" },
+  ...(Object.keys(TITLES) as Network[]).map((network) => ({ path: pathOf(network), title: TITLES[network] })),
+  { path: "/people", title: "People and limits" },
+];
+
+interface SandboxDocumentProps {
+  readonly title: string;
+  /** Undefined on a page that is not of the menu. */
+  readonly path?: PagePath;
+  /** The sandbox's time, ms since the epoch. */
+  readonly now: number;
+  readonly children: ComponentChildren;
+}
+
+/** What every page of the sandbox has: head, menu, and what time it is there. */
+export function SandboxDocument({ title, path, now, children }: SandboxDocumentProps): VNode {
+  return (
+    <HtmlPage
+      title={path === "/" ? title : `${title} · reachlog sandbox`}
+      {...(path === undefined ? {} : { script: "/sandbox.js" })}
+    >
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="/">
+          reachlog sandbox
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map((page) => (
+            <a href={page.path} aria-current={page.path === path ? "page" : undefined}>
+              {page.title}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <main id="main">{children}</main>
+      <footer>
+        <p id="clock">
+          It is <Time at={now} /> UTC in the sandbox. All times are of its clock.
+        </p>
+        <p id="connection" role="status" />
+      </footer>
+    </HtmlPage>
+  );
+}
+
+/** The time of a day; the whole moment is in the title. */
+export function Time({ at }: { readonly at: number }): VNode {
+  const moment = new Date(at).toISOString();
+  return (
+    <time dateTime={moment} title={moment}>
+      {moment.slice(11, 19)}
+    </time>
+  );
+}
+
+/** 12,345 */
+export function grouped(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
+/** 1 message, 2 messages */
+export function counted(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,79 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { channelsOf, type ControlledWorld } from "../world.ts";
+import type { Person } from "../x/people.ts";
+import { grouped, SandboxDocument } from "./document.tsx";
+
+/** Tests put thousands there. */
+const PEOPLE_SHOWN = 100;
+
+/** Who is on X, and how much each network takes. */
+export function peoplePage(world: ControlledWorld, skip: number): VNode {
+  const { x } = world;
+  const people = [...x.people.values()];
+  const shown = people.slice(skip, skip + PEOPLE_SHOWN);
+  const limits = [
+    ...Object.entries(x.limits).map(([name, value]) => [`X, ${LIMIT_WORDS[name] ?? name}`, String(value)] as const),
+    ...channelsOf(world).map(({ title, counts, state }) => [`${title}, ${counts}`, grouped(state.limit)] as const),
+  ];
+  return (
+    <SandboxDocument title="People and limits" path="/people" now={world.clock.now()}>
+      <h1>People on X</h1>
+      <p>
+        {shown.length === people.length
+          ? `${grouped(people.length)} people.`
+          : `${grouped(skip + 1)} to ${grouped(skip + shown.length)} of ${grouped(people.length)} people.`}{" "}
+        {skip > 0 ? <a href="/people">First people</a> : null}{" "}
+        {skip + shown.length < people.length ? <a href={`/people?skip=${skip + PEOPLE_SHOWN}`}>More people</a> : null}
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="People on X">
+        <table>
+          <thead>
+            <tr>
+              {["handle", "name", "id", "our messages", "received"].map((head) => (
+                <th scope="col">{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((person) => (
+              <tr id={`person-${person.id}`}>
+                <th scope="row">@{person.username}</th>
+                <td class="breakable">
+                  <bdi>{person.name}</bdi>
+                </td>
+                <td>{person.id}</td>
+                <td>{person.can_authorize === true ? "may authorize" : takes(person)}</td>
+                <td class="number">{grouped(x.accepted.get(person.id) ?? 0)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <h2>Limits</h2>
+      <dl class="facts">
+        {limits.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </SandboxDocument>
+  );
+}
+
+const LIMIT_WORDS: Readonly<Record<string, string>> = {
+  dmLimit: "messages in 15 minutes",
+  dmDayLimit: "messages in 24 hours",
+  dmReadLimit: "reads of conversations in 15 minutes",
+  rateHeaders: "answers show the limits",
+  lateCommitMs: "ms until a message shows in look-ups",
+};
+
+function takes({ exists, receives_your_dm, closed_when_sent, not_permitted }: Person): string {
+  if (exists === false) return "deleted or suspended";
+  if (receives_your_dm === false) return "closed";
+  if (not_permitted === true) return "not permitted, found out only when sent";
+  return closed_when_sent === true ? "closed, found out only when sent" : "open";
+}

@@ -1,0 +1,39 @@
+// Keeps a page of the sandbox as the networks are now: the page is fetched again every second, and what differs is
+// changed in place. Without this script the pages read the same; they stand still.
+import { Idiomorph } from "./idiomorph.js";
+
+const REFRESH_MS = 1_000;
+
+/** What somebody chose in a form stays as it is. */
+const MORPH = {
+  callbacks: { beforeNodeMorphed: (node) => !(node instanceof HTMLInputElement || node instanceof HTMLSelectElement) },
+};
+
+const connection = document.querySelector("#connection");
+
+function setConnection(text, isLost) {
+  if (connection.textContent !== text) connection.textContent = text;
+  connection.classList.toggle("lost", isLost);
+}
+
+async function fetchAgain() {
+  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the sandbox that sent the page
+  const response = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (!response.ok) throw new Error(`the sandbox answered ${response.status}`);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const id of ["#main", "#clock"]) Idiomorph.morph(document.querySelector(id), page.querySelector(id), MORPH);
+}
+
+async function refresh() {
+  try {
+    // Nobody looks at a page that is hidden.
+    if (!document.hidden) await fetchAgain();
+    setConnection("Live.", false);
+  } catch {
+    setConnection("Connection lost: what you see may be old.", true);
+  } finally {
+    setTimeout(refresh, REFRESH_MS);
+  }
+}
+
+void refresh();

@@ -1,0 +1,90 @@
+import type { Network } from "../network.ts";
+import type { Recorded } from "../recorded.ts";
+import type { World } from "../world.ts";
+
+/** One message as those see it who read the chat. */
+export interface ShownMessage {
+  /** How many messages of its kind had come with it, itself counted. */
+  readonly number: number;
+  readonly text: string;
+  /** ms since the epoch. */
+  readonly at: number;
+  /** What is not plain text about it. */
+  readonly notes: readonly string[];
+}
+
+/** Some of the messages of one kind, oldest first. */
+export interface Stretch<Message> {
+  readonly messages: readonly Message[];
+  /** Of all that ever came. */
+  readonly total: number;
+  /** The first of these messages is the oldest that is kept. */
+  readonly isOldest: boolean;
+}
+
+/** The newest messages, or the newest of those before `before`. */
+export function stretchOf<Item, Message>(
+  { total, kept }: Recorded<Item>,
+  { limit, before = total + 1 }: { readonly limit: number; readonly before?: number | undefined },
+  show: (item: Item, number: number) => Message,
+): Stretch<Message> {
+  const dropped = total - kept.length;
+  const end = Math.min(kept.length, Math.max(0, before - 1 - dropped));
+  const start = Math.max(0, end - limit);
+  const messages = kept.slice(start, end).map((item, at) => show(item, dropped + start + at + 1));
+  return { messages, total, isOldest: start === 0 };
+}
+
+/** How much ever came to a network: messages, or events of Meta. */
+export function arrivedAt(world: World, network: Network): number {
+  if (network === "meta") return world.meta.events.total;
+  if (network === "x") return world.x.messages.total;
+  return chatMessages(world, network, { limit: 0 }).total;
+}
+
+export type ChatNetwork = Exclude<Network, "x" | "meta">;
+
+/** What of the newest messages, or of those before one, the members of a network's chat see. */
+export function chatMessages(
+  world: World,
+  network: ChatNetwork,
+  part: { readonly limit: number; readonly before?: number | undefined },
+): Stretch<ShownMessage> {
+  switch (network) {
+    case "slack":
+      return stretchOf(world.slack.messages, part, formatted);
+    case "discord":
+      return stretchOf(world.discord.messages, part, ({ text, at, marks, pings, embeds }, number) => {
+        const effects = [...(pings ? ["notifies people"] : []), ...(embeds ? ["shows a preview of the link"] : [])];
+        return { number, text, at, notes: [...formatNotes(marks), ...effects] };
+      });
+    case "google_chat":
+      return stretchOf(world.googleChat.messages, part, rendered);
+    case "teams":
+      return stretchOf(world.teams.messages, part, rendered);
+    case "telegram":
+      return stretchOf(world.telegram.messages, part, formatted);
+    case "line":
+      return stretchOf(world.line.messages, part, ({ text, at }, number) => ({ number, text, at, notes: [] }));
+    case "whatsapp":
+      return stretchOf(world.whatsapp.messages, part, formatted);
+  }
+}
+
+interface Formatted {
+  readonly marks: readonly string[];
+  readonly at: number;
+}
+
+/** `shown` is what readers see of the text that was sent. */
+function formatted({ shown, marks, at }: Formatted & { readonly shown: string }, number: number): ShownMessage {
+  return { number, text: shown, at, notes: formatNotes(marks) };
+}
+
+function rendered({ text, marks, at }: Formatted & { readonly text: string }, number: number): ShownMessage {
+  return { number, text, at, notes: formatNotes(marks) };
+}
+
+function formatNotes(marks: readonly string[]): readonly string[] {
+  return marks.length === 0 ? [] : [`formatted: ${[...new Set(marks)].join(", ")}`];
+}

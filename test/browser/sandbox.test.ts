@@ -1,0 +1,279 @@
+// On the browser harness.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { startSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
+import { deliver } from "../../src/sandbox/x/messages.ts";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { consentRequest, personId, postJson } from "../sandbox/client.ts";
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+declare const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+declare const refusedByPolicy: string[];
+
+const NETWORKS = ["x", "meta", "slack", "discord", "google_chat", "teams", "telegram", "line", "whatsapp"] as const;
+const PATHS = ["/", ...NETWORKS.map((network) => `/networks/${network}`), "/people"];
+
+const SCHEMES = ["light", "dark"] as const;
+const WIDTHS = [360, 390, 768, 1_280] as const;
+
+/** Turns direction around, and closes what it did not open. */
+const TURNED = "\u2069\u2069\u202e";
+
+const HOSTILE = [
+  "<script>document.title='owned'</script>",
+  "<img src=x onerror=\"document.title='owned'\">",
+  "</p></li></ol></main><iframe src=https://evil.example></iframe>",
+  `${TURNED}<style>*{display:none}</style>`,
+  "javascript:document.title='owned'//https://evil.example",
+  `&lt;b&gt; ${"x".repeat(400)}`,
+].join("\n");
+
+describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
+  let sandbox: Sandbox;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  beforeEach(async () => {
+    sandbox = await startSandbox();
+  });
+  afterEach(() => sandbox[Symbol.asyncDispose]());
+
+  /** Sends `text` to each network, as a service would. */
+  async function sendEverywhere(text: string): Promise<void> {
+    const { urls, telegram, line, whatsapp, meta } = sandbox;
+    deliver(sandbox.x, personId(sandbox, "acme_team"), personId(sandbox, "ada_builds"), text);
+    deliver(sandbox.x, personId(sandbox, "ada_builds"), personId(sandbox, "acme_team"), text);
+    const event = { event_name: text, event_id: text, event_time: Math.floor(Date.now() / 1000) };
+    const place = { action_source: "website", event_source_url: `https://a.example/${text}` };
+    const data = [{ ...event, ...place, user_data: { client_user_agent: "Firefox", [text]: text } }];
+    const card = { type: "AdaptiveCard", version: "1.4", body: [{ type: "RichTextBlock", inlines: [] as unknown[] }] };
+    card.body[0]?.inlines.push({ type: "TextRun", text });
+    const attachments = [{ contentType: "application/vnd.microsoft.card.adaptive", content: card }];
+    const push = { to: line.to, messages: [{ type: "text", text }] };
+    const body = { messaging_product: "whatsapp", to: whatsapp.to, type: "text", text: { body: text } };
+    const answers = await Promise.all([
+      postJson(`${urls.meta}/v26.0/${meta.pixelId}/events`, { data, access_token: meta.accessToken }),
+      postJson(urls.slackWebhook, slackBody(text)),
+      postJson(urls.discordWebhook, { content: text }),
+      postJson(urls.googleChatWebhook, { text }),
+      postJson(urls.teamsWebhook, { type: "message", attachments }),
+      postJson(`${urls.telegram}/bot${telegram.botToken}/sendMessage`, { chat_id: telegram.chatId, text }),
+      postWithToken(`${urls.line}/v2/bot/message/push`, line.accessToken, push),
+      postWithToken(`${urls.whatsapp}/v26.0/${whatsapp.phoneNumberId}/messages`, whatsapp.accessToken, body),
+    ]);
+    expect(answers.map(({ ok }) => ok)).toEqual(answers.map(() => true));
+  }
+
+  /** As a service sends it: a text for notifications, and the same in a block. */
+  function slackBody(text: string) {
+    return { text, blocks: [{ type: "section", text: { type: "plain_text", text } }] };
+  }
+
+  function postWithToken(url: string, token: string, body: unknown): Promise<Response> {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
+  /** A page, and what it complained of: scripts that failed, and what the policy refused. */
+  async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; wrong: string[] }> {
+    const page = await (await browser.newContext(options)).newPage();
+    const wrong: string[] = [];
+    page.on("pageerror", ({ message }) => wrong.push(message));
+    page.on("console", (message) => {
+      if (message.type() === "error") wrong.push(message.text());
+    });
+    await page.addInitScript(() => {
+      const refused: string[] = [];
+      Object.assign(globalThis, { refusedByPolicy: refused });
+      document.addEventListener("securitypolicyviolation", ({ violatedDirective }) => refused.push(violatedDirective));
+    });
+    return { page, wrong };
+  }
+
+  async function violationsOf(page: Page): Promise<unknown[]> {
+    // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run());
+    return violations.map(({ id, nodes }) => [id, nodes[0]?.html]);
+  }
+
+  test.each(SCHEMES)(
+    "each page is accessible, and no wider than the screen, whatever was sent, in the %s scheme",
+    async (colorScheme) => {
+      await sendEverywhere(HOSTILE);
+      sandbox.faults.add({ network: "slack", kind: "500", path: HOSTILE });
+      sandbox.faults.add({ network: "x", kind: "429", count: 3, retryAfter: 60 });
+      const ada = personId(sandbox, "ada_builds");
+      sandbox.x.people.set(ada, { id: ada, username: "ada_builds", name: HOSTILE });
+      const { page, wrong } = await open({ colorScheme });
+      const conversation = `/networks/x?conversation=${personId(sandbox, "acme_team")}-${ada}`;
+      for (const path of [...PATHS, conversation, "/nowhere"]) {
+        // The browser notes a 404 as an error of its own.
+        const isThere = (await page.goto(sandbox.url + path))?.ok() === true;
+        if (!isThere) expect([path, wrong.pop()]).toEqual(["/nowhere", expect.stringContaining("404")]);
+        for (const width of WIDTHS) {
+          await page.setViewportSize({ width, height: 800 });
+          const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
+          const [scrollWidth, clientWidth] = await page.evaluate(widths);
+          expect([path, width, scrollWidth]).toEqual([path, width, clientWidth]);
+        }
+        expect([path, ...(await violationsOf(page))]).toEqual([path]);
+        expect(await page.title()).toContain("reachlog sandbox");
+        expect(await page.locator("main iframe, main img, main script, main style").count()).toBe(0);
+        expect(await page.evaluate(() => refusedByPolicy)).toEqual([]);
+      }
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    },
+  );
+
+  test("what the policy would refuse is noticed", async () => {
+    const { page, wrong } = await open();
+    await page.goto(sandbox.url);
+    await page.evaluate(() => {
+      document.body.append(
+        Object.assign(document.createElement("script"), { textContent: "document.title = 'owned'" }),
+      );
+    });
+    await page.waitForFunction(() => refusedByPolicy.length > 0);
+    expect(await page.title()).toBe("reachlog sandbox");
+    expect(wrong).toHaveLength(1);
+    await page.context().close();
+  });
+
+  test("the consent page is accessible too, and loads nothing from elsewhere", async () => {
+    const { page, wrong } = await open({ viewport: { width: 360, height: 800 } });
+    await page.goto(`${sandbox.urls.xAuthorize}?${consentRequest(sandbox, { scope: "dm.read" })}`);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  test("each message is shown once, as its readers see it", async () => {
+    await sendEverywhere("hello <there>");
+    const { page } = await open();
+    for (const network of NETWORKS) {
+      await page.goto(`${sandbox.url}/networks/${network}`);
+      const text = (await page.textContent("section")) ?? "";
+      // X has it in both directions; an event has it in each of its columns.
+      const shown = { x: 2, meta: 4 }[network as string] ?? 1;
+      expect([network, text.split("hello <there>").length - 1]).toEqual([network, shown]);
+    }
+    await page.context().close();
+  });
+
+  test("marks of direction turn nothing around that stands beside them", async () => {
+    const ada = personId(sandbox, "ada_builds");
+    sandbox.x.people.set(ada, { id: ada, username: "ada_builds", name: `Ada${TURNED} Lovelace` });
+    deliver(sandbox.x, ada, personId(sandbox, "acme_team"), `hello${TURNED}`);
+    const { page } = await open();
+    await page.goto(`${sandbox.url}/networks/x`);
+    const [nameEnd, first, last] = await page.evaluate(() => {
+      const handle = document.querySelector(".with .quiet")?.firstChild as Text;
+      const leftOf = (at: number): number => {
+        const range = document.createRange();
+        range.setStart(handle, at);
+        range.setEnd(handle, at + 1);
+        return range.getBoundingClientRect().left;
+      };
+      return [document.querySelector(".with bdi")?.getBoundingClientRect().right ?? NaN, leftOf(0), leftOf(5)];
+    });
+    expect(first).toBeGreaterThanOrEqual(nameEnd ?? NaN);
+    expect(last).toBeGreaterThan(first ?? NaN);
+    await page.context().close();
+  });
+
+  test("messages and faults come without a reload, what is being chosen stays, and a lost sandbox is reported", async () => {
+    const { page } = await open();
+    await page.goto(`${sandbox.url}/networks/slack`);
+    await page.waitForSelector("#connection:has-text('Live')");
+    await page.selectOption("select[name=count]", "3");
+    await page.evaluate(() => {
+      document.body.dataset["loaded"] = "once";
+    });
+    await postJson(sandbox.urls.slackWebhook, slackBody("just in"));
+    await page.waitForSelector("text=just in");
+    sandbox.faults.add({ network: "slack", kind: "500", count: 2 });
+    await page.waitForSelector("[role=switch][aria-checked=true]:has-text('Internal error')");
+    expect(await page.evaluate(() => document.body.dataset["loaded"])).toBe("once");
+    expect(await page.inputValue("select[name=count]")).toBe("3");
+    const port = Number(new URL(sandbox.url).port);
+    await sandbox[Symbol.asyncDispose]();
+    await page.waitForSelector("#connection:has-text('Connection lost')");
+    sandbox = await startSandbox({ port });
+    await page.waitForSelector("#connection:has-text('Live')");
+    await page.waitForSelector("text=No message has arrived yet");
+    await page.context().close();
+  });
+
+  test("without script the pages read the same, and the switches work", async () => {
+    await sendEverywhere("hello");
+    const [withScript, without] = [(await open()).page, (await open({ javaScriptEnabled: false })).page];
+    for (const path of PATHS) {
+      await withScript.goto(sandbox.url + path);
+      await without.goto(sandbox.url + path);
+      expect(await without.textContent("main")).toBe(await withScript.textContent("main"));
+    }
+    await without.goto(`${sandbox.url}/networks/slack`);
+    await without.selectOption("select[name=count]", "3");
+    await without.fill("input[name=retryAfter]", "120");
+    await without.click("[role=switch]:has-text('Too many requests')");
+    expect(sandbox.faults.list()).toEqual([{ network: "slack", kind: "429", count: 3, retryAfter: 120 }]);
+    expect(new URL(without.url()).pathname).toBe("/networks/slack");
+    expect(await without.textContent("li:has([aria-checked=true])")).toContain("on for 3 more requests");
+    await without.click("[role=switch]:has-text('Too many requests')");
+    expect(sandbox.faults.list()).toEqual([]);
+    await without.click("[role=switch]:has-text('Delivered, no answer')");
+    await without.goto(sandbox.url);
+    expect(await without.textContent(".active")).toContain("Slack: Delivered, no answer, on for every request");
+    await without.click("text=All off");
+    expect(await without.textContent("main")).toContain("No fault is on");
+    await withScript.context().close();
+    await without.context().close();
+  });
+
+  test("by keyboard alone, from the first link to a fault", async () => {
+    const { page } = await open();
+    await page.goto(`${sandbox.url}/networks/telegram`);
+    const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    for (let presses = 0; presses < 20 && (await focused()) !== "Bot blocked"; presses++)
+      await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await page.waitForSelector("[role=switch][aria-checked=true]");
+    expect(sandbox.faults.list()).toEqual([{ network: "telegram", kind: "bot_blocked" }]);
+    await page.context().close();
+  });
+
+  test("a page has the newest and says so; links lead to what is older, and back", async () => {
+    for (let at = 1; at <= 60; at++) {
+      sandbox.line.messages.add({ to: sandbox.line.to, text: `number ${at}.`, at });
+      deliver(sandbox.x, personId(sandbox, "acme_team"), personId(sandbox, "ada_builds"), `number ${at}.`);
+    }
+    const { page } = await open();
+    for (const path of ["/networks/line", "/networks/x"]) {
+      await page.goto(sandbox.url + path);
+      if (path === "/networks/x") await page.click("text=60 messages with");
+      expect(await page.textContent("main")).toContain("The newest 25 of 60 messages");
+      const numbers = async () =>
+        (await page.locator(".text").allTextContents()).map((text) => parseInt(text.slice(7)));
+      expect([(await numbers())[0], (await numbers()).at(-1)]).toEqual([36, 60]);
+      await page.click("text=Older messages");
+      expect([(await numbers())[0], (await numbers()).at(-1)]).toEqual([11, 35]);
+      await page.click("text=Older messages");
+      expect([(await numbers())[0], (await numbers()).at(-1)]).toEqual([1, 10]);
+      expect(await page.locator("text=Older messages").count()).toBe(0);
+      await page.click("text=Newest messages");
+      expect((await numbers()).at(-1)).toBe(60);
+    }
+    await page.context().close();
+  });
+});
