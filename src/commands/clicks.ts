@@ -9,7 +9,8 @@ import { streamOfLink } from "../history/link.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { linkOf } from "./link.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, placeOf, type Place } from "./moment.ts";
+import { parseMoment, placeOf, type Place } from "../projector/moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
 import { printable, table } from "./table.ts";
 
 export const clicks: MakeCommand = (terminal, exit) =>

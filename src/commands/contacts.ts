@@ -3,7 +3,8 @@ import type { Event } from "../../events/catalog.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_OPTION, asOf, foldAsOf, parseMoment, stateNow, type Moment } from "./moment.ts";
+import { parseMoment, type Moment } from "../projector/moment.ts";
+import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./moment.ts";
 import { findPerson } from "./person.ts";
 import { printable, table } from "./table.ts";
 

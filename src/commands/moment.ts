@@ -1,24 +1,11 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
-import { foldLog, type Folded } from "../projector/fold.ts";
+import { foldTo, type FoldedTo } from "../projector/fold-to.ts";
+import { checkMoment, type Moment, type Place } from "../projector/moment.ts";
 import { restore } from "../projector/restore.ts";
-import { usageError, type Terminal } from "./command.ts";
+import type { Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";
-import { printable } from "./table.ts";
-
-/** A moment of the log: after the event at a position, or at a time; neither: now. */
-export interface Moment {
-  readonly to?: number;
-  readonly until?: Date;
-}
-
-/** Where in the log a moment is. */
-export interface Place {
-  /** 0: before the first event. */
-  readonly position: number;
-  readonly time: string | undefined;
-}
 
 /** The same wherever an answer can be of an earlier moment. */
 export const AS_OF_OPTION = [
@@ -28,67 +15,17 @@ export const AS_OF_OPTION = [
     "without Z or offset, is one of QUOTA_TIMEZONE. A time to come means now",
 ] as const;
 
-const DAY = /^\d{4}-\d\d-\d\d$/;
-const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
-const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
-
-/** What `--as-of` says. Throws a ServiceError (usage) on what is no moment, or could be two. */
-export function parseMoment(text: string | undefined, timezone: string): Moment {
-  if (text === undefined) return {};
-  if (/^\d+$/.test(text)) return { to: Number(text) };
-  try {
-    if (DAY.test(text)) return { until: endOfDay(text, timezone) };
-    if (INSTANT.test(text)) return { until: new Date(Temporal.Instant.from(text).epochMilliseconds) };
-  } catch (fault) {
-    if (fault instanceof RangeError) throw usageError(`there is no such time as ${text}`);
-    throw fault;
-  }
-  if (LOCAL_TIME.test(text)) return { until: localTime(text, timezone) };
-  const shown = printable(text.slice(0, 40));
-  throw usageError(`--as-of wants a position, a day or an ISO 8601 time, not "${shown}"`);
-}
-
-/** The day's last millisecond: what users mean by "as of that day". */
-function endOfDay(text: string, timezone: string): Date {
-  const next = Temporal.PlainDate.from(text).add({ days: 1 }).toZonedDateTime(timezone);
-  return new Date(next.epochMilliseconds - 1);
-}
-
-function localTime(text: string, timezone: string): Date {
-  let local: Temporal.PlainDateTime;
-  try {
-    local = Temporal.PlainDateTime.from(text);
-  } catch {
-    throw usageError(`there is no such time as ${text}`);
-  }
-  try {
-    return new Date(local.toZonedDateTime(timezone, { disambiguation: "reject" }).epochMilliseconds);
-  } catch {
-    throw usageError(
-      `clocks in ${timezone} change at ${text}, so that it comes twice or never: add an offset, such as +02:00`,
-    );
-  }
-}
-
-/** Refuses a position that the log does not have yet: a typing error would look like the present. */
-export async function checkMoment(store: EventStore<Event>, { to }: Moment): Promise<void> {
-  if (to === undefined) return;
-  const { position } = await store.head();
-  if (to <= position) return;
-  throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
-}
-
-/** The states at a moment, folded from the start of the log; long work shows on the terminal. */
+/** The states at a moment; long work shows on the terminal. */
 export async function foldAsOf<Name extends ProjectionName>(
   terminal: Terminal,
   store: EventStore<Event>,
   names: readonly Name[],
   moment: Moment,
-): Promise<Folded<Name>> {
+): Promise<FoldedTo<Name>> {
   await checkMoment(store, moment);
   const { position: head } = await store.head();
   const progress = startProgress(terminal, "reading", Math.min(moment.to ?? head, head));
-  const folded = await foldLog(store, names, { ...moment, onProgress: progress.update });
+  const folded = await foldTo(store, names, { ...moment, onProgress: progress.update });
   progress.end();
   return folded;
 }
@@ -98,16 +35,8 @@ export async function stateNow<Name extends ProjectionName>(
   store: EventStore<Event>,
   name: Name,
 ): Promise<Place & { readonly state: StateOf<Name> }> {
-  const { states, position, time } = await restore(store, undefined, [name]);
+  const { states, position, time } = await restore(store, { names: [name] });
   return { state: states.get(name), position, time };
-}
-
-/** Where the log was at a moment. Throws as {@link checkMoment}. */
-export async function placeOf(store: EventStore<Event>, moment: Moment): Promise<Place> {
-  await checkMoment(store, moment);
-  for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))
-    return { position, time };
-  return { position: 0, time: undefined };
 }
 
 /** The moment that an answer is of, for people. */

@@ -3,7 +3,8 @@ import { isoTime, systemClock } from "../platform/clock.ts";
 import { momentIn, resetsAt } from "../outreach/quota.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, type Moment, type Place } from "./moment.ts";
+import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
 
 export const quota: MakeCommand = (terminal, exit) =>
   new Command("quota")

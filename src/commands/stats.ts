@@ -7,7 +7,8 @@ import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
-import { AS_OF_OPTION, asOf, asOfJson, foldAsOf, parseMoment, type Moment, type Place } from "./moment.ts";
+import { parseMoment, type Moment, type Place } from "../projector/moment.ts";
+import { AS_OF_OPTION, asOf, asOfJson, foldAsOf } from "./moment.ts";
 import { table } from "./table.ts";
 
 export const stats: MakeCommand = (terminal, exit) =>

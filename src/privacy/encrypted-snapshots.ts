@@ -2,22 +2,15 @@ import { constants, deflateRawSync, inflateRawSync } from "node:zlib";
 import type { EventStore, Snapshots } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
+import { lastForgotten, pastOf } from "../projector/past.ts";
 import type { Keyring } from "./keyring.ts";
 
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /** A state that was folded before somebody was forgotten holds them still. */
 async function isOutdated(store: EventStore<Event>, name: string, position: number): Promise<boolean> {
-  if (!isPersonal(name)) return false;
-  return position < (await lastForgotten(store));
-}
-
-/** Where in the log somebody was last forgotten; 0: nowhere. */
-export async function lastForgotten(store: EventStore<Event>): Promise<number> {
-  for await (const { position } of store.readStored({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
-    return position;
-  }
-  return 0;
+  const since = pastOf(name)?.since ?? position;
+  return since < (await lastForgotten(store));
 }
 
 /**
@@ -31,21 +24,28 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       if (await isOutdated(store, name, snapshot.position)) return undefined;
-      const packed = keyring.openState(name, snapshot.state);
+      const packed = keyring.openState(contextOf(name), snapshot.state);
       const state = packed === undefined ? undefined : unpack(packed);
       return state === undefined ? undefined : { ...snapshot, state };
     },
-    async save(name, snapshot) {
+    async save(name, snapshot, alsoAs) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
-      const state = isEncrypted ? keyring.encryptState(name, pack(snapshot.state)) : snapshot.state;
-      await snapshots.save(name, { ...snapshot, state });
+      const state = isEncrypted ? keyring.encryptState(contextOf(name), pack(snapshot.state)) : snapshot.state;
+      await snapshots.save(name, { ...snapshot, state }, alsoAs);
     },
+    list: snapshots.list,
+    remove: snapshots.remove,
   };
 }
 
 /** Those that a replay keeps have names such as `rebuilt/contacts`. */
 function isPersonal(name: string): boolean {
-  return NAMES.has(name.slice(name.lastIndexOf("/") + 1));
+  return NAMES.has(pastOf(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));
+}
+
+/** What a ciphertext is bound to. One of the past has the bytes of the newest that it once was. */
+function contextOf(name: string): string {
+  return pastOf(name)?.projection ?? name;
 }
 
 /** A list of people is a tenth of its size then, and costs less to encrypt and to write to the disk. */

@@ -22,7 +22,7 @@ export interface CatchUp {
  */
 export async function catchUp(
   store: EventStore<Event>,
-  states: FoldedStates,
+  states: Pick<FoldedStates, "names" | "part">,
   positions: Positions,
   { to, stops = [], onStop, onProgress, signal }: CatchUp,
 ): Promise<void> {

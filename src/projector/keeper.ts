@@ -4,6 +4,7 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { encodeState } from "../../projections/snapshot.ts";
 import type { FoldedStates } from "../../projections/states.ts";
 import type { Positions } from "./catch-up.ts";
+import { isDue, pastName, thinPast } from "./past.ts";
 
 /** Positions between two snapshots of one projection: bounds what a start has to fold again to some tens of ms. */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
@@ -15,8 +16,8 @@ const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.len
 const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 
 /**
- * Keeps snapshots of the states. They only shorten the next start, so that one which cannot be saved (a full disk)
- * stops nothing.
+ * Keeps snapshots of the states; now and then one of them stays as one of the past, in the same bytes. They only shorten
+ * the next start and the way to a moment, so that one which cannot be saved (a full disk) stops nothing.
  */
 export interface Keeper {
   /** Position at which `turn` is to be called next. */
@@ -29,10 +30,24 @@ export interface Keeper {
   save(names: readonly ProjectionName[], position: number): Promise<void>;
   /** Saves all, for the next start to begin right there. */
   saveAll(position: number): Promise<void>;
+  /** Those of the past are void: the states are other ones now. */
+  voidPast(names: readonly ProjectionName[]): void;
+}
+
+/** The snapshots of the past that there are. */
+export interface PastKept {
+  /** Of each projection the position of the last one. */
+  readonly last: Positions;
+  readonly every: number;
 }
 
 /** `positions`: where the snapshots are that the states were made from. */
-export function createKeeper(store: EventStore<Event>, states: FoldedStates, positions: Positions): Keeper {
+export function createKeeper(
+  store: EventStore<Event>,
+  states: FoldedStates,
+  positions: Positions,
+  { last: lastPast, every }: PastKept,
+): Keeper {
   const saved = new Map([...positions].map(([name, position]) => [name, { position, folded: 0 }]));
   const savedOf = (name: ProjectionName) => saved.get(name) ?? { position: 0, folded: 0 };
   let dueAt = Math.min(...positions.values()) + TURN_POSITIONS;
@@ -42,7 +57,14 @@ export function createKeeper(store: EventStore<Event>, states: FoldedStates, pos
   const save = (name: ProjectionName, position: number): Promise<void> => {
     saved.set(name, { position, folded: states.foldedBy(name) });
     const { version } = projectionOf(name);
-    return store.snapshots.save(name, { version, position, state: encodeState(states.get(name)) }).catch(() => {});
+    const snapshot = { version, position, state: encodeState(states.get(name)) };
+    if (!isDue(position, lastPast.get(name) ?? 0, every)) return store.snapshots.save(name, snapshot).catch(() => {});
+    lastPast.set(name, position);
+    const past = pastName({ projection: name, position, since: position });
+    return store.snapshots
+      .save(name, snapshot, past)
+      .then(() => thinPast(store, name, every))
+      .catch(() => {});
   };
 
   return {
@@ -74,6 +96,9 @@ export function createKeeper(store: EventStore<Event>, states: FoldedStates, pos
     async saveAll(position) {
       await Promise.all(writing.values());
       for (const name of PROJECTION_NAMES) if (savedOf(name).position < position) await save(name, position);
+    },
+    voidPast(names) {
+      for (const name of names) lastPast.set(name, 0);
     },
   };
 }

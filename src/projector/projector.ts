@@ -1,6 +1,6 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
-import type { ProjectionName, StateOf } from "../../projections/all.ts";
+import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
 import type { Erase } from "./apply-erasures.ts";
 import type { Logger } from "../platform/logger.ts";
 import { refold } from "./apply-erasures.ts";
@@ -31,6 +31,8 @@ export interface ProjectorOptions {
   readonly erase?: Erase;
   /** Saves snapshots at the end only: for whoever comes to it soon. */
   readonly isBrief?: boolean;
+  /** Positions between two snapshots of the past while a log is short; default 20,000. */
+  readonly pastEvery?: number;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface ProjectorOptions {
  * keys of whoever is forgotten; what the states know of them goes with these.
  */
 export async function startProjector(store: EventStore<Event>, options: ProjectorOptions = {}): Promise<Projector> {
-  return follow(store, await restore(store, options.erase), options);
+  return follow(store, await restore(store, options), options);
 }
 
 function follow(
@@ -120,7 +122,10 @@ interface Folding extends Pick<Restored, "states" | "keeper"> {
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, logger, erase, states, keeper, fold } = folding;
   for (const event of batch) {
-    if (event.type === "ProjectionRebuilt") await takeOver(store, states, event, logger);
+    if (event.type === "ProjectionRebuilt") {
+      await takeOver(store, states, event, logger);
+      keeper.voidPast(PROJECTION_NAMES.filter((name) => name === event.data.projection));
+    }
     if (event.type !== "PersonForgotten" || erase === undefined) {
       fold(event);
       continue;
@@ -129,6 +134,7 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     const { position } = event;
     const names = await refold(store, states, position - 1);
     fold(event);
+    keeper.voidPast(names);
     await keeper.save(names, position);
     // Those behind it in the batch were opened while the keys were there; and reading the event once more drops what was
     // encrypted here with them meanwhile.

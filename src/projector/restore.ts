@@ -6,6 +6,7 @@ import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
 import { applyForgotten, type Erase } from "./apply-erasures.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
+import { listPast, PAST_EVERY_POSITIONS } from "./past.ts";
 import { loadRebuilt } from "./snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -20,11 +21,18 @@ export interface Restored {
   readonly time: string | undefined;
 }
 
-/** Loads the snapshots and folds what came after each; `names`: of these only. Throws a ServiceError (damaged). */
+export interface RestoreOptions {
+  readonly erase?: Erase | undefined;
+  /** Default: all. */
+  readonly names?: readonly ProjectionName[];
+  /** Positions between two snapshots of the past while a log is short. */
+  readonly pastEvery?: number | undefined;
+}
+
+/** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
 export async function restore(
   store: EventStore<Event>,
-  erase?: Erase,
-  names: readonly ProjectionName[] = PROJECTION_NAMES,
+  { erase, names = PROJECTION_NAMES, pastEvery = PAST_EVERY_POSITIONS }: RestoreOptions = {},
 ): Promise<Restored> {
   const from = new Map<ProjectionName, unknown>();
   const positions: Positions = new Map(names.map((name) => [name, 0]));
@@ -39,11 +47,19 @@ export async function restore(
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });
   const states = createStates(names, from);
-  const keeper = createKeeper(store, states, positions);
+  const past = { last: await lastPastOf(store, names), every: pastEvery };
+  const keeper = createKeeper(store, states, positions, past);
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);
   await catchUp(store, states, positions, { to: head.position, stops, onStop });
   return { states, keeper, position: head.position, time: head.time };
+}
+
+/** Of each projection the position of the last snapshot of the past. */
+async function lastPastOf(store: EventStore<Event>, names: readonly ProjectionName[]): Promise<Positions> {
+  const last: Positions = new Map();
+  for (const name of names) last.set(name, (await listPast(store, name)).at(-1)?.position ?? 0);
+  return last;
 }
 
 async function loadSnapshot(store: EventStore<Event>, name: ProjectionName): Promise<Snapshot | undefined> {

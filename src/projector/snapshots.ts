@@ -2,6 +2,7 @@ import { SnapshotAhead, type EventStore, type Snapshot } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName, PROJECTION_NAMES } from "../../projections/all.ts";
 import { decodeState } from "../../projections/snapshot.ts";
+import { removePast } from "./past.ts";
 
 /** The snapshot of that name; undefined when there is none, or when it includes events that the log has lost. */
 export async function loadFitting(store: EventStore<Event>, name: string): Promise<Snapshot | undefined> {
@@ -36,8 +37,9 @@ export async function loadRebuilt(
 /** No projection has this version, so that the next start folds the whole log. */
 const NO_VERSION = 0;
 
-/** Replaces every snapshot by one that nobody uses. */
+/** Replaces every snapshot by one that nobody uses, and removes those of the past. */
 export async function forgetSnapshots(store: EventStore<Event>): Promise<void> {
+  await removePast(store);
   for (const name of PROJECTION_NAMES) {
     for (const key of [name, rebuiltName(name)]) {
       await store.snapshots.save(key, { version: NO_VERSION, position: 0, state: "" });

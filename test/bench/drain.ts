@@ -4,7 +4,7 @@ import { outputOf } from "eventstore-lite/bench/child";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
 import { CHANNELS } from "../../events/channel.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
 import { settled } from "./pending.ts";

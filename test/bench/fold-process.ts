@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 
 /** Folded first and not counted: a short log would be measured before it is compiled. */
 const WARM_UP_EVENTS = 10_000;

@@ -2,7 +2,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** Events of the log a second, when one small projection is wanted and when all are. */

@@ -3,7 +3,7 @@ import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "e
 import { openScan } from "eventstore-lite/bench/scan";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** What a fold needs of each event, beside the JSON. */

@@ -2,7 +2,7 @@ import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded, Recorded } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 
-/** Reads a history that never was on disk: thousands of them are tried. Only the readings of a store are there. */
+/** Reads a history that never was on disk: thousands of them are tried. Only the readings of a store are there, and no snapshots. */
 export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
   const events = history.map((event) => ({ ...event, stream: streamOf(event) }));
   const select = ({ stream, types, from = 1, to = Infinity, until, backwards = false, limit }: Query): Recorded[] => {
@@ -25,6 +25,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
       // Batches of two, so that what happens between them is tried too.
       for (let at = 0; at < found.length; at += 2) yield found.slice(at, at + 2);
     },
+    snapshots: { list: async () => [] },
     head: async () => ({ position: events.length, hash: "", time: events.at(-1)?.time }),
   };
   return readings as unknown as EventStore<Event>;

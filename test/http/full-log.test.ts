@@ -10,7 +10,7 @@ function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventS
     ...store,
     append: (...args) => (disk.isFull ? Promise.reject(new StoreFull()) : store.append(...args)),
     snapshots: {
-      load: (name) => store.snapshots.load(name),
+      ...store.snapshots,
       save: (...args) => (disk.isFull ? Promise.reject(new StoreFull()) : store.snapshots.save(...args)),
     },
   });

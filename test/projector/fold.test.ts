@@ -6,7 +6,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 

@@ -222,8 +222,7 @@ describe("snapshots", () => {
 
   /** The log with snapshots that only tell that they were saved. */
   function keeping(store: EventStore<Event>, save: (name: string, snapshot: Snapshot) => Promise<void>) {
-    const { load } = store.snapshots;
-    return { ...store, snapshots: { load, save } };
+    return { ...store, snapshots: { ...store.snapshots, save } };
   }
 
   test("are saved on the way, at the latest every 20,000 positions, but a state only when it changed", async () => {

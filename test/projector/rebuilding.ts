@@ -3,7 +3,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/commands/replay/rebuild.ts";
-import { foldLog } from "../../src/projector/fold.ts";
+import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";

@@ -132,6 +132,13 @@ export interface Snapshot {
   readonly state: string;
 }
 
+/** What is told of a snapshot without its state. */
+export interface SnapshotEntry extends Omit<Snapshot, "state"> {
+  readonly name: string;
+  /** Of its state, as UTF-8. */
+  readonly bytes: number;
+}
+
 /** A copy that was found whole. */
 export interface Backup {
   /** Of the copy. */
@@ -142,7 +149,12 @@ export interface Backup {
 export interface Snapshots {
   /** Throws {@link SnapshotAhead} when the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
-  save(name: string, snapshot: Snapshot): Promise<void>;
+  /** Replaces what was saved under that name; `alsoAs`: under that one too, in the same transaction. */
+  save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
+  /** Those whose names begin so, in the order of their names; they may be of more than the log holds. */
+  list(prefix: string): Promise<readonly SnapshotEntry[]>;
+  /** Without effect for names that there are not. */
+  remove(names: readonly string[]): Promise<void>;
 }
 
 export interface Lease {

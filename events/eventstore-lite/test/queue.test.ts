@@ -124,7 +124,7 @@ test("a queue that is over its limits can be closed, and a large snapshot is in 
   await Promise.all([large, closed]);
 
   const next = createTestQueue({ queuedChars: 1_000 });
-  const saved = next.queue.perform({ kind: "saveSnapshot", name: "s", snapshot });
+  const saved = next.queue.perform({ kind: "saveSnapshot", names: ["s"], snapshot });
   const appended = next.append();
   await Promise.resolve();
   next.queue.onReply({ kind: "done" });

@@ -1,5 +1,6 @@
 import { nameOf } from "../../history/words/phrases.ts";
-import { asOf, asOfJson, type Place } from "../moment.ts";
+import type { Place } from "../../projector/moment.ts";
+import { asOf, asOfJson } from "../moment.ts";
 import { printable, table } from "../table.ts";
 import type { Skipped, Survey, VariantSample } from "./survey.ts";
 

@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import { run as runProjection, type Run, type RunState } from "../../../projections/run.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { foldLog } from "../../projector/fold.ts";
+import { foldTo } from "../../projector/fold-to.ts";
 import { asJson } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog } from "../log-session.ts";
@@ -22,7 +22,7 @@ interrupted, it exits 130, and the run goes on.`,
     .action(
       exit(async ({ json }) => {
         await using store = await openExistingLog(configOf(terminal));
-        const folded = await foldLog(store, ["run"]);
+        const folded = await foldTo(store, ["run"]);
         return await follow(terminal, store, {
           json: json === true,
           state: folded.states.run,

@@ -6,7 +6,7 @@ import { createStates, type FoldedStates } from "../../../projections/states.ts"
 import { makeId } from "../../platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { catchUp, type Positions } from "../../projector/catch-up.ts";
-import { lastForgotten } from "../../privacy/encrypted-snapshots.ts";
+import { lastForgotten } from "../../projector/past.ts";
 import { rebuiltName } from "../../projector/snapshots.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { createComparison, type Comparison } from "./comparison.ts";

@@ -70,7 +70,12 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
   return { process, runner, projector };
 }
 
-const NO_SNAPSHOTS: Snapshots = { load: async () => undefined, save: async () => {} };
+const NO_SNAPSHOTS: Snapshots = {
+  load: async () => undefined,
+  save: async () => {},
+  list: async () => [],
+  remove: async () => {},
+};
 
 /** More pages than any history has people and messages for. */
 export const PAGES_MAX = 1_000;

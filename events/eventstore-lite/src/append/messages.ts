@@ -16,7 +16,8 @@ export type Fault = "full" | "busy" | "fatal";
 export type Request = string | Operation;
 
 export type Operation =
-  | { readonly kind: "saveSnapshot"; readonly name: string; readonly snapshot: Snapshot }
+  | { readonly kind: "saveSnapshot"; readonly names: readonly string[]; readonly snapshot: Snapshot }
+  | { readonly kind: "removeSnapshots"; readonly names: readonly string[] }
   | {
       readonly kind: "acquireLease";
       readonly name: string;

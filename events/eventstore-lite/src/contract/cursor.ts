@@ -55,6 +55,30 @@ export function snapshotContract({ describe, expect, open, test }: Runner): void
       expect(await store.snapshots.load("stats")).toEqual({ version: 2, position: 9, state: '{"sent":2}' });
     });
 
+    test("are kept under another name too, listed by the beginning of their names, and removed", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(9));
+      await store.snapshots.save("stats", { version: 1, position: 7, state: "ä" }, "past/stats/7");
+      await store.snapshots.save("stats", { version: 1, position: 9, state: "" }, "past/stats/9");
+      await store.snapshots.save("past/stats", { version: 1, position: 1, state: "s" });
+      await store.snapshots.save("past/z", { version: 2, position: 12, state: "s" });
+      const seventh = { name: "past/stats/7", version: 1, position: 7, bytes: 2 };
+      const ninth = { name: "past/stats/9", version: 1, position: 9, bytes: 0 };
+      expect(await store.snapshots.list("past/stats/")).toEqual([seventh, ninth]);
+      expect((await store.snapshots.list("past/")).map(({ name }) => name)).toEqual([
+        "past/stats",
+        "past/stats/7",
+        "past/stats/9",
+        "past/z",
+      ]);
+      expect(await store.snapshots.load("past/stats/7")).toEqual({ version: 1, position: 7, state: "ä" });
+      await store.snapshots.remove(["past/stats/7", "past/none"]);
+      await store.snapshots.remove([]);
+      expect(await store.snapshots.list("past/stats/")).toEqual([ninth]);
+      expect(await store.snapshots.load("past/stats/7")).toBeUndefined();
+      expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 9, state: "" });
+    });
+
     test("that hold more than the log are not handed out: the log has lost its end", async () => {
       await using store = await open();
       await store.append("a", newEvents(2));

@@ -3,7 +3,7 @@ import { prepareAppend } from "../append/prepare.ts";
 import { createQueue, type Queue } from "../append/queue.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import type { Codec, EventStore, Leases, NewEvent } from "../store.ts";
+import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
 import { createLive } from "../subscribe/subscribe.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
@@ -12,8 +12,8 @@ import { refuseLeftBehind } from "./left-behind.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
-import { createDatabaseReader } from "./read/database-reader.ts";
-import { createTypeNames, loadSnapshot, readHashAt, readHead, readStreamHead } from "./read/heads.ts";
+import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
+import { createTypeNames, listSnapshots, loadSnapshot, readHashAt, readHead, readStreamHead } from "./read/heads.ts";
 import { createStoredAt, type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import { startThread } from "./writer/start-thread.ts";
@@ -103,14 +103,23 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     hashAt: (position) => attempt(() => readHashAt(reader, position)),
     verify: (options) => verifier.verify(options),
     backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),
-    snapshots: {
-      load: (name) => attempt(() => loadSnapshot(reader, name)),
-      async save(name, snapshot) {
-        await queue.perform({ kind: "saveSnapshot", name, snapshot });
-      },
-    },
+    snapshots: createSnapshots(queue, reader),
     leases: createLeases(queue, clock),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+function createSnapshots(queue: Queue, reader: DatabaseReader): Snapshots {
+  return {
+    load: (name) => attempt(() => loadSnapshot(reader, name)),
+    async save(name, snapshot, alsoAs) {
+      const names = alsoAs === undefined ? [name] : [name, alsoAs];
+      await queue.perform({ kind: "saveSnapshot", names, snapshot });
+    },
+    list: (prefix) => attempt(() => listSnapshots(reader, prefix)),
+    async remove(names) {
+      if (names.length > 0) await queue.perform({ kind: "removeSnapshots", names });
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { GENESIS_HASH } from "../../chain.ts";
 import { SnapshotAhead } from "../../errors.ts";
-import type { Head, Snapshot, StreamHead } from "../../store.ts";
+import type { Head, Snapshot, SnapshotEntry, StreamHead } from "../../store.ts";
 import { lastPosition } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
@@ -38,6 +38,22 @@ export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | u
   const head = lastPosition(reader);
   if (position > head) throw new SnapshotAhead(name, position, head);
   return { version: Number(row["version"]), position, state: String(row["state"]) };
+}
+
+/** The index of names is in the order of their bytes, so that a prefix is a range of it. */
+export function listSnapshots(reader: DatabaseReader, prefix: string): readonly SnapshotEntry[] {
+  const rows = reader.all(
+    `SELECT name, version, position, octet_length(state) AS bytes FROM snapshots
+     WHERE name >= ? AND name < ? ORDER BY name`,
+    prefix,
+    `${prefix}\u{10ffff}`,
+  );
+  return rows.map((row) => ({
+    name: String(row["name"]),
+    version: Number(row["version"]),
+    position: Number(row["position"]),
+    bytes: Number(row["bytes"]),
+  }));
 }
 
 /** Makes the function that names a type by its row. Types are never renamed, and an application has tens of them. */

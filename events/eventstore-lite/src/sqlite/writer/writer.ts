@@ -19,6 +19,7 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
     `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state`,
   );
+  const removeSnapshot = db.prepare("DELETE FROM snapshots WHERE name = ?");
   // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.
   let stoppedBy: string | undefined;
 
@@ -26,7 +27,11 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
     switch (operation.kind) {
       case "saveSnapshot": {
         const { version, position, state } = operation.snapshot;
-        upsertSnapshot.run(operation.name, version, position, state);
+        for (const name of operation.names) upsertSnapshot.run(name, version, position, state);
+        return { kind: "done" };
+      }
+      case "removeSnapshots": {
+        for (const name of operation.names) removeSnapshot.run(name);
         return { kind: "done" };
       }
       case "acquireLease": {

@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/platform/service-error.ts";
-import { parseMoment } from "../../src/commands/moment.ts";
+import { parseMoment } from "../../src/projector/moment.ts";
 
 function refusal(text: string, timezone = "UTC"): string {
   try {
@@ -69,12 +69,12 @@ test.each(["2026-02-30", "2026-02-29T10:00Z", "2026-13-01T10:00", "2026-11-21T25
 test.each(["", "-1", "+1", "1.5", "1e3", "yesterday", "21.11.2026", "11/21/2026", "2026-11", "10:00", "2026-11-21T10"])(
   '"%s" is no moment, or one that people read in two ways',
   (text) => {
-    expect(refusal(text)).toBe(`--as-of wants a position, a day or an ISO 8601 time, not "${text}"`);
+    expect(refusal(text)).toBe(`a moment is a position, a day or an ISO 8601 time, not "${text}"`);
   },
 );
 
 test("what is refused is told in short, and does not write to the terminal", () => {
   expect(refusal(`\u001b[2J${"x".repeat(1000)}`)).toBe(
-    `--as-of wants a position, a day or an ISO 8601 time, not "\ufffd[2J${"x".repeat(36)}"`,
+    `a moment is a position, a day or an ISO 8601 time, not "\\u001b[2J${"x".repeat(36)}"`,
   );
 });

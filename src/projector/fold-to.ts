@@ -1,0 +1,128 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { EventStore, SnapshotEntry } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
+import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { catchUp, type Positions } from "./catch-up.ts";
+import type { Moment, Place } from "./moment.ts";
+import { isCurrent, isDue, listPast, PAST_EVERY_POSITIONS, pastName, strideAt, thinPast, voidedUpTo } from "./past.ts";
+import { loadFitting } from "./snapshots.ts";
+
+export interface FoldToOptions extends Moment {
+  /** Told now and then which position is folded. */
+  readonly onProgress?: (position: number) => void;
+  /**
+   * Keeps snapshots of what a long way passes, so that the next one is short. The position up to which the keys of all
+   * who were forgotten are known to be deleted: what is made while one is being forgotten is void then.
+   */
+  readonly keepSince?: number;
+  /** Positions between two snapshots of the past while a log is short; default {@link PAST_EVERY_POSITIONS}. */
+  readonly pastEvery?: number;
+  /** Gives the work up, between two batches of events; the states are of no use then. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** States as of a place in the log: the last event that counts. */
+export interface FoldedTo<Name extends ProjectionName> extends Place {
+  readonly states: Pick<States, Name>;
+}
+
+/** What the named projections say of the log up to a moment, folded from the nearest snapshots before it. */
+export async function foldTo<Name extends ProjectionName>(
+  store: EventStore<Event>,
+  names: readonly Name[],
+  { to, until, onProgress, keepSince, pastEvery = PAST_EVERY_POSITIONS, signal }: FoldToOptions = {},
+): Promise<FoldedTo<Name>> {
+  const bounds = { ...(to === undefined ? {} : { to }), ...(until === undefined ? {} : { until }) };
+  const [end] = await Array.fromAsync(store.read({ ...bounds, backwards: true, limit: 1 }));
+  if (end === undefined) return { states: createStates(names).all(), position: 0, time: undefined };
+  const { position, time } = end;
+  const from = new Map<ProjectionName, unknown>();
+  const positions: Positions = new Map();
+  const voided = await voidedUpTo(store);
+  for (const name of names) {
+    const nearest = await loadNearest(store, name, position, voided.get(name) ?? 0);
+    if (nearest !== undefined) from.set(name, nearest.state);
+    positions.set(name, nearest?.position ?? 0);
+    // Decoding a list of people takes some tens of milliseconds; whoever waits for an answer has a turn between two.
+    await nextTurn();
+  }
+  const states = createStates(names, from);
+  const passing = { store, states, positions, to: position, every: pastEvery };
+  const keeping = keepSince === undefined ? undefined : await keepPassed(passing, keepSince);
+  await catchUp(store, states, positions, { to: position, onProgress, signal, ...keeping?.stopping });
+  await keeping?.end();
+  return { states: states.all(), position, time };
+}
+
+interface Nearest {
+  readonly position: number;
+  readonly state: unknown;
+}
+
+/** The snapshot from which the way to `position` is shortest; undefined: there is none. */
+async function loadNearest(
+  store: EventStore<Event>,
+  name: ProjectionName,
+  position: number,
+  voided: number,
+): Promise<Nearest | undefined> {
+  const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
+  const candidates = [...(await listPast(store, name)), ...newest].filter(
+    (entry) => entry.position <= position && isCurrent(entry, name, voided),
+  );
+  // One may be gone, replaced by a newer one or encrypted with a key that is gone: then the one before it is taken.
+  for (const candidate of candidates.toSorted((one, other) => other.position - one.position)) {
+    const found = await loadIfUnchanged(store, name, candidate);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function loadIfUnchanged(
+  store: EventStore<Event>,
+  name: ProjectionName,
+  { name: stored, position }: SnapshotEntry,
+): Promise<Nearest | undefined> {
+  const snapshot = await loadFitting(store, stored);
+  if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
+  return { position, state: decodeState(snapshot.state) };
+}
+
+interface Passing<Name extends ProjectionName> {
+  readonly store: EventStore<Event>;
+  readonly states: FoldedStates<Name>;
+  readonly positions: Positions;
+  readonly to: number;
+  readonly every: number;
+}
+
+/** Where a fold stops to keep snapshots: once a stride, where there is none yet. They shorten the next way, no more. */
+async function keepPassed<Name extends ProjectionName>(
+  { store, states, positions, to, every }: Passing<Name>,
+  since: number,
+) {
+  const from = Math.min(...positions.values());
+  const stride = strideAt((await store.head()).position, every);
+  const stops = Array.from({ length: Math.floor(to / stride) }, (_, slot) => (slot + 1) * stride);
+  const last = new Map(positions);
+  const folded = new Map<Name, number>();
+  const onStop = async (position: number): Promise<void> => {
+    if (position % stride !== 0) return;
+    for (const name of states.names) {
+      if (positions.get(name) !== position || !isDue(position, last.get(name) ?? 0, every)) continue;
+      if (states.foldedBy(name) === (folded.get(name) ?? 0)) continue;
+      last.set(name, position);
+      folded.set(name, states.foldedBy(name));
+      const snapshot = { version: projectionOf(name).version, position, state: encodeState(states.get(name)) };
+      await store.snapshots.save(pastName({ projection: name, position, since }), snapshot).catch(() => {});
+    }
+  };
+  return {
+    stopping: { stops: stops.filter((stop) => stop > from), onStop },
+    async end(): Promise<void> {
+      for (const name of folded.keys()) await thinPast(store, name, every).catch(() => {});
+    },
+  };
+}

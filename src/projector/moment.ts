@@ -1,0 +1,79 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
+import { ServiceError } from "../platform/service-error.ts";
+
+/** A moment of the log: after the event at a position, or at a time; neither: now. */
+export interface Moment {
+  readonly to?: number;
+  readonly until?: Date;
+}
+
+/** Where in the log a moment is. */
+export interface Place {
+  /** 0: before the first event. */
+  readonly position: number;
+  readonly time: string | undefined;
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
+const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
+
+/** What `--as-of` and `as_of` say. Throws a ServiceError (usage) on what is no moment, or could be two. */
+export function parseMoment(text: string | undefined, timezone: string): Moment {
+  if (text === undefined) return {};
+  if (/^\d+$/.test(text)) return { to: Number(text) };
+  try {
+    if (DAY.test(text)) return { until: endOfDay(text, timezone) };
+    if (INSTANT.test(text)) return { until: new Date(Temporal.Instant.from(text).epochMilliseconds) };
+  } catch (fault) {
+    if (fault instanceof RangeError) throw usageError(`there is no such time as ${text}`);
+    throw fault;
+  }
+  if (LOCAL_TIME.test(text)) return { until: localTime(text, timezone) };
+  const shown = escapeControls(text.slice(0, 40));
+  throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
+}
+
+/** The day's last millisecond: what users mean by "as of that day". */
+function endOfDay(text: string, timezone: string): Date {
+  const next = Temporal.PlainDate.from(text).add({ days: 1 }).toZonedDateTime(timezone);
+  return new Date(next.epochMilliseconds - 1);
+}
+
+function localTime(text: string, timezone: string): Date {
+  let local: Temporal.PlainDateTime;
+  try {
+    local = Temporal.PlainDateTime.from(text);
+  } catch {
+    throw usageError(`there is no such time as ${text}`);
+  }
+  try {
+    return new Date(local.toZonedDateTime(timezone, { disambiguation: "reject" }).epochMilliseconds);
+  } catch {
+    throw usageError(
+      `clocks in ${timezone} change at ${text}, so that it comes twice or never: add an offset, such as +02:00`,
+    );
+  }
+}
+
+/** Refuses a position that the log does not have yet: a typing error would look like the present. */
+export async function checkMoment(store: EventStore<Event>, { to }: Moment): Promise<void> {
+  if (to === undefined) return;
+  const { position } = await store.head();
+  if (to <= position) return;
+  throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
+}
+
+/** Where the log was at a moment. Throws as {@link checkMoment}. */
+export async function placeOf(store: EventStore<Event>, moment: Moment): Promise<Place> {
+  await checkMoment(store, moment);
+  for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))
+    return { position, time };
+  return { position: 0, time: undefined };
+}
+
+function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
+}

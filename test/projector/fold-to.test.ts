@@ -1,0 +1,223 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { EventStore, Query } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
+import { encodeState } from "../../projections/snapshot.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { foldLog } from "../harness/fold-log.ts";
+import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
+import { listPast, PAST_MAX } from "../../src/projector/past.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { clicksPart } from "../bench/mixed-clicks.ts";
+import type { Emit, Part } from "../bench/mixed-log.ts";
+import { outreachPart } from "../bench/mixed-outreach.ts";
+import { restPart } from "../bench/mixed-rest.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { rebuildAll } from "./rebuilding.ts";
+
+/** So that short logs have snapshots of the past. */
+const PAST_EVERY = 40;
+
+/** A service's log with a busy life, told in rounds; each step is done by whoever would do it. */
+function livesOn(world: CommandHarness) {
+  const { store } = world;
+  const parts: readonly Part[] = [outreachPart(), clicksPart(), restPart()];
+  let seed = 1;
+  const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+  const options = { erase: erasing(store.keyring), pastEvery: PAST_EVERY };
+
+  return {
+    /** Some of what happens while a service runs, which keeps snapshots when it stops. */
+    async serve(rounds: number): Promise<void> {
+      await using projector = await startProjector(store, options);
+      for (let round = 0; round < rounds; round++) {
+        let { position } = await store.head();
+        const batches: (readonly [string, readonly NewEvent[]])[] = [];
+        const emit: Emit = (stream, newEvents) => {
+          batches.push([stream, newEvents]);
+          position += newEvents.length;
+          return position - newEvents.length + 1;
+        };
+        for (const part of parts) part(emit, random);
+        for (const [stream, newEvents] of batches) if (newEvents.length > 0) await world.append(stream, newEvents);
+      }
+      await projector.until((await store.head()).position);
+    },
+    async forgetSomebody(number: number): Promise<void> {
+      const { states } = await foldLog(store, ["contacts"]);
+      const people = [...states.contacts.people.values()].filter(({ username }) => username !== undefined);
+      const person = people[number % Math.max(1, people.length)];
+      if (person !== undefined) expect(await world.run(forget, person.username ?? "")).toMatchObject({ code: 0 });
+    },
+  };
+}
+
+/** Writes nonsense into all snapshots of a projection, as a defect would. */
+async function spoilAll(store: EventStore<Event>, name: ProjectionName, version?: number): Promise<void> {
+  for (const entry of await store.snapshots.list("")) {
+    if (entry.name !== name && !entry.name.startsWith(`past/${name}/`)) continue;
+    const state = encodeState(projectionOf(name).initial());
+    await store.snapshots.save(entry.name, { version: version ?? entry.version, position: entry.position, state });
+  }
+}
+
+/** The same by both ways. */
+async function expectTruth(store: EventStore<Event>, names: readonly ProjectionName[], moment: FoldToOptions) {
+  const found = await foldTo(store, names, moment);
+  const { states, events: _, ...place } = await foldLog(store, names, moment);
+  expect({ position: found.position, time: found.time }).toEqual(place);
+  for (const name of names) expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
+}
+
+type Step = readonly [kind: "serve" | "ask" | "keep" | "forget" | "rebuild" | "version", number: number];
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.tuple(
+    fc.constantFrom("serve", "serve", "ask", "keep", "keep", "forget", "rebuild", "version"),
+    fc.nat(1_000_000),
+  ) as fc.Arbitrary<Step>,
+  { minLength: 3, maxLength: 12 },
+);
+
+const SPOILED = ["contacts", "clicks", "stats", "variants"] as const satisfies ProjectionName[];
+
+test("a moment folded from a snapshot is the same as folded from the start, whatever happened between", async () => {
+  let kept = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, async (life) => {
+      await using world = await openCommands();
+      const { store } = world;
+      const { serve, forgetSomebody } = livesOn(world);
+      const versions = PROJECTION_NAMES.map((name) => [name, projectionOf(name).version] as const);
+      try {
+        await serve(4);
+        for (const [kind, number] of life) {
+          const { position: head } = await store.head();
+          const spoiled = SPOILED[number % SPOILED.length]!;
+          const names = PROJECTION_NAMES.filter((_, index) => (number >> index) % 2 === 0);
+          const to = number % (head + 1);
+          if (kind === "serve") await serve(1 + (number % 3));
+          if (kind === "ask") await expectTruth(store, names, { to });
+          if (kind === "keep") await expectTruth(store, names, { to, keepSince: head, pastEvery: PAST_EVERY });
+          if (kind === "forget") await forgetSomebody(number);
+          if (kind === "rebuild") {
+            await spoilAll(store, spoiled);
+            await rebuildAll(store, {}, [spoiled]);
+          }
+          if (kind === "version") {
+            await spoilAll(store, spoiled);
+            Object.assign(projectionOf(spoiled), { version: projectionOf(spoiled).version + 1 });
+          }
+        }
+        const { position: head, time } = await store.head();
+        for (const to of [head, Math.floor(head / 2), 0]) await expectTruth(store, PROJECTION_NAMES, { to });
+        await expectTruth(store, PROJECTION_NAMES, { until: new Date(Date.parse(time ?? "") - 600_000) });
+        kept += (await store.snapshots.list("past/")).length;
+      } finally {
+        for (const [name, version] of versions) Object.assign(projectionOf(name), { version });
+      }
+    }),
+    { numRuns: 12 },
+  );
+  expect(kept).toBeGreaterThan(100);
+});
+
+describe("snapshots of the past", () => {
+  /** The log as seen by a reader who writes down from where it was folded. */
+  function watched(store: EventStore<Event>) {
+    const folded: Query[] = [];
+    const seen: EventStore<Event> = {
+      ...store,
+      readFolded(query = {}) {
+        folded.push(query);
+        return store.readFolded(query);
+      },
+    };
+    return { store: seen, folded };
+  }
+
+  test("make the way to a moment short, are bounded in number, and are left out where they are void", async () => {
+    await using world = await openCommands();
+    const { serve } = livesOn(world);
+    await serve(6);
+    const head = (await world.store.head()).position;
+    const first = watched(world.store);
+    await foldTo(first.store, ["clicks"], { to: head - 1, keepSince: head, pastEvery: 2 });
+    expect(first.folded[0]?.from).toBe(1);
+    const kept = await listPast(world.store, "clicks");
+    expect(kept.length).toBeGreaterThan(PAST_MAX / 2);
+    expect(kept.length).toBeLessThanOrEqual(PAST_MAX);
+    const before = kept.findLast(({ position }) => position <= head / 2);
+    const second = watched(world.store);
+    await foldTo(second.store, ["clicks"], { to: Math.floor(head / 2) });
+    expect(second.folded[0]?.from).toBe((before?.position ?? 0) + 1);
+    await rebuildAll(world.store, {}, ["clicks"]);
+    const third = watched(world.store);
+    await foldTo(third.store, ["clicks"], { to: Math.floor(head / 2) });
+    expect(third.folded[0]?.from).toBe(1);
+  });
+
+  test("stay behind while a service runs and starts anew, in the bytes that it saved anyway", async () => {
+    await using world = await openCommands();
+    const { serve } = livesOn(world);
+    for (let life = 0; life < 4; life++) await serve(2);
+    const names = (await listPast(world.store, "clicks")).map(({ position }) => position);
+    expect(names.length).toBeGreaterThanOrEqual(3);
+    const head = (await world.store.head()).position;
+    const reader = watched(world.store);
+    await foldTo(reader.store, ["clicks"], { to: names[1] ?? head });
+    expect(reader.folded).toEqual([]);
+  });
+
+  test("of somebody who is forgotten are void, also those that are made meanwhile", async () => {
+    await using world = await openCommands();
+    const { store } = world;
+    const ann: NewEvent = {
+      type: "RecipientAdded",
+      data: { recipient: { username: "ann_builds" }, name: "Ann", basis: "opt_in", fields: {}, source: "list" },
+    };
+    await world.append(STREAMS.outreach, [ann]);
+    const { serve } = livesOn(world);
+    await serve(4);
+    await serve(4);
+    const to = (await store.head()).position;
+    const isShown = async (): Promise<boolean> => {
+      const { states } = await foldTo(store, ["contacts", "variants"], { to });
+      return Bun.inspect(states, { depth: 9 }).includes("ann_builds");
+    };
+    expect(await isShown()).toBe(true);
+    expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
+    // Somebody asks for a moment, and she is forgotten when all that is of her has been read.
+    await store.snapshots.remove(["contacts", ...(await listPast(store, "contacts")).map(({ name }) => name)]);
+    const meanwhile: EventStore<Event> = {
+      ...store,
+      // What is void stays, as after a crash.
+      snapshots: { ...store.snapshots, remove: async () => {} },
+      async *readFolded(query = {}) {
+        for await (const batch of store.readFolded(query)) {
+          yield batch;
+          if (query.to !== to) continue;
+          expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+        }
+      },
+    };
+    expect(await listPast(store, "contacts")).toEqual([]);
+    const asked = { to, keepSince: to, pastEvery: to };
+    const { states } = await foldTo(meanwhile, ["contacts"], asked);
+    expect(Bun.inspect(states, { depth: 9 })).toContain("ann_builds");
+    expect((await listPast(store, "contacts")).map(({ position }) => position)).toEqual([to]);
+    expect(await isShown()).toBe(false);
+    for (const { name } of await store.snapshots.list("")) {
+      const { state = "" } = (await store.snapshots.load(name)) ?? {};
+      expect(state).not.toContain("ann_builds");
+    }
+    // What is folded after that is kept again.
+    await foldTo(store, ["contacts"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
+    expect((await listPast(store, "contacts")).length).toBeGreaterThan(0);
+    expect(await isShown()).toBe(false);
+  });
+});
