@@ -1,5 +1,6 @@
+import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { handle } from "../log/handle.ts";
+import { handle, type Decision } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { errorFields } from "../platform/logger.ts";
 import { catchUp, type OutreachContext } from "./context.ts";
@@ -67,11 +68,13 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
 }
 
 async function abandon(context: OutreachContext, { fence }: HeldLease): Promise<void> {
-  const decide = () => {
-    const { current } = context.projector.state("run");
-    if (current === null) return { events: [] };
-    const { run_id, sent, skipped, failed, in_doubt } = current;
-    return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } } as const] };
-  };
+  const decide = () => decideAbandoned(context.projector.state("run"));
   await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, fence });
+}
+
+/** The run in progress is one of a dead process: nothing, where somebody closed it meanwhile. */
+export function decideAbandoned({ current }: Run): Decision<never> {
+  if (current === null) return { events: [] };
+  const { run_id, sent, skipped, failed, in_doubt } = current;
+  return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } }] };
 }

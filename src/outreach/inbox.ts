@@ -2,7 +2,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { isoTime } from "../platform/clock.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
-import { handle, record } from "../log/handle.ts";
+import { handle, record, type Decision } from "../log/handle.ts";
 import { SocialError, type InboxMessage, type SocialNetwork } from "../networks/network.ts";
 import { guardCursors } from "./repeated-cursors.ts";
 import { outreachState, type RetryPolicy, type RunContext } from "./context.ts";
@@ -124,16 +124,21 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
 /** Records what the messages say and the log does not hold yet. */
 async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, fence } = run;
-  const decide = () => ({ events: newsOf(run, outreachState(run), messages) });
+  const decide = () => decideReceived(outreachState(run), run, messages);
   await handle(run, STREAMS.outreach, decide, { metadata, fence });
 }
 
-/** Oldest first, as they were written. */
-function newsOf(run: RunContext, state: OutreachState, messages: readonly InboxMessage[]): NewEvent[] {
+/** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */
+export function decideReceived(
+  state: OutreachState,
+  { rules, isOptOut }: Pick<RunContext, "rules" | "isOptOut">,
+  messages: readonly InboxMessage[],
+): Decision<never> {
   const own = state.account.user?.id;
   const noted = new Set<string>();
   const once = (what: string): boolean => noted.size < noted.add(what).size;
-  return messages.toReversed().flatMap((message): NewEvent[] => {
+  // The oldest first, as they were written.
+  const events = messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
     const recipient = { id: senderId, ...(username === undefined ? {} : { username }) };
@@ -144,14 +149,15 @@ function newsOf(run: RunContext, state: OutreachState, messages: readonly InboxM
       const data = { recipient, message_id, received_at: isoTime(createdAt) };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    if (run.isOptOut(text) && !isSuppressed(state, run.rules, recipient) && once(`stop ${senderId}`)) {
-      newEvents.push(suppression(run, recipient, message_id));
+    if (isOptOut(text) && !isSuppressed(state, rules, recipient) && once(`stop ${senderId}`)) {
+      newEvents.push(suppression(rules, recipient, message_id));
     }
     return newEvents;
   });
+  return { events };
 }
 
-function suppression({ rules }: RunContext, recipient: Recipient, message_id: string): NewEvent {
+function suppression(rules: RunContext["rules"], recipient: Recipient, message_id: string): NewEvent {
   const hashes = [...rules.hashes(recipient)];
   return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out", hashes, message_id } };
 }

@@ -1,5 +1,6 @@
+import type { Run } from "../../projections/run.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
-import { handle } from "../log/handle.ts";
+import { handle, type Decision } from "../log/handle.ts";
 import type { OutreachContext } from "./context.ts";
 import type { OutcomeEvent } from "./decide.ts";
 
@@ -16,10 +17,13 @@ export async function recordOutcome(
   metadata: EventMetadata,
   more: readonly NewEvent[] = [],
 ): Promise<void> {
-  const decide = () => {
-    const attempt = context.projector.state("run").open.get(newEvent.data.attempt_id);
-    if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };
-    return { events: [newEvent, ...more] };
-  };
+  const decide = () => decideRecorded(context.projector.state("run"), newEvent, more);
   await handle(context, STREAMS.outreach, decide, { metadata, attempts: OUTCOME_ATTEMPTS_MAX });
+}
+
+/** The outcome and what follows from it; nothing of an attempt that has its outcome, or was doubted before. */
+export function decideRecorded({ open }: Run, newEvent: OutcomeEvent, more: readonly NewEvent[]): Decision<never> {
+  const attempt = open.get(newEvent.data.attempt_id);
+  if (attempt === undefined || (newEvent.type === "DirectMessageInDoubt" && attempt.in_doubt)) return { events: [] };
+  return { events: [newEvent, ...more] };
 }
