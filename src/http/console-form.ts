@@ -60,6 +60,7 @@ export function formOf<Deps, Body>(
 ): PostOperation<Deps & FormDeps, FormFields> {
   return post({
     id: `${operation.id}ByForm`,
+    does: operation.id,
     tag: "service",
     summary: `${operation.summary} As a form of the console.`,
     description: "Does what the operation of the API does, and leads back to the page with a notice.",

@@ -1,0 +1,50 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { reachlog } from "../../src/commands/command-line.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+
+/** The command that does what an operation of the API does. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  resumeDeliveries: "deliveries resume",
+};
+
+const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>
+  protection === "session" || protection === "form";
+
+/** Whether the command line has a command by this name. */
+function isCommand(path: string): boolean {
+  const silent: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+  let command = reachlog(silent, () => async () => {});
+  for (const name of path.split(" ")) {
+    const next = command.commands.find((one) => one.name() === name);
+    if (next === undefined) return false;
+    command = next;
+  }
+  return command.commands.length === 0;
+}
+
+test("whatever changes something in the console is a form that does what an operation of the API and a command do", () => {
+  const actions = ENDPOINTS.filter((endpoint) => isOfConsole(endpoint) && endpoint.method === "POST");
+  expect(actions.length).toBeGreaterThan(0);
+  const operations = new Map(
+    ENDPOINTS.filter(({ path }) => /^\/(social|api)\//.test(path)).map(({ operation }) => [operation.id, operation]),
+  );
+  const onlyHere = actions.filter(({ protection, operation: { does = "" } }) => {
+    const command = COMMANDS[does];
+    return protection !== "form" || !operations.has(does) || command === undefined || !isCommand(command);
+  });
+  expect(onlyHere.map(({ path }) => path)).toEqual([]);
+});
+
+test("a page of the console only shows: whatever else is asked for by GET is the live tail, or open to programs", () => {
+  const reading = ENDPOINTS.filter((endpoint) => isOfConsole(endpoint) && endpoint.method === "GET");
+  for (const { path, operation } of reading) {
+    const [answer] = Object.values(operation.answers);
+    expect(`${path} ${answer?.mediaType}`).toMatch(/ text\/(html|event-stream)$/);
+  }
+});
+
+test.each(["deliveries", "deliveries nothing", "forget us"])("%s is no command that does something", (path) => {
+  expect(isCommand(path)).toBe(false);
+});
