@@ -2,6 +2,7 @@ import type { Folded } from "../events/catalog.ts";
 import { CHANNELS, LANES, type ChannelName, type Lane } from "../events/channel.ts";
 import { laneOf, requestedChannels, type OutcomeType } from "../events/dispatches.ts";
 import { positionsOf } from "../events/sources.ts";
+import { giveUp, noDeadLetters, takeUp, type DeadLetters } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
 import { RESTORES } from "./restores.ts";
 import { msOf } from "./time.ts";
@@ -50,6 +51,7 @@ export interface ChannelState {
   in_doubt: number;
   /** Dead letters, less those taken up again or discarded. */
   dead: number;
+  letters: DeadLetters;
   /** The network refuses the channel as a whole; its clicks wait. */
   suspended: Suspended | null;
 }
@@ -67,7 +69,7 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 7,
+  version: 8,
   types: [
     "LinkClicked",
     "NotificationRequested",
@@ -96,6 +98,7 @@ export const deliveries: Projection<Deliveries> = {
       case "DispatchRetryRequested":
         request(state, event);
         state[event.data.channel].dead--;
+        takeUp(state[event.data.channel].letters, event.data.source, event.position);
         break;
       case "DispatchFailed":
         fail(state, event);
@@ -110,10 +113,11 @@ export const deliveries: Projection<Deliveries> = {
         state[event.data.channel].in_doubt += settle(state, event);
         break;
       case "DispatchAbandoned":
-        state[event.data.channel].dead += settle(state, event);
+        abandon(state, event);
         break;
       case "DispatchDiscarded":
         state[event.data.channel].dead--;
+        state[event.data.channel].letters.listed.delete(event.data.source);
         break;
       case "ChannelSuspended": {
         const { channel, network, detail, credential } = event.data;
@@ -162,10 +166,23 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   if (isNews) advance(lane, data.low_watermark);
 }
 
+function abandon(state: Deliveries, event: Folded<"DispatchAbandoned">): void {
+  const channel = state[event.data.channel];
+  const lane = channel.lanes[event.data.lane];
+  const requested = event.data.requests.flatMap(({ sources }) => positionsOf(sources));
+  giveUp(
+    channel.letters,
+    requested.filter((position) => !isSettled(lane, position)),
+    event.position,
+  );
+  channel.dead += settle(state, event);
+}
+
 /** Answers how many dispatches have their first final outcome with this event. */
 function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeType, "DispatchFailed">>): number {
   const { channel, low_watermark, requests } = data;
   const lane = state[channel].lanes[data.lane];
+  const { taken_up } = state[channel].letters;
   let settled = 0;
   for (const { sources } of requests) {
     for (const source of positionsOf(sources)) {
@@ -173,6 +190,7 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
       settled++;
       if (lane.restored !== null && source < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
       if (lane.retries.size > 0) lane.retries.delete(source);
+      if (taken_up.size > 0) taken_up.delete(source);
       if (source >= lane.low_watermark) lane.above.set(source, true);
     }
   }
@@ -219,7 +237,7 @@ export function isOfBefore(restored: RestoredLane | null, position: number): boo
 
 function emptyChannel(): ChannelState {
   const lanes = { direct: emptyLane(), clicks: emptyLane() };
-  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, suspended: null };
+  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, letters: noDeadLetters(), suspended: null };
 }
 
 function emptyLane(): LaneState {

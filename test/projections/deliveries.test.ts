@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName, Lane } from "../../events/channel.ts";
+import { LETTERS_MAX } from "../../projections/dead-letters.ts";
 import { deliveries, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -193,6 +194,39 @@ describe("a dead letter", () => {
   });
 });
 
+describe("the dead letters that are listed", () => {
+  const listed = (log: TestLog) => [...given(log).chat.letters.listed];
+
+  test("are those given up and not decided since, each by the event that it began with", () => {
+    const log = testLog();
+    const [a, b, c] = [click(log), click(log), click(log)];
+    const first = gaveUp(log, a);
+    const second = gaveUp(log, b);
+    const third = gaveUp(log, c);
+    log.add("DispatchDiscarded", { event_id: "e", source: b, channel: "chat", why: "over" });
+    const retry = log.add("DispatchRetryRequested", { event_id: "e", source: a, channel: "chat" });
+    expect(listed(log)).toEqual([[c, { position: third, requested_at: c }]]);
+    // Recorded once more, as by a second process: what was decided stands.
+    for (const source of [a, b]) gaveUp(log, source);
+    expect(listed(log)).toHaveLength(1);
+    const again = record(
+      log,
+      outcomeOf("DispatchAbandoned", { ...dispatch(retry, { lane: "direct" }), detail: "", refused: true }),
+    );
+    expect(listed(log)[1]).toEqual([a, { position: again, requested_at: retry }]);
+    expect(given(log).chat.letters.taken_up.size).toBe(0);
+    expect([first, second]).not.toContain(again);
+  });
+
+  test("are the newest of them where there are very many", () => {
+    const log = testLog();
+    const sources = Array.from({ length: LETTERS_MAX + 2 }, () => click(log));
+    for (const source of sources) gaveUp(log, source);
+    expect(listed(log).map(([source]) => source)).toEqual(sources.slice(2));
+    expect(given(log).chat.dead).toBe(LETTERS_MAX + 2);
+  });
+});
+
 test("whatever happened, it knows of each dispatch whether it is settled, and how all of them ended", () => {
   fc.assert(
     fc.property(histories(), ({ events, requested }) => {
@@ -204,6 +238,8 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
         const mine = requested.filter((one) => one.channel === channel);
         const ended = (end: string | undefined) => mine.filter((one) => one.end === end).length;
         expect(pendingOf(state[channel])).toBe(ended(undefined));
+        expect(state[channel].letters.listed.size).toBe(state[channel].dead);
+        expect(state[channel].letters.taken_up.size).toBeLessThanOrEqual(state[channel].lanes.direct.pending);
         expect(state[channel]).toMatchObject({
           dispatched: ended("dispatched"),
           skipped: ended("skipped"),

@@ -1,10 +1,10 @@
 import type { EventStore, Query } from "eventstore-lite";
-import type { Event, Folded } from "../../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
-import { isFinal, isOutcome, REQUESTING, requestedChannels, requestsDispatch } from "../../../events/dispatches.ts";
-import { positionsOf } from "../../../events/sources.ts";
-import { isSettled, type LaneState } from "../../../projections/deliveries.ts";
-import { STREAMS } from "../../log/event-log.ts";
+import type { Event, Folded } from "../../events/catalog.ts";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { isFinal, isOutcome, REQUESTING, requestedChannels, requestsDispatch } from "../../events/dispatches.ts";
+import { positionsOf } from "../../events/sources.ts";
+import { isSettled, type LaneState } from "../../projections/deliveries.ts";
+import { STREAMS } from "../log/event-log.ts";
 
 /** Over which a rate is measured: long enough for a pace of one a second, short enough to show what is changing now. */
 const RATE_MS = 5 * 60_000;
@@ -20,6 +20,14 @@ const MINUTE_MS = 60_000;
 /** HTTP status of a network that asks for less: the circuit breaker does not count it. */
 const TOO_MANY_REQUESTS = 429;
 
+/** Which end of the log is looked at. */
+export interface Tail {
+  /** Its last position; absent: that of the log. */
+  readonly to?: number;
+  /** How many events are read for one figure at the most; absent: {@link RATE_EVENTS_MAX} for a rate. */
+  readonly eventsMax?: number;
+}
+
 export interface ChannelTail {
   /** Dispatches that came to their end, a minute. */
   readonly settledPerMinute: number;
@@ -28,11 +36,16 @@ export interface ChannelTail {
 }
 
 /** What the last outcomes of a channel say. Reads nothing but the end of its stream. */
-export async function readTail(store: EventStore<Event>, channel: ChannelName, now: number): Promise<ChannelTail> {
+export async function readTail(
+  store: EventStore<Event>,
+  channel: ChannelName,
+  now: number,
+  tail: Tail = {},
+): Promise<ChannelTail> {
   const settled = new Set<number>();
   let failuresInARow = 0;
   let isRow = true;
-  const minutes = await lookBack(store, { stream: STREAMS.delivery(channel) }, now, (event) => {
+  const minutes = await lookBack(store, { stream: STREAMS.delivery(channel), ...tail }, now, (event) => {
     if (!isOutcome(event)) return;
     const { type, data } = event;
     for (const request of data.requests) {
@@ -47,10 +60,14 @@ export async function readTail(store: EventStore<Event>, channel: ChannelName, n
 }
 
 /** Dispatches that were requested to each channel, a minute. Reads nothing but the end of the log. */
-export async function readRequested(store: EventStore<Event>, now: number): Promise<ReadonlyMap<ChannelName, number>> {
+export async function readRequested(
+  store: EventStore<Event>,
+  now: number,
+  tail: Tail = {},
+): Promise<ReadonlyMap<ChannelName, number>> {
   const requested = new Map<ChannelName, number>(CHANNELS.map((channel) => [channel, 0]));
   const types = [...REQUESTING.clicks, ...REQUESTING.direct];
-  const minutes = await lookBack(store, { types }, now, (event) => {
+  const minutes = await lookBack(store, { types, ...tail }, now, (event) => {
     for (const channel of requestedChannels(event)) requested.set(channel, (requested.get(channel) ?? 0) + 1);
   });
   return new Map([...requested].map(([channel, count]) => [channel, count / minutes]));
@@ -59,13 +76,13 @@ export async function readRequested(store: EventStore<Event>, now: number): Prom
 /** Takes the last events, the newest first. Answers the minutes that they were recorded in: fewer where there are very many. */
 async function lookBack(
   store: EventStore<Event>,
-  query: Pick<Query, "stream" | "types">,
+  { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
   now: number,
   take: (event: Folded) => void,
 ): Promise<number> {
   let taken = 0;
   let spanMs = 0;
-  for await (const batch of store.readFolded({ ...query, backwards: true, limit: RATE_EVENTS_MAX })) {
+  for await (const batch of store.readFolded({ ...query, backwards: true, limit: eventsMax })) {
     for (const event of batch) {
       spanMs = now - Date.parse(event.time);
       if (spanMs > RATE_MS) return RATE_MS / MINUTE_MS;
@@ -73,18 +90,23 @@ async function lookBack(
       taken++;
     }
   }
-  return (taken < RATE_EVENTS_MAX ? RATE_MS : Math.max(SPAN_MIN_MS, spanMs)) / MINUTE_MS;
+  return (taken < eventsMax ? RATE_MS : Math.max(SPAN_MIN_MS, spanMs)) / MINUTE_MS;
 }
 
-/** When the oldest click that is pending on the channel was recorded; undefined: there is none. */
+/**
+ * When the oldest click that is pending on the channel was recorded; undefined: there is none, or none among those that
+ * were read. Without a bound it reads until it finds it.
+ */
 export async function readOldestClick(
   store: EventStore<Event>,
   channel: ChannelName,
   lane: LaneState,
+  { to, eventsMax }: Tail = {},
 ): Promise<string | undefined> {
   if (lane.pending === 0) return undefined;
   const from = Math.max(1, Math.min(lane.low_watermark, ...lane.retries.keys()));
-  for await (const batch of store.readFolded({ types: REQUESTING.clicks, from })) {
+  const bounds = { ...(to === undefined ? {} : { to }), ...(eventsMax === undefined ? {} : { limit: eventsMax }) };
+  for await (const batch of store.readFolded({ types: REQUESTING.clicks, from, ...bounds })) {
     for (const event of batch)
       if (requestsDispatch(event, channel) && !isSettled(lane, event.position)) return event.time;
   }

@@ -1,8 +1,10 @@
-import type { ChannelName } from "../../../events/channel.ts";
-import type { Suspended } from "../../../projections/deliveries.ts";
-import { printable, table } from "../table.ts";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import { pendingOf, type Deliveries, type Suspended } from "../../projections/deliveries.ts";
+import { readOldestClick, readRequested, readTail, type Tail } from "./tail.ts";
 
-/** How far a channel is behind, as `--json` has it. */
+/** How far a channel is behind, as `deliveries lag --json` has it. */
 export interface ChannelLag {
   readonly channel: ChannelName;
   /** Pending dispatches. */
@@ -61,38 +63,31 @@ function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
 
-const HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
-
-export function lagsAsText(lags: readonly ChannelLag[], time: string): string {
-  return `${table(HEAD, lags.map(row))}(${time})\n`;
+export interface LagSources {
+  readonly store: EventStore<Event>;
+  readonly deliveries: () => Deliveries;
+  readonly isConfigured: (channel: ChannelName) => boolean;
+  /** What of the log counts, and how much of it is read. */
+  readonly tail?: Tail;
 }
 
-function row(lag: ChannelLag): (string | number)[] {
-  const { channel, backlog, oldest_click_seconds: age, drained_in_seconds: drained } = lag;
-  const drain = drained === null ? "never" : duration(drained);
-  const rates = [lag.settled_per_minute, lag.requested_per_minute];
-  return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
-}
-
-function stateOf({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
-  if (!configured && backlog > 0) return "not configured here";
-  if (suspended !== null) return printable(`suspended since ${suspended.since}`);
-  return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
-}
-
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3_600],
-  ["min", 60],
-] as const;
-
-/** In the largest two units that say something: `2 h 5 min`, `40 s`. */
-export function duration(seconds: number): string {
-  const at = UNITS.findIndex(([, size]) => seconds >= size);
-  const unit = UNITS[at];
-  if (unit === undefined) return `${seconds} s`;
-  const [name, size] = unit;
-  const [nextName, nextSize] = UNITS[at + 1] ?? ["s", 1];
-  const rest = Math.floor((seconds % size) / nextSize);
-  return `${Math.floor(seconds / size)} ${name}${rest === 0 ? "" : ` ${rest} ${nextName}`}`;
+/** How far these channels are behind, by their states and the end of the log. */
+export async function measureLags(
+  { store, deliveries, isConfigured, tail = {} }: LagSources,
+  channels: readonly ChannelName[],
+  now: number,
+): Promise<readonly ChannelLag[]> {
+  const requested = await readRequested(store, now, tail);
+  const lags: ChannelLag[] = [];
+  for (const channel of channels) {
+    const rates = await readTail(store, channel, now, tail);
+    const oldest = await readOldestClick(store, channel, deliveries()[channel].lanes.clicks, tail);
+    const state = deliveries()[channel];
+    const { suspended } = state;
+    const requestedPerMinute = requested.get(channel) ?? 0;
+    const backlog = pendingOf(state);
+    const configured = isConfigured(channel);
+    lags.push(lagOf({ channel, configured, backlog, suspended, oldest, ...rates, requestedPerMinute, now }));
+  }
+  return lags;
 }
