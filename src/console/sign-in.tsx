@@ -18,10 +18,19 @@ export function signInPage(hasFailed: boolean): VNode {
         </label>
         <button>Sign in</button>
       </form>
-      <p class="quiet">
-        Tokens are in <code>API_TOKENS</code> or <code>API_TOKENS_FILE</code>; <code>reachlog token new</code> makes
-        one.
-      </p>
+      <h2>Where the token is</h2>
+      <ul class="quiet">
+        <li>
+          The demo prints its token when it starts, in the line <code>token</code>.
+        </li>
+        <li>
+          <code>reachlog token new NAME</code> makes one and shows it once, with the entry for <code>API_TOKENS</code>.
+        </li>
+        <li>
+          <code>reachlog token new NAME --add</code> writes the entry to <code>API_TOKENS_FILE</code>, which a running
+          service reads again.
+        </li>
+      </ul>
     </ConsoleDocument>
   );
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../platform/clock.ts";
 import { json, redirect } from "./answer.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "./encrypted-cookie.ts";
 import type { Operation } from "./endpoint.ts";
-import { Problem, problemOf, problems } from "./problem.ts";
+import { AUTHORIZE_AGAIN, problemOf, problems, type Problem } from "./problem.ts";
 
 export interface AccountDeps {
   /** Undefined: X is not configured. */
@@ -102,14 +102,14 @@ export const finishAuthorization: Operation<AccountDeps> = {
     const account = configured(deps.account);
     const given = new URL(request.url).searchParams;
     const begun = account.cookie.read(request);
-    if (begun === undefined) throw refused("This browser has no authorization in progress.", CLOSED_PAGE);
+    if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
     // The cookie stays: whoever lured the browser here does not end what it has begun.
-    if (given.get("state") !== begun.state) throw refused("The state is not the one we gave.", CLOSED_PAGE);
+    if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
     const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
     const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {
       throw callbackFault(fault, headers);
     });
-    if (linked === undefined) throw refused("This state was used before.", headers);
+    if (linked === undefined) throw refused("usedState", headers);
     if (linked.kind === "wrong_account") throw problems.wrongAccount().with(headers);
     const wantsJson = request.headers.get("accept")?.includes("application/json") ?? false;
     if (wantsJson) return json(200, { ...linked.user, scopes: linked.scopes }, headers);
@@ -150,14 +150,37 @@ async function linkedBefore(
   return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
 }
 
-function refused(detail: string, headers: Record<string, string>): Problem {
-  return problems.authorizationFailed(detail).with(headers);
+/** Why a callback is refused, in the words of the flow for programs and in plain ones for people. */
+const REFUSALS = {
+  notBegun: {
+    detail: "This browser has no authorization in progress.",
+    words:
+      "This browser has no authorization in progress: it began more than ten minutes ago, in another browser, or is finished. Nothing was stored.",
+  },
+  otherState: {
+    detail: "The state is not the one we gave.",
+    words: "This does not belong to the authorization that this browser began last. Nothing was stored.",
+  },
+  usedState: {
+    detail: "This state was used before.",
+    words: "This authorization was used before, and cannot be used twice. Nothing was stored now.",
+  },
+} as const;
+
+function refused(why: keyof typeof REFUSALS, headers: Record<string, string>): Problem {
+  const { detail, words } = REFUSALS[why];
+  return problems.authorizationFailed(detail).with(headers, { words });
 }
 
+/** What X says of a person who declined. */
+const DECLINED = "access_denied";
+
 function callbackFault(fault: unknown, headers: Record<string, string>): unknown {
-  if (fault instanceof OAuthError && fault.kind === "rejected")
-    return refused(`The network answered: ${fault.message}.`, headers);
-  return problemOf(fault)?.with(headers) ?? fault;
+  if (fault instanceof OAuthError && fault.kind === "rejected") {
+    const words = `${fault.message === DECLINED ? "You cancelled at X." : "X refused the authorization."} Nothing was stored.`;
+    return problems.authorizationFailed(`The network answered: ${fault.message}.`).with(headers, { words });
+  }
+  return problemOf(fault)?.with(headers, { wayOn: AUTHORIZE_AGAIN }) ?? fault;
 }
 
 export const showAccount: Operation<AccountDeps> = {

@@ -21,7 +21,7 @@ export function redirect(status: 302 | 303, location: string, headers: Record<st
 }
 
 /** A page of the console. */
-export function html(status: 200 | 401, body: string, headers: Record<string, string> = {}): Answer {
+export function html(status: number, body: string, headers: Record<string, string> = {}): Answer {
   return {
     status,
     headers: {

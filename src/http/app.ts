@@ -10,6 +10,7 @@ import type { Idempotency } from "./idempotency.ts";
 import { createDocument, type DocumentDeps } from "./openapi/document.ts";
 import { parametersOf, pathOf, segmentsOf } from "./path.ts";
 import { problemAnswer, problemOf, problems } from "./problem.ts";
+import { problemPage, wantsPage } from "./problem-page.ts";
 import { setRateLimitHeaders } from "./rate-limit.ts";
 import { requestId, traceparent } from "./trace.ts";
 
@@ -61,7 +62,8 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     if (problem === undefined) {
       logger.error("a request failed", { request_id: instance, path: pathOf(request.url), ...errorFields(fault) });
     }
-    return responseOf(problemAnswer(problem ?? problems.internal(), instance), headers);
+    const answerOf = wantsPage(request) ? problemPage : problemAnswer;
+    return responseOf(answerOf(problem ?? problems.internal(), instance), headers);
   };
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */

@@ -1,6 +1,20 @@
 import { kindOf } from "../log/error-kind.ts";
+import type { WayOn } from "../console/error-page.tsx";
 import type { ErrorKind } from "../platform/service-error.ts";
 import type { Answer } from "./answer.ts";
+
+/** What a page says beside the title. */
+interface ForPeople {
+  /** What happened, and what helps; absent: the problem's detail. Repeats nothing of the request. */
+  readonly words?: string;
+  readonly wayOn?: WayOn;
+}
+
+interface Extra {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly more?: Readonly<Record<string, unknown>>;
+  readonly people?: ForPeople;
+}
 
 /** A refusal as callers see it (RFC 9457). `detail` is for people and says nothing of the inside. */
 export class Problem extends Error {
@@ -10,26 +24,28 @@ export class Problem extends Error {
   readonly title: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly more: Readonly<Record<string, unknown>>;
-  constructor(
-    status: number,
-    slug: string,
-    title: string,
-    detail: string,
-    extra: { headers?: Record<string, string>; more?: Record<string, unknown> } = {},
-  ) {
+  /** For a browser, in place of what programs get. */
+  readonly people: ForPeople;
+  constructor(status: number, slug: string, title: string, detail: string, extra: Extra = {}) {
     super(detail);
     this.status = status;
     this.slug = slug;
     this.title = title;
     this.headers = extra.headers ?? {};
     this.more = extra.more ?? {};
+    this.people = extra.people ?? {};
   }
-  /** The same with more headers. */
-  with(headers: Record<string, string>): Problem {
+  /** The same with more headers, and with other words for people where there are any. */
+  with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
     const { status, slug, title, message, more } = this;
-    return new Problem(status, slug, title, message, { headers: { ...this.headers, ...headers }, more });
+    const extra = { headers: { ...this.headers, ...headers }, more, people: { ...this.people, ...people } };
+    return new Problem(status, slug, title, message, extra);
   }
 }
+
+const AUTHORIZE: WayOn = { href: "/social/auth", label: "Authorize an X account" };
+export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize again" };
+const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
 
 /** Seconds after which a busy or full log is worth another try. */
 const RETRY_SECONDS = "5";
@@ -39,6 +55,7 @@ export const problems = {
   unauthorized: () =>
     new Problem(401, "unauthorized", "Unauthorized", "This endpoint wants a valid bearer token.", {
       headers: { "www-authenticate": 'Bearer realm="reachlog"' },
+      people: { words: "This is for whoever is signed in, or has an API token.", wayOn: SIGN_IN },
     }),
   notAuthorized: () =>
     new Problem(
@@ -48,12 +65,21 @@ export const problems = {
       "No X account is authorized: open /social/auth in a browser.",
       {
         headers: { "www-authenticate": 'OAuth realm="reachlog", authorization_uri="/social/auth"' },
+        people: { words: "No X account is authorized.", wayOn: AUTHORIZE },
       },
     ),
   authorizationFailed: (detail: string) =>
-    new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`),
+    new Problem(400, "authorization-failed", "Authorization failed", `${detail} Nothing was stored.`, {
+      people: { wayOn: AUTHORIZE_AGAIN },
+    }),
   wrongAccount: () =>
-    new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored."),
+    new Problem(403, "wrong-account", "Wrong account", "Another X account is linked or required; nothing was stored.", {
+      people: {
+        words:
+          "You authorized another X account than the one that is linked here, or that X_ACCOUNT names. Nothing was stored. Change the account at X, and authorize again. To link another account for good, change X_ACCOUNT where it is set, and run reachlog account unlink first.",
+        wayOn: AUTHORIZE_AGAIN,
+      },
+    }),
   foreignSite: () => new Problem(403, "foreign-site", "Foreign site", "A page of another site may not do this."),
   notFound: () => new Problem(404, "not-found", "Not found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
@@ -97,7 +123,13 @@ export const problems = {
   networkFailed: (detail: string) => new Problem(502, "network-failed", "Network failed", detail),
   notConfigured: (channel: string) =>
     new Problem(503, "channel-not-configured", "Channel not configured", `The ${channel} channel has no credentials.`),
-  xNotConfigured: () => new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set."),
+  xNotConfigured: () =>
+    new Problem(503, "network-not-configured", "Network not configured", "X_CLIENT_ID is not set.", {
+      people: {
+        words:
+          "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then start the service again. reachlog doctor says what else is missing.",
+      },
+    }),
   noTemplate: () => new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set."),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(

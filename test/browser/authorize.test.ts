@@ -1,8 +1,13 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import type { BrowserContext, Page } from "playwright-core";
 import { hasBrowser, openBrowser } from "../harness/browser.ts";
 import { openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+declare const axe: { run(): Promise<{ violations: { id: string }[] }> };
 
 describe.skipIf(!hasBrowser)("a person with a browser", () => {
   let world: Installation;
@@ -21,11 +26,15 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     await world?.[Symbol.asyncDispose]();
   });
 
-  test("cancels on the consent page: a clear refusal, nothing stored", async () => {
+  test("cancels on the consent page: a page says so, nothing is stored, and a link leads to another try", async () => {
     await page.goto(`${service.url}/social/auth`);
     expect(await page.textContent("h1")).toContain("wants to access your X account");
     await page.click("text=Cancel");
-    expect(await page.textContent("body")).toContain("authorization-failed");
+    expect(await page.textContent("main")).toContain("You cancelled at X. Nothing was stored.");
+    await page.evaluate(AXE);
+    expect((await page.evaluate(() => axe.run())).violations.map(({ id }) => id)).toEqual([]);
+    await page.click("text=Authorize again");
+    expect(await page.textContent("h1")).toContain("wants to access your X account");
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
   });
 
@@ -62,7 +71,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     // Another name for this machine is another site.
     await page.goto(`http://localhost:${foreign.port}/`);
     await page.click("button");
-    expect(await page.textContent("body")).toContain("foreign-site");
+    expect(await page.textContent("main")).toContain("A page of another site may not do this.");
     expect((await browser.cookies()).map(({ name }) => name)).not.toContain("reachlog_session");
     await foreign.stop(true);
   });

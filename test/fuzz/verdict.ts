@@ -22,7 +22,11 @@ const ANY_PROBLEM: Schema = {
   required: ["type", "title", "status", "detail", "instance"],
 };
 
-const PROBLEM_TYPE = "application/problem+json";
+/** A browser gets any of them as a page. */
+const ANY_REFUSAL: ReadonlyMap<string, Schema> = new Map([
+  ["application/problem+json", ANY_PROBLEM],
+  ["text/html", { type: "string" }],
+]);
 
 /** What is wrong with an answer, by the document alone. */
 export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: readonly Operation[]): string[] {
@@ -44,7 +48,7 @@ function undocumented(answer: WireAnswer, status: number, method: string): strin
   if (answer.status !== status) return [`${answer.status} in place of ${status}`];
   if (status === 405 && answer.headers.get("allow") === undefined) return ["no Allow"];
   return againstDocument(
-    { headers: ["x-request-id"], optional: [], foreign: [], content: new Map([[PROBLEM_TYPE, ANY_PROBLEM]]) },
+    { headers: ["x-request-id"], optional: [], foreign: [], content: ANY_REFUSAL },
     answer,
     method,
   );

@@ -8,6 +8,7 @@ import { listen } from "../../src/http/listen.ts";
 import { createLoadShedding } from "../../src/http/load-shedding.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { SocialError } from "../../src/networks/network.ts";
+import { oddIn } from "../harness/page.ts";
 import { createSimulatedNetwork, OWN } from "../harness/memory/social-network.ts";
 import { ask, MASTER_KEY, openApp, problemIn } from "../harness/memory/app.ts";
 import { requestBytes } from "./wire/bytes.ts";
@@ -274,6 +275,75 @@ describe("nothing is stored, and the answer is 400, when", () => {
     });
     expect(await problemIn(response)).toBe("400 authorization-failed");
     expect(await world.events("AccountAuthorized")).toEqual([]);
+  });
+});
+
+describe("a browser gets a page that says what happened and leads on, with the status of the problem", () => {
+  const ACCEPT = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
+  /** What a browser is shown in place of a problem; the problem itself is asked for with another accept. */
+  const shown = async (response: Response): Promise<[number, string, readonly string[]]> => {
+    const page = await response.text();
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(response.headers.get("content-security-policy")).toStartWith("default-src 'none'");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(await oddIn(page)).toEqual([]);
+    const main = page.slice(page.indexOf("<main"));
+    return [response.status, main, [...main.matchAll(/href="([^"]+)"/g)].map(([, href = ""]) => href)];
+  };
+  const HOSTILE = encodeURIComponent("<b>canary</b>");
+
+  test.each([
+    ["cancelled at X", new OAuthError("rejected", "access_denied"), "the-state", 400, "You cancelled at X."],
+    ["refused by X", new OAuthError("rejected", "canary"), "the-state", 400, "X refused the authorization."],
+    ["a state that is not ours", undefined, HOSTILE, 400, "does not belong to the authorization"],
+    ["X is down", new OAuthError("unavailable", "X is down"), "the-state", 502, "X is down"],
+  ] as const)("%s", async (_what, fault, state, status, words) => {
+    const { world, x, begin, callback } = await openX();
+    await using _world = world;
+    if (fault !== undefined) x.faults.push(fault);
+    const answer = await callback(`state=${state}&error=${HOSTILE}&code=canary`, { cookie: await begin(), ...ACCEPT });
+    const [seen, main, ways] = await shown(answer);
+    expect(seen).toBe(status);
+    expect(main).toContain(words);
+    expect(main).not.toContain("canary");
+    expect(ways).toEqual(["/social/auth", "/"]);
+    expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+    // As for programs: only what is over ends the authorization that this browser has begun.
+    expect(answer.headers.has("set-cookie")).toBe(fault !== undefined);
+  });
+
+  test("a browser without an authorization in progress, and one that comes twice", async () => {
+    const { world, begin, callback } = await openX();
+    await using _world = world;
+    const [status, main, ways] = await shown(await callback("state=the-state&code=c", ACCEPT));
+    expect([status, ways]).toEqual([400, ["/social/auth", "/"]]);
+    expect(main).toContain("no authorization in progress");
+    const cookie = await begin();
+    await callback("state=the-state&code=c", { cookie });
+    const twice = await shown(await callback("state=the-state&code=other", { cookie, ...ACCEPT }));
+    expect([twice[0], twice[2]]).toEqual([400, ["/social/auth", "/"]]);
+    expect(twice[1]).toContain("was used before");
+  });
+
+  test("another account than the linked one", async () => {
+    const { world, x, begin, callback } = await openX();
+    await using _world = world;
+    await world.authorize();
+    x.who = { id: "2", username: "stranger", name: "Stranger" };
+    const answer = await callback("state=the-state&code=c", { cookie: await begin(), ...ACCEPT });
+    const [status, main, ways] = await shown(answer);
+    expect([status, ways]).toEqual([403, ["/social/auth", "/"]]);
+    expect(main).toContain("reachlog account unlink");
+    expect(main).not.toContain("tranger");
+  });
+
+  test("X is not configured", async () => {
+    await using world = await openApp({ hasX: false });
+    for (const path of ["/social/auth", "/social/callback?state=a&code=b"]) {
+      const [status, main, ways] = await shown(await ask(world.app, path, { headers: ACCEPT }));
+      expect([status, ways]).toEqual([503, ["/"]]);
+      expect(main).toContain("Set X_CLIENT_ID");
+    }
   });
 });
 

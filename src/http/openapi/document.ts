@@ -2,7 +2,7 @@ import { Type, type TSchema } from "@sinclair/typebox";
 import type { Answer } from "../answer.ts";
 import type { Authentication } from "../authentication.ts";
 import type { RequestBody } from "../body.ts";
-import type { Endpoint, Operation, Success, TakenHeader } from "../endpoint.ts";
+import type { Answers, Endpoint, Operation, Success, TakenHeader } from "../endpoint.ts";
 import type { ProblemName } from "../problem.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./problems.ts";
 
@@ -37,6 +37,7 @@ const OF_BODY = ["malformed", "tooLarge", "unsupportedType", "invalid"] as const
 const OF_KEY = ["keyReused", "keyExpired", "logUnavailable", "logInDoubt"] as const;
 
 const ABOUT = `Every error is application/problem+json (RFC 9457), and names its kind in \`type\`.
+A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
 GET answers HEAD too; any other method is answered 405 with \`Allow\`, any other path 404.
 Lengths are counted in UTF-16 units. A body holds no member twice, no NUL and no half of a surrogate pair.
 \`RateLimit\` and \`RateLimit-Policy\` show what is left of the limits that apply to the caller.
@@ -146,6 +147,12 @@ function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
   };
 }
 
+/** Whether people open it in a browser: its answers are pages, or lead to one. Programs need not know of other pages. */
+function isVisited(answers: Answers): boolean {
+  const successes: readonly Success[] = Object.values(answers);
+  return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
+}
+
 function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
   const { answers, limit } = endpoint.operation;
   const limits = { ofAddress: !isGuarded, ofDay: limit !== undefined };
@@ -159,6 +166,7 @@ function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
     const content = {
       ...(other === undefined ? {} : contentOf(other)),
       [PROBLEM_TYPE]: { schema: plain(schema) },
+      ...(isVisited(answers) ? { "text/html": { schema: STRING } } : {}),
     };
     const description = [...(other === undefined ? [] : [other.says]), ...titles].join(" / ");
     responses.push([String(status), { description, headers: headersOf(headers, some), content }]);

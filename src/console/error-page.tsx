@@ -1,0 +1,42 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { ConsoleDocument } from "./document.tsx";
+
+/** Where somebody goes on. */
+export interface WayOn {
+  readonly href: `/${string}`;
+  readonly label: string;
+}
+
+export interface ErrorView {
+  readonly title: string;
+  /** What happened, and what helps, in sentences. */
+  readonly words: string;
+  /** Undefined: only the console. */
+  readonly wayOn: WayOn | undefined;
+  /** By which the request is found in what the service logged. */
+  readonly requestId: string;
+}
+
+/** A refusal as people see it. */
+export function errorPage({ title, words, wayOn, requestId }: ErrorView): VNode {
+  return (
+    <ConsoleDocument title={title}>
+      <h1>{title}</h1>
+      <p>{words}</p>
+      <ul>
+        {wayOn === undefined ? null : (
+          <li>
+            <a href={wayOn.href}>{wayOn.label}</a>
+          </li>
+        )}
+        <li>
+          <a href="/">To the console</a>
+        </li>
+      </ul>
+      <p class="quiet">
+        Request <code>{requestId}</code>
+      </p>
+    </ConsoleDocument>
+  );
+}
