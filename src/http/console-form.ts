@@ -43,7 +43,12 @@ interface FormOptions {
 const fieldsSchema = Type.Intersect([
   Type.Object({
     form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
-    back: Type.String({ maxLength: 2_000, pattern: String.raw`^/(?![/\\])`, description: "The page to lead back to." }),
+    back: Type.String({
+      maxLength: 2_000,
+      pattern: String.raw`^/(?![/\\])`,
+      description: "The page to lead back to.",
+      examples: ["/people"],
+    }),
   }),
   Type.Record(Type.String(), Type.String()),
 ]);

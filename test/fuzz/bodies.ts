@@ -34,7 +34,12 @@ function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = []
 }
 
 function valid(schema: Schema): fc.Arbitrary<unknown> {
+  if ("const" in schema) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valid));
+  // Of objects alone.
+  if (schema.allOf !== undefined)
+    return fc.tuple(...schema.allOf.map(valid)).map((parts) => Object.assign({}, ...parts) as Value);
   if (schema.type === "boolean") return fc.boolean();
   if (schema.type === "string") return textOf(schema);
   if (schema.type !== "object") throw new Error(`no bodies of the type ${schema.type}`);
