@@ -1,8 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
+import { eventHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList, spaced } from "./event-list.tsx";
+import { EventSentence } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
 import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
 
@@ -99,6 +101,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
       <h1>
         {spaced(type)} <small>at position {grouped(position)}</small>
       </h1>
+      <EventSentence event={event} isWhole />
       <dl class="facts">
         {rows.map(([name, value]) => (
           <div>
@@ -110,8 +113,8 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
       <h2>Data</h2>
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>
-        {position > 1 ? <a href={`/audit/${position - 1}`}>Previous</a> : null}{" "}
-        {position < view.position ? <a href={`/audit/${position + 1}`}>Next</a> : null}{" "}
+        {position > 1 ? <a href={eventHref(position - 1)}>Previous</a> : null}{" "}
+        {position < view.position ? <a href={eventHref(position + 1)}>Next</a> : null}{" "}
         <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this stream</a>
       </p>
     </ConsoleDocument>

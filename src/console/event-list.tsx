@@ -1,26 +1,28 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../events/catalog.ts";
+import { eventHref } from "./addresses.ts";
 import { grouped } from "./document.tsx";
+import { EventSentence } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
 
-/** Events, one a line, each leading to its own page. */
+/** Events in sentences, one a line, each leading to its own page. */
 export function EventList({ events }: { readonly events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
     <ol class="events">
-      {events.map(({ position, time, type, stream, meta }) => (
+      {events.map((event) => (
         <li>
-          <a href={`/audit/${position}`}>{grouped(position)}</a> <Time at={time} /> <b>{spaced(type)}</b>{" "}
-          <span class="quiet">
-            <bdi>{stream}</bdi>
-            {meta.caller === undefined ? null : (
+          <div class="quiet">
+            <a href={eventHref(event.position)}>{grouped(event.position)}</a> <Time at={event.time} />
+            {event.meta.caller === undefined ? null : (
               <>
                 {" by "}
-                <bdi>{meta.caller}</bdi>
+                <bdi>{event.meta.caller}</bdi>
               </>
             )}
-          </span>
+          </div>
+          <EventSentence event={event} />
         </li>
       ))}
     </ol>

@@ -7,6 +7,7 @@ import { byLastClick, LINKS_MAX } from "../../projections/recent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
 import { msOf } from "../../projections/time.ts";
 import { STREAMS } from "../log/event-log.ts";
+import { linkHrefOf } from "./addresses.ts";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { Time } from "./time.tsx";
@@ -80,7 +81,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
           {links.map(({ link, clicks, suspected, bots, last }) => (
             <tr>
               <th scope="row" class="breakable">
-                <a href={hrefOf(link)}>
+                <a href={linkHrefOf(link)}>
                   <bdi>{link}</bdi>
                 </a>
               </th>
@@ -133,12 +134,6 @@ export async function linkPage(view: View): Promise<VNode> {
       </p>
     </ConsoleDocument>
   );
-}
-
-/** The short code begins behind the first slash, and may hold others. */
-function hrefOf(link: string): string {
-  const slash = link.indexOf("/");
-  return `/links/${encodeURIComponent(link.slice(0, slash))}/${encodeURIComponent(link.slice(slash + 1))}`;
 }
 
 /** Clicks of one link by quarter of an hour, and how many visitors made them; `clicks`: the newest first. */

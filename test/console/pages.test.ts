@@ -1,60 +1,11 @@
 // On the memory harness.
-import { afterEach, describe, expect, test } from "bun:test";
-import type { NewEvent } from "../../src/log/event-log.ts";
+import { describe, expect, test } from "bun:test";
 import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { oddIn } from "../harness/page.ts";
-import { ask, openApp, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
+import { click, openConsole, pageAt, person, rowsOf } from "./pages.ts";
 
 const PAGES = ["/", "/people", "/links", "/variants", "/audit", "/audit/1"];
-
-const open: AppHarness[] = [];
-
-afterEach(async () => {
-  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
-});
-
-async function openConsole(): Promise<AppHarness> {
-  const harness = await openApp({ tokens: false });
-  open.push(harness);
-  return harness;
-}
-
-async function pageAt(harness: AppHarness, path: string): Promise<string> {
-  await harness.projector.until((await harness.store.head()).position);
-  const response = await ask(harness.app, path);
-  expect(response.status).toBe(200);
-  return response.text();
-}
-
-function click(code: string, bot = false, ip = "203.0.113.1"): NewEvent {
-  const link = {
-    domain: "go.example",
-    short_code: code,
-    original_url: "https://example.com",
-    ip,
-    user_agent: "Firefox",
-  };
-  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
-}
-
-function person(username: string, basis: "opt_in" | "none" = "opt_in", name?: string): NewEvent {
-  const known = { recipient: { username }, basis, fields: {}, source: "list" as const };
-  return { type: "RecipientAdded", data: name === undefined ? known : { ...known, name } };
-}
-
-/** The text of the rows of all tables, cell by cell. */
-async function rowsOf(page: string): Promise<readonly string[]> {
-  const rows: string[][] = [];
-  const rewriter = new HTMLRewriter().on("tbody tr", { element: () => void rows.push([]) }).on("tbody th, tbody td", {
-    element: () => void rows.at(-1)?.push(""),
-    text({ text }) {
-      const row = rows.at(-1);
-      if (row !== undefined && row.length > 0) row[row.length - 1] += text;
-    },
-  });
-  await rewriter.transform(new Response(page)).text();
-  return rows.map((row) => row.join(" | "));
-}
 
 test("a log without events is a page that says what to do, on each page", async () => {
   const harness = await openConsole();
@@ -216,8 +167,7 @@ test("what strangers wrote is text on every page, and turns nothing around", asy
 });
 
 test("nobody sees a page who is not signed in, and a page may load and do nothing but our own", async () => {
-  const harness = await openApp();
-  open.push(harness);
+  await using harness = await openApp();
   await harness.append("outreach", person("ada"));
   for (const path of PAGES) {
     const response = await ask(harness.app, path);
@@ -234,8 +184,7 @@ test("nobody sees a page who is not signed in, and a page may load and do nothin
 });
 
 test.each(["/console.css", "/console.js", "/idiomorph.js"])("%s is served to anybody, with its type", async (path) => {
-  const harness = await openApp();
-  open.push(harness);
+  await using harness = await openApp();
   const response = await ask(harness.app, path);
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toStartWith(path.endsWith(".css") ? "text/css" : "text/javascript");

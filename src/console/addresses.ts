@@ -1,0 +1,36 @@
+import type { Recipient } from "../../events/outreach.ts";
+import { markOfErased } from "../../events/encryption.ts";
+
+/** The page of one event. */
+export function eventHref(position: number): string {
+  return `/audit/${position}`;
+}
+
+/** The page of one link. */
+export function linkHref(domain: string, shortCode: string): string {
+  return `/links/${encodeURIComponent(domain)}/${encodeURIComponent(shortCode)}`;
+}
+
+/** The page of the link `domain/short_code`. The short code begins behind the first slash, and may hold others. */
+export function linkHrefOf(link: string): string {
+  const slash = link.indexOf("/");
+  return linkHref(link.slice(0, slash), link.slice(slash + 1));
+}
+
+/** The page of a person; undefined: nothing is left to find them by. */
+export function personHref(person: Recipient): string | undefined {
+  const { id, username } = person;
+  if (isErased(person)) return undefined;
+  if (id !== undefined) return `/people/${encodeURIComponent(id)}`;
+  return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
+}
+
+/** Whether the event's person was erased since. */
+export function isErased({ id }: Recipient): boolean {
+  return id !== undefined && markOfErased(id) !== undefined;
+}
+
+/** The page of one run. */
+export function runHref(runId: string): string {
+  return `/runs/${encodeURIComponent(runId)}`;
+}

@@ -1,0 +1,76 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { Recorded } from "../../events/catalog.ts";
+import { ERASED } from "../../events/encryption.ts";
+import { sentenceOf } from "../history/words.ts";
+import type { Mention, Sentence } from "../history/words/phrases.ts";
+import { eventHref, isErased, linkHref, personHref, runHref } from "./addresses.ts";
+import { grouped } from "./document.tsx";
+import { Time } from "./time.tsx";
+
+/** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
+const CHARACTERS_SHOWN = 400;
+
+interface EventSentenceProps {
+  readonly event: Recorded;
+  /** However long it is. */
+  readonly isWhole?: boolean;
+}
+
+/** What an event says, in a sentence that leads to what it names, and sets apart what others wrote. */
+export function EventSentence({ event, isWhole = false }: EventSentenceProps): VNode {
+  const { shown, isCut } = cut(sentenceOf(event), isWhole ? Infinity : CHARACTERS_SHOWN);
+  return (
+    <p class="sentence">
+      {shown.map((part) => (typeof part === "string" ? part : <Named mention={part} />))}
+      {isCut ? (
+        <>
+          {"… "}
+          <a href={eventHref(event.position)}>whole event</a>
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+/** ISO 8601 in UTC, as the log writes it; what others wrote may be anything. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+function Named({ mention }: { readonly mention: Mention }): VNode {
+  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
+  if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
+  if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
+  const text = <bdi>{mention.text}</bdi>;
+  const href = hrefOf(mention);
+  return href === undefined ? text : <a href={href}>{text}</a>;
+}
+
+function hrefOf(mention: Mention): string | undefined {
+  switch (mention.kind) {
+    case "person":
+      return personHref(mention.recipient);
+    case "link":
+      return linkHref(mention.domain, mention.short_code);
+    case "run":
+      return runHref(mention.run_id);
+    default:
+      return undefined;
+  }
+}
+
+/** The beginning of a sentence: what is longest in it is what others wrote, and that is cut too. */
+function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+  const shown: (string | Mention)[] = [];
+  let left = most;
+  for (const part of sentence) {
+    const text = typeof part === "string" ? part : part.text;
+    if (text.length > left) {
+      const beginning = [...text.slice(0, left)].slice(0, -1).join("");
+      shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
+      return { shown, isCut: true };
+    }
+    shown.push(part);
+    left -= text.length;
+  }
+  return { shown, isCut: false };
+}

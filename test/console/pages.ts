@@ -1,0 +1,79 @@
+import { afterEach, expect } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
+
+const open: AppHarness[] = [];
+
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
+});
+
+/** A service whose console wants no token; closed after the test. */
+export async function openConsole(): Promise<AppHarness> {
+  const harness = await openApp({ tokens: false });
+  open.push(harness);
+  return harness;
+}
+
+/** A page that there is, with all that the log holds. */
+export async function pageAt(harness: AppHarness, path: string): Promise<string> {
+  await harness.projector.until((await harness.store.head()).position);
+  const response = await ask(harness.app, path);
+  expect([path, response.status]).toEqual([path, 200]);
+  return response.text();
+}
+
+export function click(code: string, bot = false, ip = "203.0.113.1"): NewEvent {
+  const link = {
+    domain: "go.example",
+    short_code: code,
+    original_url: "https://example.com",
+    ip,
+    user_agent: "Firefox",
+  };
+  return { type: "LinkClicked", data: { ...link, event: "click", bot, channels: [] } };
+}
+
+export function person(username: string, basis: "opt_in" | "none" = "opt_in", name?: string): NewEvent {
+  const known = { recipient: { username }, basis, fields: {}, source: "list" as const };
+  return { type: "RecipientAdded", data: name === undefined ? known : { ...known, name } };
+}
+
+/** The text of the rows of all tables, cell by cell. */
+export async function rowsOf(page: string): Promise<readonly string[]> {
+  const rows: string[][] = [];
+  const rewriter = new HTMLRewriter().on("tbody tr", { element: () => void rows.push([]) }).on("tbody th, tbody td", {
+    element: () => void rows.at(-1)?.push(""),
+    text({ text }) {
+      const row = rows.at(-1);
+      if (row !== undefined && row.length > 0) row[row.length - 1] += text;
+    },
+  });
+  await rewriter.transform(new Response(page)).text();
+  return rows.map((row) => row.join(" | "));
+}
+
+/** The text of each element that fits the selector, and where its links lead. */
+export async function textsAt(page: string, selector: string): Promise<readonly Shown[]> {
+  const found: { text: string; links: string[] }[] = [];
+  const rewriter = new HTMLRewriter()
+    .on(selector, {
+      element: () => void found.push({ text: "", links: [] }),
+      text({ text }) {
+        const last = found.at(-1);
+        if (last !== undefined) last.text += decoded(text);
+      },
+    })
+    .on(`${selector} a`, { element: (link) => void found.at(-1)?.links.push(link.getAttribute("href") ?? "") });
+  await rewriter.transform(new Response(page)).text();
+  return found;
+}
+
+interface Shown {
+  readonly text: string;
+  readonly links: readonly string[];
+}
+
+function decoded(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}
