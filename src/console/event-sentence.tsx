@@ -6,6 +6,7 @@ import { sentenceOf } from "../history/words.ts";
 import type { Mention, Sentence } from "../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, personHref, runHref } from "./addresses.ts";
 import { grouped } from "./document.tsx";
+import { Linked } from "./linked.tsx";
 import { Time } from "./time.tsx";
 
 /** Characters of a sentence that a list shows: texts of others may be thousands long, and a hundred are on a page. */
@@ -40,9 +41,11 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
   if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
-  const text = <bdi>{mention.text}</bdi>;
-  const href = hrefOf(mention);
-  return href === undefined ? text : <a href={href}>{text}</a>;
+  return (
+    <Linked href={hrefOf(mention)}>
+      <bdi>{mention.text}</bdi>
+    </Linked>
+  );
 }
 
 function hrefOf(mention: Mention): string | undefined {
@@ -65,7 +68,8 @@ function cut(sentence: Sentence, most: number): { readonly shown: Sentence; read
   for (const part of sentence) {
     const text = typeof part === "string" ? part : part.text;
     if (text.length > left) {
-      const beginning = [...text.slice(0, left)].slice(0, -1).join("");
+      // No character is cut in half.
+      const beginning = text.slice(0, left).replace(/[\ud800-\udbff]$/, "");
       shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
       return { shown, isCut: true };
     }

@@ -2,7 +2,9 @@
 import type { VNode } from "preact";
 import type { Contact, ContactStatus } from "../../projections/contacts.ts";
 import type { Basis } from "../../events/outreach.ts";
+import { personHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
+import { Linked } from "./linked.tsx";
 import { Time } from "./time.tsx";
 import { defined, numberOf, oneOf, textOf, type View } from "./view.ts";
 
@@ -15,7 +17,7 @@ type PersonStatus = ContactStatus | "suppressed";
 const PERSON_STATUSES: readonly PersonStatus[] = ["open", "attempted", "in_doubt", "sent", "failed", "suppressed"];
 
 /** Words for whoever reads them. */
-const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
+export const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
   open: "not written to yet",
   attempted: "being written to",
   in_doubt: "in doubt",
@@ -24,7 +26,7 @@ const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
   suppressed: "suppressed",
 };
 
-const BASIS_WORDS: Readonly<Record<Basis, string>> = {
+export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
   dm_first: "wrote first",
   opt_in: "opted in",
   none: "none",
@@ -119,7 +121,9 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
           {people.map((contact) => (
             <tr>
               <th scope="row" class="breakable">
-                <bdi>{nameOf(contact)}</bdi>
+                <Linked href={personHref(contact)}>
+                  <bdi>{nameOf(contact)}</bdi>
+                </Linked>
               </th>
               <td>{STATUS_WORDS[statusOf(contact)]}</td>
               <td>{contact.inbound ? BASIS_WORDS.dm_first : BASIS_WORDS[contact.basis]}</td>
@@ -151,11 +155,12 @@ function isFound(contact: Contact, { search = "", status, basis }: PeopleFilter)
   return id === wanted || username.toLowerCase().includes(wanted) || name.toLowerCase().includes(wanted);
 }
 
-function statusOf({ suppressed, status }: Contact): PersonStatus {
+export function statusOf({ suppressed, status }: Contact): PersonStatus {
   return suppressed ? "suppressed" : status;
 }
 
-function nameOf({ id, username, name }: Contact): string {
+/** As people call them. */
+export function nameOf({ id, username, name }: Contact): string {
   const handle = username === undefined ? (id ?? "somebody") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

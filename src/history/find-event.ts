@@ -40,6 +40,6 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /** The first 48 bits of a UUIDv7 are ms since 1970. Another id gives any moment, from which all is searched. */
-function timeOf(id: string): number {
+export function timeOf(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);
 }

@@ -1,9 +1,12 @@
-import type { EventType, Folded } from "../../events/catalog.ts";
+import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { positionBefore, timeOf } from "./find-event.ts";
 import type { Reading } from "./history.ts";
 
 /** How a run went on: of interest to who asks for the run, and not to who asks for one of its people. */
 const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
 
+/** All that a run appends about itself and about people. */
 const RUN_TYPES: readonly EventType[] = [
   ...COURSE_TYPES,
   "RunStarted",
@@ -47,6 +50,43 @@ export async function positionsOfRuns(
   }
   return found;
 }
+
+export interface RunEventsQuery {
+  /** Position to begin at; undefined: with the run. */
+  readonly from: number | undefined;
+  /** Events answered at the most. */
+  readonly limit: number;
+}
+
+/** Events read at the most for those of one run: while it goes on, next to nobody else appends such. */
+const READ_MAX = 5_000;
+
+/** Processes of one machine, and the store, may tell the time a little differently. */
+const CLOCK_MS = 60_000;
+
+/**
+ * The events of a run with a UUIDv7 as its id, the oldest first. The id says when the run began, so no other time is
+ * read. `next`: the position to go on at; undefined: these were the last.
+ */
+export async function eventsOfRun(
+  reading: Reading,
+  run_id: string,
+  { from, limit }: RunEventsQuery,
+): Promise<{ readonly events: readonly Recorded[]; readonly next: number | undefined }> {
+  const { store, to } = reading;
+  const start = from ?? (await positionBefore(reading, timeOf(run_id) - CLOCK_MS)) + 1;
+  const events: Recorded[] = [];
+  let left = READ_MAX;
+  for await (const event of store.read({ stream: STREAMS.outreach, types: RUN_TYPES, from: start, to })) {
+    if (events.length === limit || left-- === 0) return { events, next: event.position };
+    if (!runOf(event).includes(run_id)) continue;
+    events.push(event);
+    if (ENDS.includes(event.type)) break;
+  }
+  return { events, next: undefined };
+}
+
+const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];
 
 function runOf({ data }: Told): string[] {
   return "run_id" in data && data.run_id !== undefined ? [data.run_id] : [];

@@ -4,6 +4,8 @@ import { renderPage } from "../console/document.tsx";
 import { linkPage, linksPage } from "../console/links.tsx";
 import { overviewPage } from "../console/overview.tsx";
 import { peoplePage } from "../console/people.tsx";
+import { personPage } from "../console/person.tsx";
+import { runPage } from "../console/run.tsx";
 import { signInPage } from "../console/sign-in.tsx";
 import { variantsPage } from "../console/variants.tsx";
 import type { Page } from "../console/view.ts";
@@ -61,6 +63,14 @@ export const showOverview = show({
   page: overviewPage,
 });
 
+export const showRun = show({
+  id: "getConsoleRun",
+  summary: "One run, from its start on.",
+  parameters: { run_id: "Its id." },
+  query: { from: "Only events from this position on." },
+  page: runPage,
+});
+
 export const showPeople = show({
   id: "getConsolePeople",
   summary: "Everybody known, and how far we got with them.",
@@ -71,6 +81,14 @@ export const showPeople = show({
     skip: SKIP,
   },
   page: peoplePage,
+});
+
+export const showPerson = show({
+  id: "getConsolePerson",
+  summary: "One person, and all that the log says of them.",
+  parameters: { id: "Their id, or their handle behind an @." },
+  query: { before: "Only events before this position." },
+  page: personPage,
 });
 
 export const showLinks = show({

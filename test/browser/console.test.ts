@@ -11,6 +11,7 @@ const PATHS = [
   "/",
   "/people",
   "/links",
+  "/people/@long",
   "/links/go.example/a",
   "/variants",
   "/audit",

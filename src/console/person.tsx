@@ -1,0 +1,137 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import type { Recorded } from "../../events/catalog.ts";
+import { findContact, type Contact } from "../../projections/contacts.ts";
+import { eventsAt } from "../log/events-at.ts";
+import { runHref } from "./addresses.ts";
+import { ConsoleDocument, grouped } from "./document.tsx";
+import { EventList } from "./event-list.tsx";
+import { BASIS_WORDS, nameOf, STATUS_WORDS, statusOf } from "./people.tsx";
+import { Time } from "./time.tsx";
+import { numberOf, type View } from "./view.ts";
+
+/** Events of one page: of most people these are all. */
+const EVENTS_SHOWN = 200;
+
+/** Messages shown with their whole text, of up to 10,000 characters each. */
+const MESSAGES_SHOWN = 10;
+
+type Attempt = Recorded<"DirectMessageAttempted">;
+
+/** One person: how far we got, on what grounds, the exact texts, and all that the log says of them. */
+export async function personPage(view: View): Promise<VNode> {
+  const asked = view.parameters["id"] ?? "";
+  const contacts = view.state("contacts");
+  const username = asked.replace(/^@/, "");
+  const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
+  if (contact === undefined) return nobody(view, asked);
+  const before = numberOf(view, "before");
+  const positions = contact.positions.filter((position) => before === undefined || position < before);
+  const shown = positions.slice(-EVENTS_SHOWN);
+  const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
+  return (
+    <ConsoleDocument title={nameOf(contact)} path="/people" view={view}>
+      <h1 class="breakable">
+        <bdi>{nameOf(contact)}</bdi>
+      </h1>
+      <Facts contact={contact} />
+      {before === undefined ? <Messages events={events} /> : null}
+      <section aria-labelledby="history">
+        <h2 id="history">What happened</h2>
+        <EventList events={events} />
+        {positions.length > shown.length ? (
+          <p>
+            <a href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
+              {grouped(positions.length - shown.length)} older events
+            </a>
+          </p>
+        ) : null}
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+/** Erased people are not known any more, so that their page says no more than that of anybody else. */
+function nobody(view: View, asked: string): VNode {
+  return (
+    <ConsoleDocument title="Person" path="/people" view={view}>
+      <h1>Nobody</h1>
+      <p class="empty">
+        Nobody is known as <bdi class="breakable">{asked}</bdi>: they were erased, or never here.
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function Facts({ contact }: { readonly contact: Contact }): VNode {
+  const { id, username, basis, inbound, received, replied, listed, skipped, fields, attempted_at } = contact;
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
+    ["status", STATUS_WORDS[statusOf(contact)]],
+    ["skipped for", skipped.join(", ").replaceAll("_", " ")],
+    ["grounds for writing", BASIS_WORDS[inbound ? "dm_first" : basis]],
+    ["source", listed ? "imported" : received && !replied ? "wrote to us" : "met by a run"],
+    ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
+    ["id", id === undefined ? "not known yet" : <code>{id}</code>],
+    ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
+    ["wrote to us", replied ? "yes, after our message" : received ? "yes" : "no"],
+    ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
+  ];
+  return (
+    <dl class="facts">
+      {rows
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => (
+          <div>
+            <dt class="breakable">
+              <bdi>{name}</bdi>
+            </dt>
+            <dd class="breakable">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** What we wrote to them, as it was; the texts of what people write to us are not kept. */
+function Messages({ events }: { readonly events: readonly Recorded[] }): VNode | null {
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+  if (attempts.length === 0) return null;
+  return (
+    <section aria-labelledby="messages">
+      <h2 id="messages">Messages to them</h2>
+      {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
+        <Message attempt={attempt} outcome={outcomeOf(attempt, events)} />
+      ))}
+      {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
+    </section>
+  );
+}
+
+function Message({ attempt, outcome }: { readonly attempt: Attempt; readonly outcome: string }): VNode {
+  const { run_id, variant, text } = attempt.data;
+  return (
+    <>
+      <p>
+        <Time at={attempt.time} />: variant <bdi>{variant}</bdi>, in <a href={runHref(run_id)}>this run</a>; {outcome}.
+      </p>
+      <pre tabIndex={0}>
+        <bdi>{text}</bdi>
+      </pre>
+    </>
+  );
+}
+
+/** What became of it, as far as the log knows; `events`: the newest first. */
+function outcomeOf({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
+  const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
+  switch (last?.type) {
+    case "DirectMessageSent":
+      return "sent";
+    case "DirectMessageFailed":
+      return `failed, ${last.data.reason.replaceAll("_", " ")}`;
+    case "DirectMessageInDoubt":
+      return "in doubt";
+    default:
+      return "its outcome is not known yet";
+  }
+}
