@@ -30,6 +30,7 @@ export const eventSpecs = [
   outreach.SourceRead,
   outreach.RunStarted,
   outreach.RunPaused,
+  outreach.RunStopRequested,
   outreach.DirectMessageAttempted,
   outreach.DirectMessageSent,
   outreach.DirectMessageSkipped,

@@ -186,6 +186,9 @@ export const RunPaused = defineEvent(
 );
 export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
+/** An operator ends the run before it has come to its end; what is under way is settled first. */
+export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
+
 /**
  * The intent: appended before the network is called. `day` is the calendar day whose quota it takes a place of,
  * `timezone` where it is that day (absent: as before), `template` the beginning of the SHA-256 of all variants, by which a variant A differs from that of another template.

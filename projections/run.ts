@@ -26,6 +26,8 @@ export interface RunState {
   in_doubt: number;
   /** What the run waits for, and until when (ISO 8601); null while it works. */
   waiting: { reason: PauseReason; until: string } | null;
+  /** When it was asked to end, ISO 8601; null while it goes on. */
+  stop_requested_at: string | null;
 }
 
 /** The run in progress, and every attempt that still waits for its outcome (of earlier runs too). */
@@ -36,10 +38,11 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 6,
+  version: 7,
   types: [
     "RunStarted",
     "RunPaused",
+    "RunStopRequested",
     "DirectMessageAttempted",
     "DirectMessageSent",
     "DirectMessageSkipped",
@@ -65,7 +68,7 @@ function evolveRun(state: Run, event: Folded): void {
   switch (event.type) {
     case "RunStarted": {
       const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-      state.current = { ...event.data, started_at: event.time, ...counts, waiting: null };
+      state.current = { ...event.data, started_at: event.time, ...counts, waiting: null, stop_requested_at: null };
       return;
     }
     case "RunPaused": {
@@ -73,6 +76,9 @@ function evolveRun(state: Run, event: Folded): void {
       if (state.current?.run_id === run_id) state.current.waiting = { reason, until };
       return;
     }
+    case "RunStopRequested":
+      if (state.current?.run_id === event.data.run_id) state.current.stop_requested_at ??= event.time;
+      return;
     case "DirectMessageAttempted": {
       const { attempt_id, run_id, recipient, text, account_id } = event.data;
       const account = account_id === undefined ? {} : { account_id };

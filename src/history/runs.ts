@@ -10,6 +10,7 @@ const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRea
 const RUN_TYPES: readonly EventType[] = [
   ...COURSE_TYPES,
   "RunStarted",
+  "RunStopRequested",
   "DirectMessageAttempted",
   "DirectMessageSent",
   "DirectMessageSkipped",

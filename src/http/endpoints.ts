@@ -23,6 +23,7 @@ import { followEvents, type EventsDeps } from "./events.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
 import { startRun, type RunDeps } from "./run.ts";
+import { stopRun, type StopRunDeps } from "./stop-run.ts";
 import { signIn, type SignInDeps } from "./session.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
 import { trackClick, type TrackingDeps } from "./tracking.ts";
@@ -40,6 +41,7 @@ export type EndpointDeps = AccountDeps &
   ServiceHealthDeps &
   SignInDeps &
   StatsDeps &
+  StopRunDeps &
   TrackingDeps;
 
 /**
@@ -60,6 +62,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/tracking/test", protection: "token", operation: testChannels },
   { method: "POST", path: "/api/messaging", protection: "token", operation: sendMessage },
   { method: "POST", path: "/api/deliveries/resume", protection: "token", operation: resumeDeliveries },
+  { method: "POST", path: "/social/run/stop", protection: "token", operation: stopRun },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },

@@ -90,6 +90,13 @@ export const problems = {
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
     }),
+  noRun: () =>
+    new Problem(
+      409,
+      "no-run-in-progress",
+      "No run in progress",
+      "No run is in progress, or not the one that was named.",
+    ),
   notSuspended: (channel: string) =>
     new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) =>

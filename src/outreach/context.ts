@@ -121,7 +121,7 @@ export interface RunContext extends OutreachContext {
   /** Whose run it is; another account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
   readonly fence: Fence;
-  /** Aborts when the run must end between two messages: shutdown, time limit, lease lost. */
+  /** Aborts when the run must end between two messages: shutdown, a request to stop, time limit, lease lost. */
   readonly signal: AbortSignal;
   readonly metadata: EventMetadata;
   /** Renews the right to run. The answer, asked later, is false when another process may make runs by then. */

@@ -22,6 +22,19 @@ export function decideStart(
   return "start";
 }
 
+/**
+ * That a run ends before it has come to its end: the run `runId`, or whichever is in progress. Nothing where it was asked
+ * for before.
+ */
+export function decideStop(
+  { run: { current } }: Pick<OutreachState, "run">,
+  runId: string | undefined,
+): Decision<"not_in_progress"> {
+  if (current === null || current.run_id !== (runId ?? current.run_id)) return { refusal: "not_in_progress" };
+  if (current.stop_requested_at !== null) return { events: [] };
+  return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
+}
+
 /** Places left of the day's quota at a moment. */
 export function remaining(state: OutreachState, rules: OutreachRules, now: QuotaMoment): number {
   return Math.max(0, rules.dailyLimit - usedAt(state.quota, now));

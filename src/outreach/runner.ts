@@ -11,6 +11,7 @@ import { endedTransiently } from "./run-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
 import { createRecovery } from "./dead-run.ts";
 import { createBackgroundTasks } from "./background-tasks.ts";
+import { watchForStop } from "./stop-run.ts";
 
 /** `done` resolves when the run has ended; undefined when it died of a fault, which is logged. */
 export type Triggered =
@@ -55,6 +56,7 @@ export function createRunner(context: OutreachContext): Runner {
   /** Makes a run whose start is in the log. */
   const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
     const meter = createMeter(context.network, context.prices);
+    const stop = watchForStop(context.projector, runId);
     const run: RunContext = {
       ...context,
       network: meter.network,
@@ -62,10 +64,13 @@ export function createRunner(context: OutreachContext): Runner {
       accountId: context.projector.state("account").user?.id,
       metadata,
       fence: lease.fence,
-      signal: AbortSignal.any([lease.lost, tasks.stopping]),
+      signal: AbortSignal.any([lease.lost, tasks.stopping, stop.requested]),
       keepLease: () => lease.keep(SEND_MS_MAX),
     };
-    const done = tasks.start("a run", lease, () => perform(run, meter, dryRun));
+    const done = tasks.start("a run", lease, async () => {
+      using _watching = stop;
+      return await perform(run, meter, dryRun);
+    });
     const closed = done.then((report) =>
       report === undefined && !tasks.stopping.aborted ? recovery.untilClosed(false) : undefined,
     );

@@ -148,6 +148,7 @@ describe("where a run stands", () => {
     started_at: "2026-11-20T10:00:00.000Z",
     ...COUNTS,
     waiting: null,
+    stop_requested_at: null,
   };
   const now = Date.parse("2026-11-20T10:00:00.000Z");
   test.each([

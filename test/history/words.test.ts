@@ -84,6 +84,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ run_id: "r1", dry_run: false }, "run r1 started"],
     [{ run_id: "r1", dry_run: true }, "dry run r1 started"],
   ],
+  RunStopRequested: [[{ run_id: "r1" }, "run r1 was asked to stop"]],
   RunPaused: [
     [
       { run_id: "r1", reason: "pace", until: "2026-11-20T10:01:00.000Z" },

@@ -4,7 +4,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
-import { decideStart, remaining } from "../../src/outreach/decide.ts";
+import { decideStart, decideStop, remaining } from "../../src/outreach/decide.ts";
 import {
   isSkipRecorded,
   judgeKnown,
@@ -90,6 +90,36 @@ describe("whether a run starts", () => {
     given(...messages(130))
       .when(left(DAY))
       .thenAnswers(0);
+  });
+});
+
+describe("stopping a run", () => {
+  const stop = (runId?: string) => (state: OutreachState) => decideStop(state, runId);
+  const asked: NewEvent = { type: "RunStopRequested", data: { run_id: "r" } };
+  const ended: NewEvent = {
+    type: "RunFinished",
+    data: { run_id: "r", reason: "stopped", sent: 0, skipped: 0, failed: 0, in_doubt: 0 },
+  };
+  const next: NewEvent = { type: "RunStarted", data: { run_id: "r2", dry_run: true } };
+
+  test.each([undefined, "r"])("the run in progress, named as %s", (runId) => {
+    given(RUNNING).when(stop(runId)).thenEvents(asked);
+  });
+
+  test("a dry run too, and one that follows on a stopped one", () => {
+    given(RUNNING, asked, ended, next)
+      .when(stop())
+      .thenEvents({ type: "RunStopRequested", data: { run_id: "r2" } });
+  });
+
+  test.each([undefined, "r"])("is recorded once, named as %s", (runId) => {
+    given(RUNNING, asked).when(stop(runId)).thenEvents();
+  });
+
+  test("is refused where none is in progress, or another one", () => {
+    given().when(stop()).thenAnswers({ refusal: "not_in_progress" });
+    given(RUNNING, ended).when(stop("r")).thenAnswers({ refusal: "not_in_progress" });
+    given(RUNNING, ended, next).when(stop("r")).thenAnswers({ refusal: "not_in_progress" });
   });
 });
 

@@ -102,6 +102,33 @@ test(
 );
 
 test(
+  "outreach stop ends a run that another process makes, in the middle of an hour's wait",
+  async () => {
+    await using world = await openInstallation({ x: { dmLimit: 100 } });
+    const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
+    const key = { "idempotency-key": "today" };
+    const { run_id } = (await (await service.post("/social/run", undefined, key)).json()) as { run_id: string };
+    await until(
+      async () => (await (await service.get("/social/health")).json()) as { run: { waiting: object | null } | null },
+      ({ run }) => run?.waiting != null,
+    );
+    const watch = following(world, "outreach", "watch");
+    await watch.said(" so far\n");
+    expect(await world.command("outreach", "stop", "--run", "another")).toMatchObject({ code: 1 });
+    expect(await world.command("outreach", "stop")).toMatchObject({
+      code: 0,
+      out: `run ${run_id} is asked to stop; outreach watch shows its end\n`,
+    });
+    expect(await watch.ended).toBe(0);
+    expect(watch.out()).toMatch(/Z ended, stopped: 1 sent, 0 skipped, 0 failed, 0 in doubt/);
+    expect(await world.command("outreach", "stop")).toMatchObject({ code: 1, err: "no run is in progress\n" });
+    // The key of a run that was cut short starts another one.
+    expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "outreach reconcile settles beside the service what a run left in doubt, and lists what cannot be read",
   async () => {
     await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });

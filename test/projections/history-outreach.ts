@@ -135,6 +135,9 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       const reason = dice.pick(["pace", "rate_limited", "settling"] as const);
       log.add("RunPaused", { run_id: run.run_id, reason, until: "2026-11-22T10:00:00.000Z" });
     },
+    () => {
+      if (run !== undefined) log.add("RunStopRequested", { run_id: run.run_id });
+    },
     (dice) =>
       log.add("RecipientRetryAllowed", {
         recipient: someone(dice),

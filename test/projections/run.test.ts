@@ -48,6 +48,7 @@ describe("the run in progress", () => {
       started_at: "2026-11-20T10:00:01.000Z",
       ...COUNTS,
       waiting: null,
+      stop_requested_at: null,
     });
   });
 
@@ -62,6 +63,13 @@ describe("the run in progress", () => {
     });
     expect(given(run, [started("r1"), paused, attempted("a")]).current?.waiting).toBeNull();
     expect(given(run, [started("r2"), paused]).current?.waiting).toBeNull();
+  });
+
+  test("says since when it is to stop, however often that was asked, and of no other run", () => {
+    const asked = (run_id: string): NewEvent => ({ type: "RunStopRequested", data: { run_id } });
+    const newEvents = [started("r1"), asked("r0"), asked("r1"), asked("r1")];
+    expect(given(run, newEvents.slice(0, 2)).current?.stop_requested_at).toBeNull();
+    expect(given(run, newEvents).current?.stop_requested_at).toBe("2026-11-20T10:00:03.000Z");
   });
 
   test("counts what became of its messages", () => {

@@ -67,6 +67,7 @@ export const RUN_WORDS = {
   RunStarted: ({ run_id, dry_run }: DataOf<"RunStarted">) => say`${dry_run ? "dry run" : "run"} ${run(run_id)} started`,
   RunPaused: ({ run_id, reason, until }: DataOf<"RunPaused">) =>
     say`run ${run(run_id)} waited until ${time(until)}, ${PAUSES[reason]}`,
+  RunStopRequested: ({ run_id }: DataOf<"RunStopRequested">) => say`run ${run(run_id)} was asked to stop`,
   InboxRead: ({ run_id, messages, newest_id }: DataOf<"InboxRead">) => {
     const upTo = newest_id === undefined ? [] : say`, all up to ${other(newest_id)}`;
     return say`run ${run(run_id)} read ${messages} messages of our conversations${upTo}`;

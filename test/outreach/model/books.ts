@@ -57,6 +57,10 @@ export interface Books {
   readonly wrote: Set<string>;
   /** Whom the log knows to have a message of ours that it does not hold. */
   readonly found: Set<string>;
+  /** Runs that were asked to stop. */
+  readonly stopped: Set<string>;
+  /** Those of them that made a request afterwards: one whose last look had come before. */
+  readonly askedAfterStop: Set<string>;
   readonly counts: { sent: number; skipped: number; failed: number };
   /** Messages that are older were left unread by the first reading of the inbox, which says so. */
   backlogBefore: number;
@@ -78,6 +82,8 @@ export function createBooks(): Books {
     listed: new Set(),
     wrote: new Set(),
     found: new Set(),
+    stopped: new Set(),
+    askedAfterStop: new Set(),
     counts: { sent: 0, skipped: 0, failed: 0 },
     backlogBefore: -Infinity,
     openRun: undefined,

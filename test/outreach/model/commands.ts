@@ -172,6 +172,14 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     const instance = chosen(house, given);
     if (instance?.process.isPaused() === false) unattended(instance.runner[Symbol.asyncDispose]());
   }),
+  command("stop the run", fc.record({ which, isWaiting: fc.boolean() }), async (house, given) => {
+    if (given.isWaiting) {
+      house.network.answers.unshift({ waitMs: 5 * MINUTE_MS });
+      trigger(await listening(house, given.which), false);
+      await house.clockwork.pass(MINUTE_MS);
+    }
+    unattended((await listening(house, given.which)).requestStop(METADATA));
+  }),
   command("jump", jumps, (house, given) => {
     house.jump(given);
   }),

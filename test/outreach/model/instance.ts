@@ -3,10 +3,11 @@ import { createTokens } from "../../../src/account/tokens.ts";
 import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { MakeId } from "../../../src/platform/clock.ts";
-import { createEventLog } from "../../../src/log/event-log.ts";
+import { createEventLog, type EventMetadata } from "../../../src/log/event-log.ts";
 import { SocialError, type SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x.ts";
 import { createRunner, type Runner } from "../../../src/outreach/runner.ts";
+import { requestStop } from "../../../src/outreach/stop-run.ts";
 import {
   againSource,
   followersSource,
@@ -32,6 +33,8 @@ export interface Instance {
   readonly process: Process;
   readonly runner: Runner;
   readonly projector: Projector;
+  /** Somebody asks it to stop the run in progress, wherever that is made. */
+  requestStop(metadata: EventMetadata): Promise<unknown>;
 }
 
 export async function startInstance(house: House, makeId: MakeId, onFate: ProcessDeps["onFate"]): Promise<Instance> {
@@ -67,7 +70,8 @@ export async function startInstance(house: House, makeId: MakeId, onFate: Proces
     spacingMs: setting.spacingMs,
     makeId,
   });
-  return { process, runner, projector };
+  const deciding = { ...common, random: () => 0.5 };
+  return { process, runner, projector, requestStop: (metadata) => requestStop(deciding, undefined, metadata) };
 }
 
 const NO_SNAPSHOTS: Snapshots = {

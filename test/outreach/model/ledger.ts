@@ -64,10 +64,14 @@ export function createLedger(house: House): Ledger {
 }
 
 /** A request to send against what the log held when it was made. */
-function judge({ latest, suppressed }: Books, ask: Ask, { witness }: House): void {
+function judge({ latest, suppressed, stopped, askedAfterStop }: Books, ask: Ask, { witness }: House): void {
   const attempt = latest.get(ask.recipientId) ?? violated("a request without an intent", ask);
   attempt.asks.push(ask);
   if (attempt.settledAt !== undefined) violated("a request for an attempt that is settled", ask);
+  if (stopped.has(attempt.runId)) {
+    if (askedAfterStop.has(attempt.runId)) violated("a second request after a stop", ask);
+    askedAfterStop.add(attempt.runId);
+  }
   if (ask.knewSuppressed) violated("a request for somebody known to be suppressed", ask);
   const suppressedAt = suppressed.get(ask.recipientId);
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {

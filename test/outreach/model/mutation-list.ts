@@ -22,6 +22,7 @@ const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/record-restore.ts";
+const RUNNER = "src/outreach/runner.ts";
 const CIRCLES = "src/outreach/repeated-cursors.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
@@ -35,6 +36,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "await handle(context, STREAMS.outreach, decide, { metadata, fence })",
     "decide()",
   ),
+  one("a run goes on that was asked to stop", RUNNER, "tasks.stopping, stop.requested]", "tasks.stopping]"),
   one("a decision names no version", HANDLE, "{ ...conditions, expected: version }", "{ ...conditions }"),
   one("a decision names no lease", HANDLE, "{ ...conditions, expected: version }", "{ expected: version }"),
   {

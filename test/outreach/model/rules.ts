@@ -19,6 +19,8 @@ export function enter(books: Books, event: Recorded, house: House): void {
   switch (event.type) {
     case "RunStarted":
       return begin(books, event, house);
+    case "RunStopRequested":
+      return stop(books, event.data.run_id);
     case "RunFinished":
       checkReason(books, event.data.reason, house);
       return end(books, event.data, house);
@@ -65,6 +67,12 @@ function begin(books: Books, { data, position }: Recorded<"RunStarted">, { witne
   books.openRun = { id, dry, at: witness.appendedAt(position) };
 }
 
+function stop({ openRun, stopped }: Books, id: string): void {
+  if (openRun?.id !== id) violated("a stop of a run that was not open", { open: openRun, id });
+  if (stopped.has(id)) violated("a run was asked to stop twice", { id });
+  stopped.add(id);
+}
+
 /** Fewer refusals are those of people, whatever the network calls them. */
 const REFUSED_MIN = 3;
 
@@ -94,6 +102,7 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const { position } = event;
   const about = { position, recipientId: recipient.id };
   if (books.openRun?.id !== runId || books.openRun.dry) violated("an intent outside of its run", about);
+  if (books.stopped.has(runId)) violated("an intent of a run that was asked to stop", about);
   checkPerson(books, recipient, about, house);
   const optedOutAt = house.witness.optedOutBefore(runId).get(recipient.id) ?? -Infinity;
   if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
