@@ -5,7 +5,7 @@ import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./comm
 import { openExistingLog } from "./log-session.ts";
 import { parseMoment, type Moment } from "../projector/moment.ts";
 import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./moment.ts";
-import { findPerson } from "./person.ts";
+import { findNamed } from "../outreach/person.ts";
 import { printable, table } from "./table.ts";
 
 export const contacts: MakeCommand = (terminal, exit) =>
@@ -34,7 +34,7 @@ export async function showContacts(terminal: Terminal, { wanted, json, ...option
   await using store = await openExistingLog(config);
   const { state, ...place } =
     options.asOf === undefined ? await stateNow(store, "contacts") : await stateAsOf(terminal, store, moment);
-  const one = wanted === undefined ? undefined : findPerson(state, wanted);
+  const one = wanted === undefined ? undefined : findNamed(state, wanted);
   if (wanted !== undefined && one === undefined) {
     terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;

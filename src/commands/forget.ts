@@ -1,16 +1,9 @@
 import { isIP } from "node:net";
-import type { DataOf } from "../../events/catalog.ts";
+import { findNamed, recipientOf } from "../outreach/person.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
-import { historyOfPerson } from "../history/person.ts";
-import { STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
-import { findClicks } from "../privacy/find-clicks.ts";
-import { findAnswers, findEncrypted, type Found, type Person } from "../privacy/find-person.ts";
-import { destroyKeys } from "../privacy/apply-erasures.ts";
-import type { EncryptedLog } from "../privacy/encrypted-log.ts";
-import type { Projector } from "../projector/projector.ts";
+import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
-import { findPerson, recipientOf } from "./person.ts";
 import { startProgress } from "./progress.ts";
 import { printable } from "./table.ts";
 
@@ -46,70 +39,35 @@ async function forgetSubject(terminal: Terminal, subject: string, json: boolean)
   const isAddress = isIP(subject) !== 0;
   if (!isAddress) recipientOf(subject);
   await using stack = new AsyncDisposableStack();
-  const log = await openExistingLog(configOf(terminal));
-  const { eventLog, projector } = await openSession(stack, log);
-  const person = isAddress ? undefined : await ofPerson(terminal, log, subject, projector);
-  const found = isAddress ? await ofAddress(terminal, log, subject) : person;
-  if (found === undefined) {
+  const encryptedLog = await openExistingLog(configOf(terminal));
+  const session = await openSession(stack, encryptedLog);
+  const hashesOf = createSuppressionHashes(session.vault.stableKey("suppression"));
+  const deps = { ...session, encryptedLog, hashesOf };
+  const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
+  if (forgotten === undefined) {
     terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);
     return EXIT.fault;
   }
-  const hashesOf = createSuppressionHashes(log.vault.stableKey("suppression"));
-  const hashes = (person?.own ?? []).flatMap((name) => hashesOf(name));
-  const position = await erase(eventLog, log, { hashes, keys: [...found.keys], spared: [...(person?.spared ?? [])] });
-  await projector.until(position);
-  return report(terminal, subject, found, json);
+  return report(terminal, subject, forgotten, json);
 }
 
-async function ofAddress(terminal: Terminal, log: EncryptedLog, address: string): Promise<Found | undefined> {
-  const progress = startProgress(terminal, "opening clicks", (await log.head()).position);
-  const found = await findClicks(log, address, progress.update);
+/** An interrupted command ends at once: whatever it began is finished by whoever opens the log next. */
+const ENDLESS = { metadata: COMMAND_METADATA, signal: new AbortController().signal } as const;
+
+function ofPerson(deps: ForgetDeps, subject: string): Promise<Forgotten | undefined> {
+  return forgetPerson(deps, (contacts) => findNamed(contacts, subject), ENDLESS);
+}
+
+async function ofAddress(terminal: Terminal, deps: ForgetDeps, address: string): Promise<Forgotten | undefined> {
+  const progress = startProgress(terminal, "opening clicks", (await deps.encryptedLog.head()).position);
+  const forgotten = await forgetAddress(deps, address, { ...ENDLESS, onProgress: progress.update });
   progress.end();
-  return found.events === 0 ? undefined : found;
+  return forgotten;
 }
 
-async function ofPerson(
-  terminal: Terminal,
-  log: EncryptedLog,
-  subject: string,
-  projector: Projector,
-): Promise<Person | undefined> {
-  const { position: to } = await log.head();
-  const progress = startProgress(terminal, "reading", to);
-  const history = await historyOfPerson({ store: log, to, onProgress: progress.update }, (contacts) =>
-    findPerson(contacts, subject),
-  );
-  progress.end();
-  if (history === undefined) return undefined;
-  const contacts = projector.state("contacts");
-  const { positions } = history;
-  const person = await findEncrypted(log, { contacts, contact: findPerson(contacts, subject), positions });
-  return { ...person, keys: new Set([...person.keys, ...(await findAnswers(log, person.names))]) };
-}
-
-/** Refs named in one event, which may be at most 256 KiB long. */
-const KEYS_PER_EVENT = 4_000;
-
-/** The event comes first: whoever opens the log later finishes what it asks for. Answers its position. */
-async function erase(
-  eventLog: EventLog,
-  log: EncryptedLog,
-  { hashes, keys, spared }: Required<DataOf<"PersonForgotten">>,
-): Promise<number> {
-  const newEvents: NewEvent[] = [];
-  const others = spared.length === 0 ? {} : { spared };
-  for (let at = 0; at === 0 || at < keys.length; at += KEYS_PER_EVENT) {
-    const data = { hashes: at === 0 ? hashes : [], keys: keys.slice(at, at + KEYS_PER_EVENT), ...others };
-    newEvents.push({ type: "PersonForgotten", data });
-  }
-  const { last } = await eventLog.append(STREAMS.outreach, newEvents, COMMAND_METADATA);
-  destroyKeys(log.keyring, { keys, spared });
-  log.keyring.replaceStateKey();
-  return last;
-}
-
-function report({ out }: Terminal, subject: string, { events, keys }: Found, json: boolean): number {
-  if (json) out(`${JSON.stringify({ events, keys: keys.size })}\n`);
-  else out(`${printable(subject)} is erased: ${events} events can no longer be read, ${keys.size} keys deleted\n`);
+function report({ out }: Terminal, subject: string, forgotten: Forgotten, json: boolean): number {
+  const { events, keys } = forgotten;
+  if (json) out(`${JSON.stringify({ events, keys })}\n`);
+  else out(`${printable(subject)} is erased: ${events} events can no longer be read, ${keys} keys deleted\n`);
   return EXIT.ok;
 }

@@ -1,11 +1,11 @@
-import type { Recipient } from "../../events/outreach.ts";
-import { findContact, type Contact } from "../../projections/contacts.ts";
-import { STREAMS, type NewEvent } from "../log/event-log.ts";
+import { allowRetry, type RetryRefusal } from "../outreach/allow-retry.ts";
+import { recipientOf } from "../outreach/person.ts";
+import { suppress } from "../outreach/suppress.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import { sleep } from "../platform/clock.ts";
 import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
-import { recipientOf } from "./person.ts";
 import { importFile } from "./recipients/import.ts";
 import { FORMATS } from "./recipients/input.ts";
 import { printable } from "./table.ts";
@@ -37,62 +37,50 @@ const list: MakeCommand = (terminal, exit) =>
     .option("--json", "answer with one JSON object for each person")
     .action(exit(({ json }) => showContacts(terminal, { json: json === true })));
 
-const suppress: MakeCommand = (terminal, exit) =>
+const suppressRecipient: MakeCommand = (terminal, exit) =>
   new Command("suppress")
     .summary("never write to this person")
     .argument("<handle>", "id, handle or @handle")
     .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
-    .action(exit((subject) => decide(terminal, "suppress", subject)));
+    .action(exit((subject) => suppressPerson(terminal, subject)));
 
-const retry: MakeCommand = (terminal, exit) =>
+const retryRecipient: MakeCommand = (terminal, exit) =>
   new Command("retry")
     .summary("allow one more try after a failure")
     .argument("<handle>", "id, handle or @handle")
     .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
-    .action(exit((subject) => decide(terminal, "retry", subject)));
+    .action(exit((subject) => retryPerson(terminal, subject)));
 
 export const recipients = group(
   "recipients",
   "import, list, suppress or retry recipients",
-  [importRecipients, list, suppress, retry],
+  [importRecipients, list, suppressRecipient, retryRecipient],
   "All of them work beside a running service.",
 );
 
-async function decide(terminal: Terminal, action: "suppress" | "retry", subject: string): Promise<number> {
-  const who = recipientOf(subject);
+async function suppressPerson(terminal: Terminal, subject: string): Promise<number> {
+  recipientOf(subject);
   await using stack = new AsyncDisposableStack();
-  const { eventLog, vault, projector } = await openSession(stack, await openExistingLog(configOf(terminal)));
-  const contact = findContact(projector.state("contacts"), who);
-  if (action === "retry" && contact?.suppressed === true) {
-    terminal.err(`${printable(subject)} is suppressed, and is never written to\n`);
-    return EXIT.fault;
-  }
-  if (action === "retry" && contact?.status !== "failed") {
-    terminal.err(`${printable(subject)} has no failed message to retry\n`);
-    return EXIT.fault;
-  }
-  const newEvent: NewEvent =
-    action === "suppress"
-      ? suppression(contact, who, createSuppressionHashes(vault.stableKey("suppression")))
-      : { type: "RecipientRetryAllowed", data: { recipient: who } };
-  await eventLog.append(STREAMS.outreach, [newEvent], COMMAND_METADATA);
-  const stranger = contact === undefined ? "; nobody of that name is known yet" : "";
-  terminal.out(
-    action === "suppress"
-      ? `${printable(subject)} will never be written to${stranger}\n`
-      : `${printable(subject)} is tried again in the next run\n`,
-  );
+  const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const hashesOf = createSuppressionHashes(session.vault.stableKey("suppression"));
+  const { isKnown } = await suppress({ ...session, hashesOf }, subject, COMMAND_METADATA);
+  const stranger = isKnown ? "" : "; nobody of that name is known yet";
+  terminal.out(`${printable(subject)} will never be written to${stranger}\n`);
   return EXIT.ok;
 }
 
-/** Marks all that is known of the person, so that none of their names leads to them once the rest is erased. */
-function suppression(
-  contact: Contact | undefined,
-  who: Recipient,
-  hashesOf: ReturnType<typeof createSuppressionHashes>,
-): NewEvent {
-  const { id, username } = contact ?? {};
-  const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
-  const hashes = [...new Set([...hashesOf(who), ...hashesOf(known)])];
-  return { type: "RecipientSuppressed", data: { recipient: who, reason: "by_hand", hashes } };
+const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
+  unknown: "has no failed message to retry",
+  suppressed: "is suppressed, and is never written to",
+  not_failed: "has no failed message to retry",
+};
+
+async function retryPerson(terminal: Terminal, subject: string): Promise<number> {
+  recipientOf(subject);
+  await using stack = new AsyncDisposableStack();
+  const session = await openSession(stack, await openExistingLog(configOf(terminal)));
+  const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
+  if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);
+  else terminal.err(`${printable(subject)} ${REFUSALS[refusal]}\n`);
+  return refusal === undefined ? EXIT.ok : EXIT.fault;
 }

@@ -2,7 +2,7 @@ import { readCsv } from "./recipients-file/csv.ts";
 import { decodeText } from "./recipients-file/encoding.ts";
 import { ROWS_MAX } from "./recipients-file/limits.ts";
 import { readJson, readJsonl } from "./recipients-file/json.ts";
-import { readRow, type FileRow, type ImportedRecipient } from "./recipients-file/row.ts";
+import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./recipients-file/row.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export type RecipientsFormat = "csv" | "json" | "jsonl";
@@ -12,14 +12,21 @@ export interface ImportedRow {
   readonly recipient: ImportedRecipient;
 }
 
+export interface RefusedRow {
+  readonly line: number;
+  /** What of the row cannot be used, and its first characters only. */
+  readonly value: string;
+  readonly reason: string;
+}
+
+/** Characters of a refused value: enough to find it in the file. A file of a million bad rows is to fit in memory. */
+const VALUE_SHOWN_CHARS_MAX = 100;
+
 /** What a file of recipients holds. Lines are those that an editor shows, from 1. */
 export interface RecipientsFile {
   /** Each person once. */
   readonly rows: readonly ImportedRow[];
-  readonly refused: readonly {
-    readonly line: number;
-    readonly reason: string;
-  }[];
+  readonly refused: readonly RefusedRow[];
   /** The row at `line` took the place of the one at `of`: the last one wins. */
   readonly duplicates: readonly {
     readonly line: number;
@@ -38,17 +45,27 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<File
  * a ServiceError (invalid) when the file as a whole cannot be understood.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat): RecipientsFile {
-  const refused: { line: number; reason: string }[] = [];
+  const refused: RefusedRow[] = [];
   const people = createPeople();
   let count = 0;
   for (const row of READERS[format](decodeText(file))) {
     count += 1;
     if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
+    const { line } = row;
     const recipient = "refused" in row ? row.refused : readRow(row.cells);
-    const reason = typeof recipient === "string" ? recipient : people.add({ line: row.line, recipient });
-    if (reason !== undefined) refused.push({ line: row.line, reason });
+    const refusal = "reason" in recipient ? recipient : people.add({ line, recipient });
+    if (refusal !== undefined) refused.push({ line, value: shortened(refusal.value), reason: refusal.reason });
   }
   return { rows: people.rows(), refused, duplicates: people.duplicates };
+}
+
+/** Whole characters only. */
+function shortened(value: string): string {
+  if (value.length <= VALUE_SHOWN_CHARS_MAX) return value;
+  return `${value
+    .slice(0, VALUE_SHOWN_CHARS_MAX)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}…`;
 }
 
 /** Keeps each person once, by id and by handle. */
@@ -58,14 +75,14 @@ function createPeople() {
   const byUsername = new Map<string, ImportedRow>();
   const duplicates: { line: number; of: number }[] = [];
 
-  /** The reason why the row cannot be taken, or undefined. */
-  function add(row: ImportedRow): string | undefined {
+  /** Why the row cannot be taken, or undefined. */
+  function add(row: ImportedRow): Refusal | undefined {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
     const sameId = id === undefined ? undefined : byId.get(id);
     const sameName = username === undefined ? undefined : byUsername.get(username);
     if (sameName?.recipient.id !== undefined && id !== undefined && sameName.recipient.id !== id) {
-      return `@${username} has another id on line ${sameName.line}`;
+      return { value: id, reason: `@${username} has another id on line ${sameName.line}` };
     }
     if (sameId !== undefined) replace(sameId, row);
     if (sameName !== undefined && sameName !== sameId) replace(sameName, row);

@@ -7,20 +7,27 @@ import type { EncryptedLog } from "./encrypted-log.ts";
 /** What is encrypted for addresses. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
+export interface FindClicksOptions {
+  /** Its reason is thrown once it aborts. */
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((position: number) => void) | undefined;
+}
+
 /**
  * The clicks and wrong tokens of an address, found by opening all: nothing that lasts leads from an address to its
  * clicks, so that nobody can try out later whose an erased click was.
  */
 export async function findClicks(
-  log: EncryptedLog,
+  log: Pick<EncryptedLog, "readStored" | "open" | "keyring">,
   address: string,
-  onProgress: (position: number) => void,
+  { signal, onProgress }: FindClicksOptions,
 ): Promise<Found> {
   const wanted = new Set([canonicalAddress(address), networkOf(address)]);
   const keys = new Set<string>();
   let events = 0;
   for await (const event of log.readStored({ types: TYPES })) {
-    onProgress(event.position);
+    signal.throwIfAborted();
+    onProgress?.(event.position);
     const { ip, address: caller } = log.open(event).data as { ip?: string; address?: string };
     const recorded = ip ?? caller;
     if (recorded === undefined || !wanted.has(canonicalAddress(recorded))) continue;

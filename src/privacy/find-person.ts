@@ -1,6 +1,6 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { contacts as contactsProjection, isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { baseOf } from "./person-keys.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 
@@ -21,16 +21,21 @@ export interface Person extends Found {
   readonly spared: readonly string[];
 }
 
-/** Whom the events are about, and everybody as of the same position. */
+/** What the projections know of the person. */
 export interface Known {
-  readonly contacts: Contacts;
-  readonly contact: Contact | undefined;
   /** Of all events that are about them. */
   readonly positions: readonly number[];
+  /** Whether this handle, in lower case, is theirs. */
+  readonly isHeld: (handle: string) => boolean;
+  /** Its reason is thrown once it aborts. */
+  readonly signal: AbortSignal;
 }
 
+/** Where what is stored is read and opened. */
+type Log = Pick<EncryptedLog, "readStored" | "open" | "keyring">;
+
 /** What the events of one person are encrypted with, and what could be of them later. */
-export async function findEncrypted(log: EncryptedLog, { contacts, contact, positions }: Known): Promise<Person> {
+export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known): Promise<Person> {
   const keys = new Set<string>();
   const names = new Map<string, Recipient>();
   for (const position of positions) {
@@ -44,7 +49,7 @@ export async function findEncrypted(log: EncryptedLog, { contacts, contact, posi
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
   // A handle that somebody else has now, or had taken over when this person left it, is not theirs to erase.
   const handles = distinct([...names.values()].map(({ username }) => username?.toLowerCase()))
-    .filter((handle) => isHeldBy(contacts, handle, contact))
+    .filter(isHeld)
     .map((username) => ({ username }));
   const [known] = ids;
   // Also what is encrypted beside their own events, such as how far a source was read, or comes later.
@@ -52,18 +57,20 @@ export async function findEncrypted(log: EncryptedLog, { contacts, contact, posi
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
   const own = ids.length > 0 ? ids : handles;
-  const spared = await findSpared(log, new Set(refs.map(baseOf)), keys);
+  const spared = await findSpared(log, new Set(refs.map(baseOf)), keys, signal);
   return { keys, names: [...names.values()], own, events: positions.length, spared };
 }
 
 /** What the log has encrypted under these handles with other keys: what it recorded of others who had them before. */
 async function findSpared(
-  log: EncryptedLog,
+  log: Log,
   bases: ReadonlySet<string>,
   keys: ReadonlySet<string>,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const spared = new Set<string>();
-  for await (const { data } of log.readStored({ types: contactsProjection.types })) {
+  for await (const { data } of log.readStored({ types: contacts.types })) {
+    signal.throwIfAborted();
     const ciphertext = ciphertextOf(data);
     const ref = ciphertext === undefined ? "" : log.keyring.refOf(ciphertext);
     if (bases.has(baseOf(ref)) && !keys.has(ref)) spared.add(ref);
@@ -79,11 +86,16 @@ function distinct(values: readonly (string | undefined)[]): readonly string[] {
  * Refs of the keys of those days on which callers were answered with any of these names, as a dry run does. All answers
  * of such a day go: whoever repeats one of its requests is refused, and nothing is done twice.
  */
-export async function findAnswers(log: EncryptedLog, names: readonly Recipient[]): Promise<readonly string[]> {
+export async function findAnswers(
+  log: Log,
+  names: readonly Recipient[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();
   for await (const event of log.readStored({ types: ["RequestAnswered"] })) {
+    signal.throwIfAborted();
     const ciphertext = ciphertextOf(event.data);
     if (ciphertext === undefined || keys.has(log.keyring.refOf(ciphertext))) continue;
     const { body } = log.open(event).data as { body: string };

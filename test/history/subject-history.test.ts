@@ -9,7 +9,7 @@ import { historyOfEvent } from "../../src/history/event.ts";
 import type { Reading } from "../../src/history/history.ts";
 import { historyOfLink } from "../../src/history/link.ts";
 import { historyOfPerson } from "../../src/history/person.ts";
-import { findPerson } from "../../src/commands/person.ts";
+import { findNamed } from "../../src/outreach/person.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
@@ -22,7 +22,7 @@ function readingOf(events: readonly Recorded[], to = events.length): Reading {
 }
 
 /** As an operator calls them. */
-const named = (subject: string) => (people: Contacts) => findPerson(people, subject);
+const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
 /** Of somebody who was erased an event says nothing any more. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;

@@ -129,7 +129,7 @@ describe("CSV", () => {
   test("a quote that is never closed costs only what follows it", () => {
     const { rows, refused } = csv("username,note", "ann,x", 'bob,"open', "carl,x", "dora,x");
     expect(rows.map(({ recipient }) => recipient.username)).toEqual(["ann"]);
-    expect(refused).toEqual([{ line: 3, reason: expect.stringContaining("never closed") }]);
+    expect(refused).toEqual([{ line: 3, value: "", reason: expect.stringContaining("never closed") }]);
   });
   test.each([
     ["", "empty"],
@@ -257,8 +257,28 @@ describe("duplicates", () => {
     expect(pick(csv("id,username", "7,ann", "8,Ann"))).toEqual({
       lines: [2],
       duplicates: [],
-      refused: [{ line: 3, reason: "@ann has another id on line 2" }],
+      refused: [{ line: 3, value: "8", reason: "@ann has another id on line 2" }],
     });
+  });
+});
+
+describe("a refused row names what of it cannot be used", () => {
+  test.each([
+    ["username,basis", "ann,sometimes", "sometimes"],
+    ["username,id", "ann,1.7e18", "1.7e18"],
+    ["username", "no handle at all", "no handle at all"],
+    ["username,note", "ann", "ann"],
+    ["username,name", " ,Ann", " , Ann"],
+    ["username,note", `ann,${"y".repeat(4000)}`, `${"y".repeat(100)}…`],
+    ["username,note", `ann,${"y".repeat(99)}${"\u{1F44B}".repeat(600)}`, `${"y".repeat(99)}…`],
+    ["username,note", `ann,${"y".repeat(99)}\uFFFD`, `${"y".repeat(99)}\uFFFD`],
+  ])("%s / %s", (header, row, value) => {
+    expect(csv(header, row).refused).toMatchObject([{ line: 2, value }]);
+  });
+
+  test("in JSON as it was written", () => {
+    const { refused } = parseRecipients('[7, {"id":1,"x":{"a":1}}, {"id":"1","handle":"a","username":"b"}]', "json");
+    expect(refused.map(({ value }) => value)).toEqual(["7", '{"a":1}', "username"]);
   });
 });
 
@@ -308,7 +328,7 @@ describe("JSON", () => {
       const { rows, refused } = parseRecipients(format === "json" ? `[\n${entry}]` : `\n${entry}`, format);
       expect({ rows, refused }).toEqual({
         rows: [],
-        refused: [{ line: 2, reason: expect.stringContaining(problem) }],
+        refused: [{ line: 2, value: expect.any(String), reason: expect.stringContaining(problem) }],
       });
     }
   });
@@ -329,7 +349,7 @@ describe("JSON", () => {
   test("JSONL: a bad line costs only itself", () => {
     const { rows, refused } = parseRecipients('{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n', "jsonl");
     expect(rows.map(({ line }) => line)).toEqual([1, 4]);
-    expect(refused).toEqual([{ line: 3, reason: "the line is not valid JSON" }]);
+    expect(refused).toEqual([{ line: 3, value: "{oops", reason: "the line is not valid JSON" }]);
   });
 });
 

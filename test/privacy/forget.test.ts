@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Snapshot } from "eventstore-lite";
-import { findContact } from "../../projections/contacts.ts";
+import { findContact, isHeldBy } from "../../projections/contacts.ts";
 import { createStates } from "../../projections/states.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
@@ -250,8 +250,12 @@ test("forget RECIPIENT erases the answers that tell of them, and leaves those of
 async function keysOfAnn(): Promise<string[]> {
   await using projector = await startProjector(world.store);
   const contacts = projector.state("contacts");
-  const positions = [1, 3, 4, 7];
-  const { keys } = await findEncrypted(world.store, { contacts, contact: findContact(contacts, ANN), positions });
+  const ann = findContact(contacts, ANN);
+  const { keys } = await findEncrypted(world.store, {
+    positions: ann?.positions ?? [],
+    isHeld: (handle) => isHeldBy(contacts, handle, ann),
+    signal: new AbortController().signal,
+  });
   return [...keys];
 }
 

@@ -10,7 +10,7 @@ import { linkOf } from "../link.ts";
 import { openExistingLog } from "../log-session.ts";
 import { parseMoment, placeOf } from "../../projector/moment.ts";
 import { AS_OF_OPTION, asOf } from "../moment.ts";
-import { findPerson, recipientOf } from "../person.ts";
+import { findNamed, recipientOf } from "../../outreach/person.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
 import { asJson, lineOf } from "./show/lines.ts";
@@ -114,7 +114,7 @@ function subjectOf(text: string): Subject {
   }
   // Refuses what can be nobody's handle before the log is read.
   recipientOf(text);
-  const find = (contacts: Contacts): Contact | undefined => findPerson(contacts, text);
+  const find = (contacts: Contacts): Contact | undefined => findNamed(contacts, text);
   return {
     kind: "person called",
     findIn: summarized((reading) => historyOfPerson(reading, find), summaryOfPerson),

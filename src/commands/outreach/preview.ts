@@ -7,7 +7,7 @@ import type { Template } from "../../template/template.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { asOf } from "../moment.ts";
-import { findPerson } from "../person.ts";
+import { findNamed } from "../../outreach/person.ts";
 import { printable } from "../table.ts";
 import { STAND_INS, survey, type Survey } from "./survey.ts";
 import { surveyAsJson, surveyAsText } from "./survey-text.ts";
@@ -48,7 +48,7 @@ async function showPreview(
   const { projector } = session;
   const rules = rulesOf(config, template, session);
   const place = { position: projector.position, time: projector.time };
-  const person = wanted === undefined ? undefined : findPerson(projector.state("contacts"), wanted);
+  const person = wanted === undefined ? undefined : findNamed(projector.state("contacts"), wanted);
   if (wanted !== undefined && person === undefined) {
     terminal.err(`nobody is known as ${printable(wanted)} (${asOf(place)})\n`);
     return EXIT.fault;

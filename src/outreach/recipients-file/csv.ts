@@ -32,27 +32,22 @@ export function* readCsv(text: string): Generator<FileRow> {
   if (unclosedFrom !== undefined) {
     yield {
       line: unclosedFrom,
-      refused: "a quote is opened in this row and never closed: nothing after it could be read",
+      refused: { value: "", reason: "a quote is opened in this row and never closed: nothing after it could be read" },
     };
   }
 }
 
 function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
   if (cells.length !== header.length) {
-    return {
-      line,
-      refused: `the row has ${cells.length} columns, the header has ${header.length}`,
-    };
+    const reason = `the row has ${cells.length} columns, the header has ${header.length}`;
+    return { line, refused: { value: cells.join(", "), reason } };
   }
   const row: Cells = new Map();
   for (const [index, cell] of cells.entries()) {
     const column = header[index];
     if (column !== undefined) row.set(column, cell);
     else if (cell.trim() !== "")
-      return {
-        line,
-        refused: `column ${index + 1} has a value, but no name in the header`,
-      };
+      return { line, refused: { value: cell, reason: `column ${index + 1} has a value, but no name in the header` } };
   }
   return { line, cells: row };
 }

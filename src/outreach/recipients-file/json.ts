@@ -15,7 +15,9 @@ export function* readJsonl(text: string): Generator<FileRow> {
     if (content.trim() === "") continue;
     const line = index + 1;
     const value = tryParse(content);
-    yield value === undefined ? { line, refused: "the line is not valid JSON" } : toRow(value, line);
+    yield value === undefined
+      ? { line, refused: { value: content, reason: "the line is not valid JSON" } }
+      : toRow(value, line);
   }
 }
 
@@ -39,13 +41,15 @@ function tryParse(text: string): unknown {
 }
 
 function toRow(entry: unknown, line: number): FileRow {
-  if (!isObject(entry)) return { line, refused: "not an object" };
+  if (!isObject(entry)) return { line, refused: { value: JSON.stringify(entry), reason: "not an object" } };
   const cells: Cells = new Map();
   for (const [key, value] of Object.entries(entry)) {
     const column = columnName(key);
-    if (cells.has(column)) return { line, refused: `two keys mean ${column}` };
+    if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${column}` } };
     const text = toText(value);
-    if (text === undefined) return { line, refused: `${column}: ${whyNoText(value)}` };
+    if (text === undefined) {
+      return { line, refused: { value: JSON.stringify(value), reason: `${column}: ${whyNoText(value)}` } };
+    }
     cells.set(column, text);
   }
   return { line, cells };

@@ -10,7 +10,14 @@ export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are looked at. */
 export type FileRow =
-  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: string };
+  { readonly line: number; readonly cells: Cells } | { readonly line: number; readonly refused: Refusal };
+
+/** What cannot be used, and why. */
+export interface Refusal {
+  /** As it stands in the file. */
+  readonly value: string;
+  readonly reason: string;
+}
 
 export type Basis = "dm_first" | "opt_in" | "none";
 
@@ -31,17 +38,20 @@ const BASES = new Map<string, Basis>([
   ["opt_in", "opt_in"],
 ]);
 
-/** The recipient, or the reason why the row is refused. */
-export function readRow(cells: Cells): ImportedRecipient | string {
-  const fault = cellsFault(cells);
-  if (fault !== undefined) return fault;
-  const id = readId(cells.get("id") ?? "");
-  const username = readHandle(cells.get("username") ?? "");
-  if (typeof id === "object") return id.fault;
-  if (typeof username === "object") return username.fault;
-  if (id === undefined && username === undefined) return "neither a username nor an id";
-  const basis = readBasis(cells.get("basis") ?? "");
-  if (basis === undefined) return "basis is none of dm_first, opt_in, none";
+/** The recipient, or what of the row cannot be used. */
+export function readRow(cells: Cells): ImportedRecipient | Refusal {
+  const refusal = refusalOf(cells);
+  if (refusal !== undefined) return refusal;
+  const valueOf = (column: string): string => cells.get(column) ?? "";
+  const id = readId(valueOf("id"));
+  const username = readHandle(valueOf("username"));
+  if (typeof id === "object") return { value: valueOf("id"), reason: id.fault };
+  if (typeof username === "object") return { value: valueOf("username"), reason: username.fault };
+  if (id === undefined && username === undefined) {
+    return { value: [...cells.values()].join(", "), reason: "neither a username nor an id" };
+  }
+  const basis = readBasis(valueOf("basis"));
+  if (basis === undefined) return { value: valueOf("basis"), reason: "basis is none of dm_first, opt_in, none" };
   const name = (cells.get("name") ?? "").trim();
   return {
     ...(id === undefined ? {} : { id }),
@@ -71,17 +81,20 @@ function readFields(cells: Cells): Record<string, string> {
   return fields;
 }
 
-function cellsFault(cells: Cells): string | undefined {
+function refusalOf(cells: Cells): Refusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {
-    const fault = fieldNameFault(column);
-    if (fault !== undefined) return fault;
-    if (column === "") return "a field without a name";
-    if (isField(column) && ++fields > FIELDS_MAX) return `more than ${FIELDS_MAX} template fields`;
-    if (value.length > VALUE_CHARS_MAX) return `${column} has more than ${VALUE_CHARS_MAX} characters`;
+    const reason = fieldNameFault(column);
+    if (reason !== undefined) return { value: column, reason };
+    if (column === "") return { value, reason: "a field without a name" };
+    if (isField(column) && ++fields > FIELDS_MAX)
+      return { value: column, reason: `more than ${FIELDS_MAX} template fields` };
+    if (value.length > VALUE_CHARS_MAX)
+      return { value, reason: `${column} has more than ${VALUE_CHARS_MAX} characters` };
     // The mark that a program leaves where it could not read a character: the original is lost.
-    if (value.includes("\uFFFD"))
-      return `${column} holds damaged characters (the file was once read in a wrong encoding)`;
+    if (value.includes("\uFFFD")) {
+      return { value, reason: `${column} holds damaged characters (the file was once read in a wrong encoding)` };
+    }
   }
   return undefined;
 }

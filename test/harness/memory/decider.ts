@@ -16,7 +16,7 @@ export interface Decided {
   /** These events, in this order, with these members at least; none: nothing is recorded. */
   thenEvents(...expected: readonly object[]): void;
   /** A refusal, and nothing is recorded. */
-  thenRefused(refusal: object): void;
+  thenRefused(refusal: unknown): void;
   /** An answer that is no events: a verdict, a number. */
   thenAnswers(expected: unknown): void;
 }

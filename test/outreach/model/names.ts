@@ -1,6 +1,6 @@
-import { contacts, findContact, type Contact, type Contacts } from "../../../projections/contacts.ts";
+import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
 import { historyOfPerson } from "../../../src/history/person.ts";
-import { findPerson } from "../../../src/commands/person.ts";
+import { findNamed } from "../../../src/outreach/person.ts";
 import { findEncrypted } from "../../../src/privacy/find-person.ts";
 import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
 import { person } from "../../harness/memory/social-network.ts";
@@ -13,18 +13,18 @@ import { personId, rowOf } from "./setting.ts";
 export async function forget(house: House, id: string): Promise<void> {
   const { log, store, append, forgotten, forgottenHandles, takenForTheirs, clockwork, witness } = house;
   const { position: to } = await store.head();
-  const history = await historyOfPerson({ store, to, onProgress: () => {} }, (state) => findPerson(state, id));
+  const history = await historyOfPerson({ store, to, onProgress: () => {} }, (state) => findNamed(state, id));
   if (history === undefined) return;
   const known = await knownPeople(house);
-  const contact = findPerson(known, id);
+  const contact = findNamed(known, id);
   const handle = contact?.username?.toLowerCase();
   if (handle !== undefined && !forgottenHandles.has(handle)) forgottenHandles.set(handle, clockwork.now());
   const notes = witness.notes();
   for (const position of history.positions) takenForTheirs.add(notes[position - 1]?.data ?? {});
   const person = await findEncrypted(log, {
-    contacts: known,
-    contact,
     positions: history.positions,
+    isHeld: (one) => isHeldBy(known, one, contact),
+    signal: new AbortController().signal,
   });
   const { own, keys, spared } = person;
   const data = { hashes: own.flatMap((name) => RULES.hashes(name)), keys: [...keys], spared: [...spared] };

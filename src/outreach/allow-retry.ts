@@ -1,0 +1,31 @@
+import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { STREAMS, type EventMetadata } from "../log/event-log.ts";
+import { handle, type Decision, type HandleDeps } from "../log/handle.ts";
+import { recipientAmong } from "./person.ts";
+
+/** Why nobody is tried again. */
+export type RetryRefusal = "unknown" | "suppressed" | "not_failed";
+
+/** One more message to a person whose last one failed. */
+export function decideRetry(contacts: Contacts, subject: string): Decision<RetryRefusal> {
+  const recipient = recipientAmong(contacts, subject);
+  const contact = findContact(contacts, recipient);
+  if (contact === undefined) return { refusal: "unknown" };
+  if (contact.suppressed) return { refusal: "suppressed" };
+  if (contact.status !== "failed") return { refusal: "not_failed" };
+  return { events: [{ type: "RecipientRetryAllowed", data: { recipient } }] };
+}
+
+/**
+ * Lets the next run try a person again, unless they are suppressed, also if that happens at this very moment. Undefined:
+ * it is allowed. Throws a ServiceError (usage) for what can name nobody, and what {@link handle} throws.
+ */
+export async function allowRetry(
+  deps: HandleDeps,
+  subject: string,
+  metadata: EventMetadata,
+): Promise<RetryRefusal | undefined> {
+  const decide = (): Decision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), subject);
+  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+  return "refusal" in handled ? handled.refusal : undefined;
+}

@@ -1,0 +1,51 @@
+import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { record } from "../log/handle.ts";
+import type { Projector } from "../projector/projector.ts";
+import { recipientAmong } from "./person.ts";
+import type { HashesOf } from "./suppression-hashes.ts";
+
+export interface SuppressDeps {
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly hashesOf: HashesOf;
+}
+
+export interface Suppressed {
+  /** False: the name is suppressed, and nobody who has it is known yet. */
+  readonly isKnown: boolean;
+  /** The log held as much before. */
+  readonly repeated: boolean;
+}
+
+/**
+ * Nobody writes to the person any more. All that is known of them is hashed, so that none of their names leads to them
+ * once the rest is erased; nothing is left to do where the log holds all of that.
+ */
+export function decideSuppression(
+  contacts: Contacts,
+  subject: string,
+  hashesOf: HashesOf,
+): { readonly events: readonly NewEvent[] } {
+  const recipient = recipientAmong(contacts, subject);
+  const contact = findContact(contacts, recipient);
+  const { id, username } = contact ?? {};
+  const known = { ...(id === undefined ? {} : { id }), ...(username === undefined ? {} : { username }) };
+  const hashes = [...new Set([...hashesOf(recipient), ...hashesOf(known)])];
+  if (contact?.suppressed === true && hashes.every((hash) => contacts.hashes.has(hash))) return { events: [] };
+  return { events: [{ type: "RecipientSuppressed", data: { recipient, reason: "by_hand", hashes } }] };
+}
+
+/**
+ * Suppresses a person for an operator, whatever else is appended meanwhile. Resolves when the projections hold it.
+ * Throws a ServiceError (usage) for what can name nobody, and what the store's append throws.
+ */
+export async function suppress(deps: SuppressDeps, subject: string, metadata: EventMetadata): Promise<Suppressed> {
+  const { eventLog, projector, hashesOf } = deps;
+  await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
+  const contacts = projector.state("contacts");
+  const isKnown = findContact(contacts, recipientAmong(contacts, subject)) !== undefined;
+  const { events } = decideSuppression(contacts, subject, hashesOf);
+  if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
+  return { isKnown, repeated: events.length === 0 };
+}
