@@ -2,8 +2,9 @@
 // changed in place. Without this script the pages read the same; they stand still.
 import { Idiomorph } from "./idiomorph.js";
 
-/** Between two fetches, however many events come. */
+/** Between two fetches, however many events come; longer where a page takes the service long. */
 const REFRESH_MS = 1_000;
+const REFRESH_SHARE = 10;
 
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
@@ -38,6 +39,7 @@ function setConnection(text, isLost) {
 }
 
 let refresh;
+let refreshMs = REFRESH_MS;
 
 async function fetchAgain() {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
@@ -53,16 +55,18 @@ async function fetchAgain() {
 
 function refreshSoon() {
   refresh ??= setTimeout(() => {
+    const startedAt = performance.now();
     fetchAgain()
       .catch(() => setConnection("Connection lost: what you see may be old.", true))
       .finally(() => {
         refresh = undefined;
+        refreshMs = Math.max(REFRESH_MS, (performance.now() - startedAt) * REFRESH_SHARE);
       });
-  }, REFRESH_MS);
+  }, refreshMs);
 }
 
 const position = Number(document.querySelector("main").dataset.position);
-const events = new EventSource(`/events?from=${position + 1}`);
+const events = new EventSource(`/events?only=position&from=${position + 1}`);
 events.addEventListener("open", () => setConnection("Live.", false));
 events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
 events.addEventListener("message", refreshSoon);

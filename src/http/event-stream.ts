@@ -1,12 +1,18 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import { systemTimer, type Timer } from "../platform/timer.ts";
+import type { StreamPace } from "./stream-pace.ts";
 
 /** A comment so often keeps proxies from closing a stream on which nothing happens. */
 export const HEARTBEAT_MS = 15_000;
 
 /** How long a client waits before it connects again. */
 const RETRY_MS = 2_000;
+
+/** How often a page is told that the log has grown, at the most. */
+const LOOK_MS = 1_000;
+
+export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;
 
 export interface EventStreamQuery {
   /** First position, inclusive. */
@@ -19,6 +25,8 @@ export interface EventStreamOptions {
   /** Called when the reader goes. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
+  /** Default: nobody is given way to. */
+  readonly pace?: StreamPace;
 }
 
 /**
@@ -31,18 +39,77 @@ export function openEventStream(
   store: Pick<EventStore<Event>, "subscribeBatches">,
   query: EventStreamQuery,
   signal: AbortSignal,
-  { onGone, timer = systemTimer }: EventStreamOptions = {},
-): ReadableStream<Uint8Array<ArrayBuffer>> {
+  { onGone, timer = systemTimer, pace }: EventStreamOptions = {},
+): EventStream {
   const gone = new AbortController();
-  const followed = store.subscribeBatches({ ...query, signal: AbortSignal.any([signal, gone.signal]) });
-  const batches = followed[Symbol.asyncIterator]();
+  const ended = AbortSignal.any([signal, gone.signal]);
+  const batches = store.subscribeBatches({ ...query, signal: ended })[Symbol.asyncIterator]();
+  const nextMessages = async (): Promise<string | undefined> => {
+    await pace?.turn(ended);
+    const { done, value } = await batches.next();
+    if (done === true) return undefined;
+    pace?.sent(value.length);
+    return value.map(messageOf).join("");
+  };
+  const onCancel = async (): Promise<void> => {
+    gone.abort();
+    onGone?.();
+    await batches.return?.();
+  };
+  return streamOf(nextMessages, timer, onCancel);
+}
+
+/**
+ * How far the log has come, as Server-Sent Events: a position as soon as it is `from` or later, and then each time it has
+ * grown, once in {@link LOOK_MS}. It is all that a page needs which is made anew when something happened, and costs the same
+ * however much happens.
+ */
+export function openPositionStream(
+  position: () => number,
+  from: number,
+  signal: AbortSignal,
+  { onGone, timer = systemTimer }: Omit<EventStreamOptions, "pace"> = {},
+): EventStream {
+  const gone = new AbortController();
+  const ended = AbortSignal.any([signal, gone.signal]);
+  let next = from;
+  let hasLooked = false;
+  const nextLook = async (): Promise<string | undefined> => {
+    do {
+      if (hasLooked) await waited(LOOK_MS, timer, ended);
+      hasLooked = true;
+    } while (position() < next && !ended.aborted);
+    if (ended.aborted) return undefined;
+    next = position() + 1;
+    return `id: ${next - 1}\ndata: ${next - 1}\n\n`;
+  };
+  const onCancel = async (): Promise<void> => {
+    gone.abort();
+    onGone?.();
+  };
+  return streamOf(nextLook, timer, onCancel);
+}
+
+function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = timer(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise.finally(cancel);
+}
+
+/** `nextText`: the next messages; undefined: there are no more. */
+function streamOf(
+  nextText: () => Promise<string | undefined>,
+  timer: Timer,
+  onCancel: () => Promise<void>,
+): EventStream {
   let next: Promise<string | undefined> | undefined;
   const encoder = new TextEncoder();
   return new ReadableStream(
     {
       start: (controller) => controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`)),
       async pull(controller) {
-        next ??= batches.next().then(({ done, value }) => (done === true ? undefined : value.map(messageOf).join("")));
+        next ??= nextText();
         const beat = heartbeat(timer);
         try {
           const text = await Promise.race([next, beat.text]);
@@ -53,11 +120,7 @@ export function openEventStream(
           beat.cancel();
         }
       },
-      async cancel() {
-        gone.abort();
-        onGone?.();
-        await batches.return?.();
-      },
+      cancel: onCancel,
     },
     // One batch beside the one that is being written.
     { highWaterMark: 1 },

@@ -2,10 +2,11 @@ import { EVENT_TYPES } from "../../events/catalog.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { ANONYMOUS } from "./authentication.ts";
 import type { Operation } from "./endpoint.ts";
-import { openEventStream, type EventStreamQuery } from "./event-stream.ts";
+import { openEventStream, openPositionStream, type EventStreamQuery } from "./event-stream.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
 import type { Sessions } from "./session.ts";
+import type { StreamPace } from "./stream-pace.ts";
 
 export interface EventsDeps {
   readonly eventLog: EventLog;
@@ -14,6 +15,7 @@ export interface EventsDeps {
   readonly stopping: AbortSignal;
   readonly projector: { readonly position: number };
   readonly sessions: Sessions;
+  readonly streamPace: StreamPace;
 }
 
 export const followEvents: Operation<EventsDeps> = {
@@ -28,28 +30,34 @@ export const followEvents: Operation<EventsDeps> = {
     from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
     type: "Only events of this type; may be given several times.",
     stream: "Only events of this stream.",
+    only: "`position`: how far the log has come, once a second at the most, and no events.",
   },
   answers: { 200: { says: "The events.", mediaType: "text/event-stream" } },
   problems: ["invalid"],
   isSlow: true,
-  handle({ eventLog, load, stopping, projector, sessions }, { request, metadata }) {
+  handle({ eventLog, load, stopping, projector, sessions, streamPace }, { request, metadata }) {
     if (metadata.caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
     const query = queryOf(request, projector.position);
     const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
     // Nobody would read the stream to a HEAD, or end it.
     if (request.method === "HEAD") return { status: 200, headers, body: "" };
-    const stream = openEventStream(eventLog.store, query, stopping, { onGone: load.openStream() });
+    const onGone = load.openStream();
+    const stream = query.isOfPositions
+      ? openPositionStream(() => projector.position, query.from, stopping, { onGone })
+      : openEventStream(eventLog.store, query, stopping, { onGone, pace: streamPace });
     return { status: 200, headers, body: "", stream };
   },
 };
 
 /** Throws the problem 422. */
-function queryOf({ url, headers }: Request, position: number): EventStreamQuery {
+function queryOf({ url, headers }: Request, position: number): EventStreamQuery & { readonly isOfPositions: boolean } {
   const { searchParams } = new URL(url);
   const last = headers.get("last-event-id") ?? "";
   const from = searchParams.get("from");
   if (from !== null && !POSITION.test(from))
     throw problems.invalid([{ path: "?from", message: "Expected a position" }]);
+  const only = searchParams.get("only");
+  if (only !== null && only !== "position") throw problems.invalid([{ path: "?only", message: "Expected position" }]);
   const types = searchParams.getAll("type").map((wanted) => {
     const type = EVENT_TYPES.find((known) => known === wanted);
     if (type === undefined) throw problems.invalid([{ path: "?type", message: "Expected a type of event" }]);
@@ -57,6 +65,7 @@ function queryOf({ url, headers }: Request, position: number): EventStreamQuery 
   });
   const stream = searchParams.get("stream");
   return {
+    isOfPositions: only !== null,
     from: POSITION.test(last) ? Number(last) + 1 : Number(from ?? position + 1),
     ...(types.length === 0 ? {} : { types }),
     ...(stream === null ? {} : { stream }),

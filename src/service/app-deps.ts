@@ -15,11 +15,12 @@ import type { LoadShedding } from "../http/load-shedding.ts";
 import { createRateLimit } from "../http/rate-limit.ts";
 import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
+import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota.ts";
 import type { Runner } from "../outreach/runner.ts";
-import { makeId, systemClock } from "../platform/clock.ts";
+import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -83,6 +84,7 @@ export function appDeps(served: Served): AppDeps {
     quota,
     console: createConsole({ store: eventLog.store, projector, settings, clock }),
     stopping,
+    streamPace: createStreamPace(() => load.came, clock, sleep),
     account:
       account &&
       createAccount({

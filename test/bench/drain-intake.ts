@@ -2,7 +2,7 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
 import { pendingOf } from "./pending.ts";
-import { CLIENT, postClicks, type LoadShedding } from "./post-clicks.ts";
+import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
@@ -32,7 +32,7 @@ export const drainIntake: Bench = async (options) => {
   const settled = Math.round(Math.min(...drained.map(({ settledPerSecond }) => settledPerSecond)));
   options.note(`the client is ${CLIENT}; ${settled} clicks a second or more were told in chat meanwhile`);
   if (drained.some(({ isOver }) => isOver)) options.note("but in one round the backlog ended before the load");
-  const row = (what: string, unit: string, value: (load: LoadShedding) => number, bar?: ReturnType<typeof atLeast>) =>
+  const row = (what: string, unit: string, value: (load: LoadResult) => number, bar?: ReturnType<typeof atLeast>) =>
     compare(what, unit, draining.map(value), idle.map(value), bar);
   const what = `drain-intake, durable 202s while ${clicks.toLocaleString("en")} clicks drain; none drains`;
   return [
@@ -42,7 +42,7 @@ export const drainIntake: Bench = async (options) => {
 };
 
 /** Without networks the backlog rests, and what comes in is owed to nobody. */
-async function loadIdle(log: string, seconds: number): Promise<LoadShedding> {
+async function loadIdle(log: string, seconds: number): Promise<LoadResult> {
   await using service = await startService(log);
   return await postClicks(service.url, seconds);
 }

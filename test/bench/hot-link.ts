@@ -5,7 +5,7 @@ import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
-import { CLIENT, postClicks, type LoadShedding } from "./post-clicks.ts";
+import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 
 /** Clicks on one link a second when as many others are known as are told apart, against that link alone. */
@@ -23,7 +23,7 @@ export const hotLink: Bench = async (options) => {
   );
   options.note(`the client is ${CLIENT}`);
   const links = LINKS_MAX.toLocaleString("en");
-  const row = (what: string, unit: string, value: (load: LoadShedding) => number, bar?: ReturnType<typeof atLeast>) =>
+  const row = (what: string, unit: string, value: (load: LoadResult) => number, bar?: ReturnType<typeof atLeast>) =>
     compare(what, unit, among.map(value), alone.map(value), bar);
   return [
     row(`hot-link, durable 202s on one of ${links} links; on one alone`, "/s", (load) => load.perSecond, atLeast(0.9)),

@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { codec, type Event } from "../../events/catalog.ts";
-import { CLIENT, CONNECTIONS, postClicks, type LoadShedding } from "./post-clicks.ts";
+import { CLIENT, CONNECTIONS, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startBareRoute, startService, type Server } from "./server.ts";
 
 /** Durable 202s a second against the same Elysia route and schema with a synchronous handler and no storage. */
@@ -24,7 +24,7 @@ export const intake: Bench = async (options) => {
   );
   await expectRecorded(log, acknowledged, loads * CONNECTIONS);
   options.note(`the client is ${CLIENT}; the log holds every click that was acknowledged`);
-  const row = (what: string, unit: string, value: (load: LoadShedding) => number, bar?: ReturnType<typeof atLeast>) =>
+  const row = (what: string, unit: string, value: (load: LoadResult) => number, bar?: ReturnType<typeof atLeast>) =>
     compare(what, unit, ours.map(value), bare.map(value), bar);
   return [
     row(

@@ -1,8 +1,10 @@
 import { peerBenches, storeBenches } from "eventstore-lite/bench/benches";
 import { runBenches } from "eventstore-lite/bench/command";
+import { consolePages } from "./console-pages.ts";
 import { drainIntake } from "./drain-intake.ts";
 import { drainMemory } from "./drain-memory.ts";
 import { drain } from "./drain.ts";
+import { eventStreams } from "./event-streams.ts";
 import { growth } from "./growth.ts";
 import { hotLink } from "./hot-link.ts";
 import { intake } from "./intake.ts";
@@ -17,6 +19,7 @@ import { tokenTiming } from "./token-timing.ts";
 const benches = {
   intake,
   "hot-link": hotLink,
+  "event-streams": eventStreams,
   encrypt,
   ...storeBenches,
   replay,
@@ -27,6 +30,7 @@ const benches = {
   "drain-intake": drainIntake,
   "drain-memory": drainMemory,
   "token-timing": tokenTiming,
+  "console-pages": consolePages,
   // The last: it appends to the largest log, which the others share.
   "stats-read": statsRead,
 };

@@ -23,6 +23,8 @@ export type Random = () => number;
 export interface MixedLogOptions {
   /** The same seed gives the same events; only their times differ. */
   readonly seed?: number;
+  /** Imported before anything else; the few that runs write to are the first of them. */
+  readonly people?: number;
   readonly onProgress?: (events: number) => void;
 }
 
@@ -31,11 +33,11 @@ export interface MixedLogOptions {
  * dead letters, now and then a run with its messages, imports, token refreshes. People and links are bounded.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, onProgress } = options;
+  const { seed = 1, people = 0, onProgress } = options;
   await using store = await openSqliteStore<Event>({ file, codec });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
-  const parts = [clicksPart(), outreachPart(), restPart()];
+  const parts = [clicksPart(), outreachPart(people), restPart()];
   let batch: Promise<unknown>[] = [];
   const end = { position: 0 };
 
@@ -88,10 +90,13 @@ function createRandom(seed: number): Random {
 }
 
 if (import.meta.main) {
-  const [file, events] = process.argv.slice(2);
+  const [file, events, people = "0"] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE]");
     process.exit(2);
   }
-  await writeMixedLog(file, Number(events), { onProgress: (done) => process.stderr.write(`\r${done} `) });
+  await writeMixedLog(file, Number(events), {
+    people: Number(people),
+    onProgress: (done) => process.stderr.write(`\r${done} `),
+  });
 }

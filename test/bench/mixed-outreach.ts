@@ -7,20 +7,22 @@ const PEOPLE_MAX = 5_000;
 /** About one person in 200 events, and a run in 10,000. */
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;
+const IMPORTED_AT_ONCE = 1_000;
 /** Early, so that a short log has one too. */
 const FIRST_RUN_ROUND = 20;
 const RUN_MESSAGES = 20;
 /** Then the next day's quota is used. */
 const RUNS_A_DAY = 5;
 
-/** Imports, and runs that write to those who were imported. */
-export function outreachPart(): Part {
+/** Imports, `first` of them at once, and runs that write to those who were imported. */
+export function outreachPart(first = 0): Part {
   let rounds = 0;
   let people = 0;
   let written = 0;
   let runs = 0;
   return (emit, random) => {
     rounds++;
+    while (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random));
     if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX) emit(STREAMS.outreach, [importOf(people++, random)]);
     if (rounds % ROUNDS_A_RUN !== FIRST_RUN_ROUND) return;
     const run_id = `run-${++runs}`;
@@ -37,6 +39,10 @@ export function outreachPart(): Part {
 
 function personOf(number: number): KnownRecipient {
   return { id: String(1_000_000_000 + number), username: `person_${number}` };
+}
+
+function importsOf(from: number, to: number, random: Random): readonly NewEvent[] {
+  return Array.from({ length: to - from }, (_, nth) => importOf(from + nth, random));
 }
 
 function importOf(number: number, random: Random): NewEvent {

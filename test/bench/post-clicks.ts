@@ -5,7 +5,7 @@ import { CLICK, CLICK_PATH } from "./click.ts";
 export const CONNECTIONS = 128;
 
 /** What a client saw. */
-export interface LoadShedding {
+export interface LoadResult {
   /** Answered with 202. */
   readonly requests: number;
   readonly perSecond: number;
@@ -20,7 +20,7 @@ export interface LoadShedding {
 export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
 
 /** Posts clicks as fast as the answers come; of so many addresses where wrk is the client, else of one. */
-export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadShedding> {
+export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadResult> {
   const url = server + CLICK_PATH;
   if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
   const script = join(import.meta.dirname, "click.lua");
@@ -29,26 +29,26 @@ export function postClicks(server: string, seconds: number, addresses = 1): Prom
 }
 
 /** Posts clicks at a steady rate a second; 0: as fast as the answers come. */
-export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<LoadShedding> {
+export function postSteadily(server: string, seconds: number, rate: number, click = CLICK): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, seconds, click, rate]);
 }
 
 /** Posts so many clicks as fast as the answers come. */
-export function postSome(server: string, clicks: number): Promise<LoadShedding> {
+export function postSome(server: string, clicks: number): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
 }
 
 /** A server that takes longer for the clicks of one flood is none to compare with. */
 const POST_SECONDS_MAX = 300;
 
-function runLoad(args: readonly (string | number)[]): Promise<LoadShedding> {
+function runLoad(args: readonly (string | number)[]): Promise<LoadResult> {
   return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
 }
 
 /** A client's last line is JSON. */
-async function run(command: readonly string[]): Promise<LoadShedding> {
+async function run(command: readonly string[]): Promise<LoadResult> {
   const lines = (await outputOf(command)).trim().split("\n");
-  const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as LoadShedding & { failures: number };
+  const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as LoadResult & { failures: number };
   if (failures > 0) throw new Error(`${failures} of ${load.requests} requests were not answered with 202`);
   return load;
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import { CLIENT, postClicks, type LoadShedding } from "./post-clicks.ts";
+import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService, startUnsealed } from "./server.ts";
 
 /** Visitors of a busy day, in turn. */
@@ -32,7 +32,7 @@ export const encrypt: Bench = async (options) => {
   })();
   if ((await isSealed(openLog)) || !(await isSealed(sealedLog))) throw new Error("the logs are not as they are meant");
   options.note(`the client is ${CLIENT}`);
-  const row = (what: string, ours: readonly LoadShedding[], limit: readonly LoadShedding[]) =>
+  const row = (what: string, ours: readonly LoadResult[], limit: readonly LoadResult[]) =>
     compare(what, "/s", ours.map(perSecond), limit.map(perSecond), atLeast(0.8));
   return [
     row("sealed intake, one address; limit: without sealing", loads.encrypted, loads.open),
@@ -41,7 +41,7 @@ export const encrypt: Bench = async (options) => {
   ];
 };
 
-function perSecond(load: LoadShedding): number {
+function perSecond(load: LoadResult): number {
   return load.perSecond;
 }
 

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { openEventStream, type EventStreamQuery } from "../../src/http/event-stream.ts";
+import { openEventStream, openPositionStream, type EventStreamQuery } from "../../src/http/event-stream.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 
@@ -137,4 +137,38 @@ test("a client that goes ends its subscription", async () => {
   await reader.read();
   await reader.cancel();
   expect(ended).toBe(true);
+});
+
+test("of positions the newest is told, once in a second, and nothing while the log stands still", async () => {
+  const waits: { readonly run: () => void; readonly ms: number }[] = [];
+  const timer = (run: () => void, ms: number) => {
+    const wait = { run, ms };
+    waits.push(wait);
+    return () => void waits.splice(waits.indexOf(wait), 1);
+  };
+  const passSecond = (): void => {
+    for (const wait of waits.filter(({ ms }) => ms === 1_000)) wait.run();
+  };
+  let position = 4;
+  const stop = new AbortController();
+  const reader = openPositionStream(() => position, 4, stop.signal, { timer }).getReader();
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  expect(await read()).toBe("retry: 2000\n\n");
+  expect(await read()).toBe("id: 4\ndata: 4\n\n");
+  let told = "";
+  const next = read().then((text) => (told = text));
+  for (let second = 0; second < 3; second++) {
+    await Bun.sleep(1);
+    passSecond();
+  }
+  expect(told).toBe("");
+  position = 9;
+  while (told === "") {
+    await Bun.sleep(1);
+    passSecond();
+  }
+  await next;
+  expect(told).toBe("id: 9\ndata: 9\n\n");
+  stop.abort();
+  expect((await reader.read()).done).toBe(true);
 });

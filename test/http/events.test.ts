@@ -50,9 +50,16 @@ test("only the types and the stream asked for", async () => {
   expect(await positionsIn(await follow("stream=outreach"), 1)).toEqual([2]);
 });
 
-test.each(["from=-1", "from=abc", "from=", "type=Nothing"])("%s is refused", async (query) => {
+test.each(["from=-1", "from=abc", "from=", "type=Nothing", "only=", "only=events"])("%s is refused", async (query) => {
   const harness = await openEvents();
   expect((await ask(harness.app, `/events?${query}`, { token: TOKEN })).status).toBe(422);
+});
+
+test("only positions, where nothing else is wanted", async () => {
+  const harness = await openEvents();
+  await harness.append("requests", MESSAGE, MESSAGE);
+  const stream = await ask(harness.app, "/events?only=position&from=1", { token: TOKEN });
+  expect(await positionsIn(stream, 1)).toEqual([2]);
 });
 
 test("it wants a token or a session, whatever the policy, as soon as there is a token", async () => {

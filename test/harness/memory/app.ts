@@ -15,6 +15,8 @@ import { createLoadShedding } from "../../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/rate-limit.ts";
 import { createRequestLog } from "../../../src/http/request-log.ts";
 import { createSessions } from "../../../src/http/session.ts";
+import { createStreamPace } from "../../../src/http/stream-pace.ts";
+import { sleep } from "../../../src/platform/clock.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
@@ -174,6 +176,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
       clock,
     }),
     stopping: new AbortController().signal,
+    streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency(eventLog, log),
     eventLog,
     requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
