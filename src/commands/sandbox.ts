@@ -8,7 +8,7 @@ export const sandbox: MakeCommand = (terminal, exit) =>
       `Serves stand-ins for the networks on loopback: X with its consent page and
 OAuth, Meta's Conversions API, webhooks of Slack, Discord, Google Chat and
 Teams, a Telegram bot, LINE and WhatsApp. Prints the settings that point a
-service at them. Its page shows what arrived and switches faults on and off.`,
+service at them. Its pages show what arrived and switch faults on and off.`,
     )
     .option("--port <port>", "port to listen on (0: any free one)", portOf, 4010)
     .addOption(chatOption())

@@ -95,6 +95,13 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
     return { page, wrong };
   }
 
+  /** Parts of a page that scroll sideways by themselves. */
+  function wideParts(): string[] {
+    return [...document.querySelectorAll("body *")]
+      .filter((part) => /auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth)
+      .map(({ className, tagName }) => `${tagName} ${className}`);
+  }
+
   async function violationsOf(page: Page): Promise<unknown[]> {
     // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
     await page.evaluate(AXE);
@@ -121,6 +128,7 @@ describe.skipIf(!hasBrowser)("the sandbox's pages in a browser", () => {
           const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
           const [scrollWidth, clientWidth] = await page.evaluate(widths);
           expect([path, width, scrollWidth]).toEqual([path, width, clientWidth]);
+          expect([path, width, ...(await page.evaluate(wideParts))]).toEqual([path, width]);
         }
         expect([path, ...(await violationsOf(page))]).toEqual([path]);
         expect(await page.title()).toContain("reachlog sandbox");

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { MetaEvent } from "../meta.ts";
+import { Sheet } from "./sheet.tsx";
 
 /** An event, and how many had come with it, itself counted. */
 export interface NumberedEvent {
@@ -12,40 +13,17 @@ const HEAD = ["time", "event", "id", "page", "known of the person"] as const;
 
 /** What Meta counts, newest first. */
 export function MetaEvents({ events }: { readonly events: readonly NumberedEvent[] }): VNode {
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Events at Meta">
-      <table>
-        <thead>
-          <tr>
-            {HEAD.map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {events.toReversed().map(({ number, event }) => (
-            <tr id={`meta-${number}`}>
-              <td>
-                <EventTime seconds={event.event_time} />
-              </td>
-              <th scope="row">
-                <bdi>{event.event_name}</bdi>
-              </th>
-              <td class="breakable">
-                <bdi>{event.event_id ?? "none"}</bdi>
-              </td>
-              <td class="breakable">
-                <bdi>{event.event_source_url ?? "none"}</bdi>
-              </td>
-              <td>
-                <bdi>{Object.keys(event.user_data).join(", ")}</bdi>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = events.toReversed().map(({ number, event }) => ({
+    id: `meta-${number}`,
+    cells: {
+      time: <EventTime seconds={event.event_time} />,
+      event: <bdi>{event.event_name}</bdi>,
+      id: <bdi>{event.event_id ?? "none"}</bdi>,
+      page: <bdi>{event.event_source_url ?? "none"}</bdi>,
+      "known of the person": <bdi>{Object.keys(event.user_data).join(", ")}</bdi>,
+    },
+  }));
+  return <Sheet label="Events at Meta" head={HEAD} rows={rows} />;
 }
 
 /** When it happened, as the event has it: not when it came. */

@@ -40,7 +40,7 @@ export function networkPage(world: ControlledWorld, network: Network, query: Net
         <a href="#faults">Faults</a>:{" "}
         {on === 0 ? "none is on." : <span class="status red">{counted(on, "fault")} on.</span>}
       </p>
-      <div class="network">
+      <div class={network === "meta" ? "network wide" : "network"}>
         <section aria-label={network === "meta" ? "Events" : "Messages"}>{arrived}</section>
         <section aria-labelledby="faults">
           <h2 id="faults">Faults</h2>

@@ -3,9 +3,12 @@ import type { VNode } from "preact";
 import { channelsOf, type ControlledWorld } from "../world.ts";
 import type { Person } from "../x/people.ts";
 import { grouped, SandboxDocument } from "./document.tsx";
+import { Sheet } from "./sheet.tsx";
 
 /** Tests put thousands there. */
 const PEOPLE_SHOWN = 100;
+
+const HEAD = ["handle", "name", "id", "our messages", "received"] as const;
 
 /** Who is on X, and how much each network takes. */
 export function peoplePage(world: ControlledWorld, skip: number): VNode {
@@ -16,6 +19,16 @@ export function peoplePage(world: ControlledWorld, skip: number): VNode {
     ...Object.entries(x.limits).map(([name, value]) => [`X, ${LIMIT_WORDS[name] ?? name}`, String(value)] as const),
     ...channelsOf(world).map(({ title, counts, state }) => [`${title}, ${counts}`, grouped(state.limit)] as const),
   ];
+  const rows = shown.map((person) => ({
+    id: `person-${person.id}`,
+    cells: {
+      handle: <b>@{person.username}</b>,
+      name: <bdi>{person.name}</bdi>,
+      id: person.id,
+      "our messages": person.can_authorize === true ? "may authorize" : takes(person),
+      received: grouped(x.accepted.get(person.id) ?? 0),
+    },
+  }));
   return (
     <SandboxDocument title="People and limits" path="/people" now={world.clock.now()}>
       <h1>People on X</h1>
@@ -26,30 +39,7 @@ export function peoplePage(world: ControlledWorld, skip: number): VNode {
         {skip > 0 ? <a href="/people">First people</a> : null}{" "}
         {skip + shown.length < people.length ? <a href={`/people?skip=${skip + PEOPLE_SHOWN}`}>More people</a> : null}
       </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="People on X">
-        <table>
-          <thead>
-            <tr>
-              {["handle", "name", "id", "our messages", "received"].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((person) => (
-              <tr id={`person-${person.id}`}>
-                <th scope="row">@{person.username}</th>
-                <td class="breakable">
-                  <bdi>{person.name}</bdi>
-                </td>
-                <td>{person.id}</td>
-                <td>{person.can_authorize === true ? "may authorize" : takes(person)}</td>
-                <td class="number">{grouped(x.accepted.get(person.id) ?? 0)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Sheet label="People on X" head={HEAD} rows={rows} />
       <h2>Limits</h2>
       <dl class="facts">
         {limits.map(([name, value]) => (
