@@ -5,6 +5,7 @@ import { deliveries } from "./deliveries.ts";
 import { inbox } from "./inbox.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
+import { referrers } from "./referrers.ts";
 import { restores } from "./restores.ts";
 import { run } from "./run.ts";
 import { sources } from "./sources.ts";
@@ -28,6 +29,7 @@ export const projections = {
   deliveries,
   clicks,
   suspected,
+  referrers,
 };
 
 export type ProjectionName = keyof typeof projections;

@@ -10,6 +10,7 @@ import { STREAMS } from "../log/event-log.ts";
 import { linkHrefOf } from "./addresses.ts";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
+import { SentTo, sentWith } from "./sent-to.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, numberOf, type View } from "./view.ts";
 
@@ -99,7 +100,7 @@ function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
   );
 }
 
-/** One link: its clicks over time, and by how many visitors. */
+/** One link: its clicks over time, by how many visitors, and to whom it was sent. */
 export async function linkPage(view: View): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
   const link = `${domain}/${short_code}`;
@@ -107,6 +108,7 @@ export async function linkPage(view: View): Promise<VNode> {
   const clicks = await newestEvents(view, { stream, limit: LINK_CLICKS_READ_MAX + 1 });
   const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
   const row = rowOf(view, link);
+  const sent = await sentWith(view, domain, short_code);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
@@ -129,6 +131,7 @@ export async function linkPage(view: View): Promise<VNode> {
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
+      <SentTo sent={sent} />
       <p>
         <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this link</a>
       </p>

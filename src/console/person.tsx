@@ -7,6 +7,7 @@ import { runHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
 import { BASIS_WORDS, nameOf, STATUS_WORDS, statusOf } from "./people.tsx";
+import { TheirLinks } from "./their-links.tsx";
 import { Time } from "./time.tsx";
 import { numberOf, type View } from "./view.ts";
 
@@ -29,13 +30,19 @@ export async function personPage(view: View): Promise<VNode> {
   const positions = contact.positions.filter((position) => before === undefined || position < before);
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
   return (
     <ConsoleDocument title={nameOf(contact)} path="/people" view={view}>
       <h1 class="breakable">
         <bdi>{nameOf(contact)}</bdi>
       </h1>
       <Facts contact={contact} />
-      {before === undefined ? <Messages events={events} /> : null}
+      {before === undefined ? (
+        <>
+          <Messages attempts={attempts} events={events} />
+          <TheirLinks view={view} sent={attempts.filter((attempt) => outcomeOf(attempt, events) === "sent")} />
+        </>
+      ) : null}
       <section aria-labelledby="history">
         <h2 id="history">What happened</h2>
         <EventList events={events} />
@@ -92,9 +99,14 @@ function Facts({ contact }: { readonly contact: Contact }): VNode {
   );
 }
 
+interface MessagesProps {
+  readonly attempts: readonly Attempt[];
+  /** All that is shown of the person; both the newest first. */
+  readonly events: readonly Recorded[];
+}
+
 /** What we wrote to them, as it was; the texts of what people write to us are not kept. */
-function Messages({ events }: { readonly events: readonly Recorded[] }): VNode | null {
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
+function Messages({ attempts, events }: MessagesProps): VNode | null {
   if (attempts.length === 0) return null;
   return (
     <section aria-labelledby="messages">

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { ask, type AppHarness } from "../harness/memory/app.ts";
 import { oddIn } from "../harness/page.ts";
-import { openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const ADA = { id: "1001", username: "ada" };
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
@@ -125,6 +125,30 @@ describe("the page of a person", () => {
     expect(first.length).toBeLessThan(200_000);
   });
 
+  test("shows the clicks of the links in what was sent to them, and whether others were sent them too", async () => {
+    const harness = await openConsole();
+    const sendOf = (attempt_id: string, recipient: typeof ADA, text: string): NewEvent[] => [
+      attempted(text, { attempt_id, recipient }),
+      { type: "DirectMessageSent", data: { ...MESSAGE, attempt_id, recipient, message_id: "m", settled_by: "answer" } },
+    ];
+    await harness.append(
+      "outreach",
+      ...sendOf("a1", ADA, "see https://go.example/ada and go.example/all"),
+      ...sendOf("a2", { id: "1002", username: "bob" }, "see go.example/all"),
+      attempted("see go.example/unsent", { attempt_id: "a3" }),
+    );
+    await harness.append("link-go.example/ada", click("ada"), click("ada"), click("ada", true));
+    const page = await pageAt(harness, "/people/1001");
+    const [ada, all] = await rowsOf(page);
+    // So soon after the message they may be those of the network.
+    expect(ada).toMatch(/^go\.example\/ada \| them alone \| (2 \| 0|0 \| 2) \| 1$/);
+    expect(all).toBe("go.example/all | 2 people | 0 | 0 | 0");
+    expect(await textsAt(page, "tbody th")).toMatchObject([
+      { links: ["/links/go.example/ada"] },
+      { links: ["/links/go.example/all"] },
+    ]);
+  });
+
   test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
     "of whom nothing is known, or not any more, says so: %s",
     async (path) => {
@@ -150,6 +174,7 @@ test.each([
   ["markup, handlers and directions", HOSTILE],
   ["4,000 characters", "<&\"'\u202e".repeat(800)],
   ["one word without end", "x".repeat(4_000)],
+  ["links", `https://evil.example/${HOSTILE.slice(0, 10)} javascript://x/y //evil.example/z go.example/../../audit`],
 ])("what others wrote is text in each field: %s", async (_what, text) => {
   const harness = await openConsole();
   const recipient = { id: "1001", username: text };

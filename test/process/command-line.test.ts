@@ -95,6 +95,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "deliveries",
     "inbox",
     "quota",
+    "referrers",
     "restores",
     "run",
     "sources",

@@ -1,0 +1,95 @@
+import type { DataOf, Folded } from "../events/catalog.ts";
+import type { Projection } from "./projection.ts";
+import { dropOldest, type Recent } from "./recent-links.ts";
+import { linksIn } from "./sent-links.ts";
+
+/** What a message was made of. */
+interface Origin {
+  /** The id of its template; empty for messages of before templates were recorded. */
+  readonly template: string;
+  /** `A`, `B` … */
+  readonly variant: string;
+}
+
+/** The messages that a click of one link may come from. */
+export interface Referrers extends Recent {
+  /** Taken by the network. */
+  messages: number;
+  /** How many of them each variant made, in the order in which they were first sent. */
+  variants: (Origin & { messages: number })[];
+  /** Positions of the attempts of the newest of them, the oldest first. */
+  newest: number[];
+}
+
+interface OpenMessage extends Origin {
+  /** Of its attempt. */
+  readonly position: number;
+  readonly links: readonly string[];
+}
+
+export interface SentLinks {
+  /** Link, as `linkKey` writes it -> the messages that held it. */
+  links: Map<string, Referrers>;
+  /** Attempt -> its message with links, until it is sent or failed. */
+  open: Map<string, OpenMessage>;
+}
+
+/** Messages of one link that can be looked up: a page of them. */
+export const NEWEST_MAX = 50;
+
+/**
+ * To whom each link was sent. A link that is in one message alone is clicked by that person, or by whom they gave it to.
+ * The links sent last are told apart; which person it was, the attempt at that position says, as long as they are not
+ * erased.
+ */
+export const referrers: Projection<SentLinks> = {
+  name: "referrers",
+  version: 1,
+  types: ["DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed"],
+  initial: () => ({ links: new Map(), open: new Map() }),
+  evolve(state, event) {
+    evolveReferrers(state, event);
+    return state;
+  },
+};
+
+function evolveReferrers(state: SentLinks, event: Folded): void {
+  switch (event.type) {
+    case "DirectMessageAttempted":
+      return attempt(state, event.data, event.position);
+    case "DirectMessageSent":
+      return take(state, event.data.attempt_id, event.position);
+    case "DirectMessageFailed":
+      state.open.delete(event.data.attempt_id);
+      return;
+    default:
+  }
+}
+
+function attempt({ open }: SentLinks, data: DataOf<"DirectMessageAttempted">, position: number): void {
+  const { attempt_id, text, template = "", variant, links = linksIn(text) } = data;
+  if (links.length > 0) open.set(attempt_id, { position, links: [...links], template, variant });
+}
+
+function take({ links, open }: SentLinks, attemptId: string, sentAt: number): void {
+  const message = open.get(attemptId);
+  if (message === undefined) return;
+  open.delete(attemptId);
+  for (const link of message.links) add(links, link, message, sentAt);
+}
+
+function add(links: SentLinks["links"], link: string, message: OpenMessage, sentAt: number): void {
+  const known = links.get(link);
+  const found = known ?? { messages: 0, variants: [], newest: [], last_position: 0 };
+  const { template, variant, position } = message;
+  const same = found.variants.find((one) => one.template === template && one.variant === variant);
+  if (same === undefined) found.variants.push({ template, variant, messages: 1 });
+  else same.messages++;
+  found.messages++;
+  found.newest.push(position);
+  if (found.newest.length > NEWEST_MAX) found.newest.shift();
+  found.last_position = sentAt;
+  if (known !== undefined) return;
+  links.set(link, found);
+  dropOldest(links, () => {});
+}
