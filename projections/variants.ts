@@ -1,6 +1,9 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
+import type { Clicks } from "./clicks.ts";
 import type { Projection } from "./projection.ts";
+import { LINKS_MAX } from "./recent-links.ts";
+import type { Suspected } from "./suspected.ts";
 
 /** What came of one variant of one template. */
 export interface VariantResults {
@@ -37,6 +40,16 @@ interface OpenMessage extends Message {
   in_doubt: boolean;
 }
 
+/** A link that messages hold. */
+interface LinkOfMessages {
+  /** Which of `groups` held it first. */
+  group: number;
+  /** Messages of that group. */
+  messages: number;
+  /** Messages of another group hold it too, so that its clicks are nobody's. */
+  shared: boolean;
+}
+
 /** Results of every variant, and what is needed to know a reply to one. */
 export interface Variants {
   /** In the order in which they were first used. */
@@ -45,11 +58,13 @@ export interface Variants {
   open: Map<string, OpenMessage>;
   /** Network id -> the message that was last sent to that person. */
   sent: Map<string, Message>;
+  /** `domain/short_code` -> whose link it is; of the newest links only. */
+  links: Map<string, LinkOfMessages>;
 }
 
 export const variants: Projection<Variants> = {
   name: "variants",
-  version: 1,
+  version: 2,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -58,7 +73,7 @@ export const variants: Projection<Variants> = {
     "DirectMessageReceived",
     "RecipientSuppressed",
   ],
-  initial: () => ({ groups: [], open: new Map(), sent: new Map() }),
+  initial: () => ({ groups: [], open: new Map(), sent: new Map(), links: new Map() }),
   evolve(state, event) {
     evolveVariants(state, event);
     return state;
@@ -87,12 +102,55 @@ function evolveVariants(state: Variants, event: Folded): void {
 }
 
 function attempt(state: Variants, data: DataOf<"DirectMessageAttempted">, at: string): void {
-  const { attempt_id, recipient, template = "", variant } = data;
+  const { attempt_id, recipient, template = "", variant, links = [] } = data;
   const group = groupOf(state, template, variant);
   resultsOf(state, group).attempted++;
+  for (const link of links) noteLink(state, link, group);
   const { id } = recipient;
   const username = recipient.username.toLowerCase();
   state.open.set(attempt_id, { id, group, at, username, replied: false, opted_out: false, in_doubt: false });
+}
+
+function noteLink({ links }: Variants, link: string, group: number): void {
+  const known = links.get(link);
+  if (known === undefined) {
+    links.set(link, { group, messages: 1, shared: false });
+    const [oldest] = links.keys();
+    if (links.size > LINKS_MAX && oldest !== undefined) links.delete(oldest);
+  } else if (known.group === group) known.messages++;
+  else known.shared = true;
+}
+
+/** What is known of the clicks on a variant's links. */
+export interface VariantClicks {
+  readonly clicks: number;
+  /** People who clicked; undefined where several people got the same link. */
+  readonly people: number | undefined;
+}
+
+/**
+ * Clicks on the links that only this variant's messages hold; undefined where it has none, as when all variants share one.
+ * `clicksOf`: how often people clicked a link.
+ */
+export function clicksOfVariant(
+  { groups, links }: Variants,
+  results: VariantResults,
+  clicksOf: (link: string) => number,
+): VariantClicks | undefined {
+  const group = groups.indexOf(results);
+  const own = [...links].filter(([, link]) => link.group === group && !link.shared);
+  if (own.length === 0) return undefined;
+  const counts = own.map(([link]) => clicksOf(link));
+  const isOnePersons = own.every(([, { messages }]) => messages === 1);
+  return {
+    clicks: counts.reduce((sum, count) => sum + count, 0),
+    people: isOnePersons ? counts.filter((count) => count > 0).length : undefined,
+  };
+}
+
+/** How often people clicked a link, as far as links are told apart. */
+export function clicksByPeople(clicks: Clicks, suspected: Suspected): (link: string) => number {
+  return (link) => (clicks.links.get(link)?.clicks ?? 0) - (suspected.links.get(link)?.suspected ?? 0);
 }
 
 function groupOf({ groups }: Variants, template: string, variant: string): number {

@@ -2,7 +2,12 @@ import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods
 import type { States } from "../../projections/all.ts";
 import { noClicks } from "../../projections/suspected.ts";
 import { noMessages } from "../../projections/timeline.ts";
-import type { VariantResults } from "../../projections/variants.ts";
+import {
+  clicksByPeople,
+  clicksOfVariant,
+  type VariantClicks,
+  type VariantResults,
+} from "../../projections/variants.ts";
 import { isoTime } from "../platform/clock.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { Command, Option, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
@@ -36,8 +41,13 @@ bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
         const moment = parseMoment(at, timezone);
         await using store = await openExistingLog(config);
         if (by === "variant") {
-          const folded = await foldAsOf(terminal, store, ["variants"], moment);
-          const { groups } = folded.states.variants;
+          const folded = await foldAsOf(terminal, store, ["variants", "clicks", "suspected"], moment);
+          const { variants, clicks, suspected } = folded.states;
+          const clicksOf = clicksByPeople(clicks, suspected);
+          const groups = variants.groups.map((group) => ({
+            ...group,
+            clicked: clicksOfVariant(variants, group, clicksOf),
+          }));
           terminal.out(json === true ? variantsAsJson(groups, folded) : variantsAsText(groups, folded));
           return EXIT.ok;
         }
@@ -116,20 +126,26 @@ const HEAD = [
   "in doubt",
   "replied",
   "opted out",
+  "clicks",
   "reply rate",
   "95 % interval",
 ] as const;
 
+/** A variant with the clicks on its own links; undefined: it has none. */
+type ClickedVariant = VariantResults & { readonly clicked: VariantClicks | undefined };
+
 /** Results as a table, the variants in the order in which they were first used. */
-function variantsAsText(groups: readonly VariantResults[], place: Place): string {
+function variantsAsText(groups: readonly ClickedVariant[], place: Place): string {
   if (groups.length === 0) return `no message was attempted yet (${asOf(place)})\n`;
   return `${table(HEAD, groups.map(row))}(${asOf(place)})\n`;
 }
 
 /** Results as one JSON object; `template` is null for messages of before templates were recorded. */
-function variantsAsJson(groups: readonly VariantResults[], place: Place): string {
-  const variants = groups.map((results) => ({
+function variantsAsJson(groups: readonly ClickedVariant[], place: Place): string {
+  const variants = groups.map(({ clicked, ...results }) => ({
     ...results,
+    clicks: clicked?.clicks ?? null,
+    people_clicked: clicked?.people ?? null,
     template: results.template === "" ? null : results.template,
     reply_rate: rateOf(results) ?? null,
     reply_rate_interval: wilsonInterval(results.replied, results.sent) ?? null,
@@ -137,7 +153,7 @@ function variantsAsJson(groups: readonly VariantResults[], place: Place): string
   return `${JSON.stringify({ variants, as_of: asOfJson(place) })}\n`;
 }
 
-function row(results: VariantResults): (string | number)[] {
+function row(results: ClickedVariant): (string | number)[] {
   const { template, variant, attempted, sent, failed, in_doubt, replied, opted_out } = results;
   const rate = rateOf(results);
   const interval = wilsonInterval(replied, sent);
@@ -150,6 +166,7 @@ function row(results: VariantResults): (string | number)[] {
     in_doubt,
     replied,
     opted_out,
+    results.clicked?.clicks ?? "-",
     rate === undefined ? "-" : percent(rate),
     interval === undefined ? "-" : `${percent(interval.low)} to ${percent(interval.high)}`,
   ];

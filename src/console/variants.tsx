@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { VariantResults } from "../../projections/variants.ts";
+import { clicksByPeople, clicksOfVariant, type VariantClicks } from "../../projections/variants.ts";
 import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import type { View } from "./view.ts";
 
-const HEAD = ["sent", "failed", "in doubt", "replied", "opted out"] as const;
+const COUNTS = ["sent", "failed", "in doubt"] as const;
+const RATES = ["replied", "opted out"] as const;
 
 /** What came of each variant of each template, with how sure that is. */
 export function variantsPage(view: View): VNode {
@@ -14,21 +15,24 @@ export function variantsPage(view: View): VNode {
     <ConsoleDocument title="Experiments" path="/variants" view={view}>
       <h1>Experiments</h1>
       <p>
-        What came of each variant of each message. The bar is the 95 % interval of the reply rate (Wilson): while two
-        bars overlap, nobody knows which variant is better.
+        What came of each variant of each message. A bar is the 95 % interval of a rate (Wilson): while the bars of two
+        variants overlap, nobody knows which one is better. Clicks count for a variant where its messages hold a link
+        that no other variant's do; how many people clicked is known where each of them got a link of their own.
       </p>
       {groups.length === 0 ? (
         <p class="empty">
           No message was attempted yet. A message with <code>||</code> between its variants makes an experiment.
         </p>
       ) : (
-        <Results groups={groups} />
+        <Results view={view} />
       )}
     </ConsoleDocument>
   );
 }
 
-function Results({ groups }: { readonly groups: readonly VariantResults[] }): VNode {
+function Results({ view }: { readonly view: View }): VNode {
+  const state = view.state("variants");
+  const clicksOf = clicksByPeople(view.state("clicks"), view.state("suspected"));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Results per variant">
       <table>
@@ -36,26 +40,34 @@ function Results({ groups }: { readonly groups: readonly VariantResults[] }): VN
           <tr>
             <th scope="col">template</th>
             <th scope="col">variant</th>
-            {HEAD.map((head) => (
+            {COUNTS.map((head) => (
               <th scope="col" class="number">
                 {head}
               </th>
             ))}
-            <th scope="col">reply rate</th>
+            {[...RATES, "clicked"].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {groups.map(({ template, variant, sent, failed, in_doubt, replied, opted_out }) => (
+          {state.groups.map((results) => (
             <tr>
               <td>
-                <code>{template === "" ? "unknown" : template}</code>
+                <code>{results.template === "" ? "unknown" : results.template}</code>
               </td>
-              <th scope="row">{variant}</th>
-              {[sent, failed, in_doubt, replied, opted_out].map((count) => (
+              <th scope="row">{results.variant}</th>
+              {[results.sent, results.failed, results.in_doubt].map((count) => (
                 <td class="number">{grouped(count)}</td>
               ))}
               <td>
-                <Rate hits={replied} trials={sent} />
+                <Rate hits={results.replied} trials={results.sent} />
+              </td>
+              <td>
+                <Rate hits={results.opted_out} trials={results.sent} />
+              </td>
+              <td>
+                <Clicked clicked={clicksOfVariant(state, results, clicksOf)} sent={results.sent} />
               </td>
             </tr>
           ))}
@@ -63,6 +75,19 @@ function Results({ groups }: { readonly groups: readonly VariantResults[] }): VN
       </table>
     </div>
   );
+}
+
+interface ClickedProps {
+  readonly clicked: VariantClicks | undefined;
+  readonly sent: number;
+}
+
+function Clicked({ clicked, sent }: ClickedProps): VNode {
+  if (clicked === undefined) return <span class="quiet">no link of its own</span>;
+  const { clicks, people } = clicked;
+  // More people than messages that are known to have arrived, where some are in doubt.
+  if (people !== undefined && people <= sent) return <Rate hits={people} trials={sent} />;
+  return <>{clicks === 1 ? "1 click" : `${grouped(clicks)} clicks`}</>;
 }
 
 const WIDTH = 100;
@@ -80,7 +105,7 @@ function Rate({ hits, trials }: { readonly hits: number; readonly trials: number
         <rect class="interval" x={low * WIDTH} y={2} width={(high - low) * WIDTH} height={6} />
         <rect class="point" x={rate * WIDTH - 1} y={0} width={2} height={10} />
       </svg>
-      {percent(rate)}{" "}
+      {grouped(hits)}, {percent(rate)}{" "}
       <span class="quiet">
         ({percent(low)} to {percent(high)})
       </span>

@@ -32,9 +32,9 @@ test("stats by variant: a row for each, with the rate of replies, and what has n
   const { code, out } = await world.run(stats, "--by", "variant");
   expect(code).toBe(0);
   expect(out)
-    .toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  reply rate  95 % interval
-unknown       A        1          1     0       0         1        0          100.0 %     20.7 % to 100.0 %
-0123456789ab  B        1          0     0       1         0        0          -           -
+    .toBe(`template      variant  attempted  sent  failed  in doubt  replied  opted out  clicks  reply rate  95 % interval
+unknown       A        1          1     0       0         1        0          -       100.0 %     20.7 % to 100.0 %
+0123456789ab  B        1          0     0       1         0        0          -       -           -
 (as of position 5, ${timeAt(5)})
 `);
 });
@@ -42,7 +42,7 @@ unknown       A        1          1     0       0         1        0          10
 test("stats by variant, for programs and of an earlier moment", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
-  const counts = { failed: 0, replied: 0, opted_out: 0 };
+  const counts = { failed: 0, replied: 0, opted_out: 0, clicks: null, people_clicked: null };
   const { out } = await world.run(stats, "--by", "variant", "--json", "--as-of", "3");
   expect(JSON.parse(out)).toEqual({
     variants: [

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
-import { variants, type VariantResults } from "../../projections/variants.ts";
+import { clicksOfVariant, variants, type VariantResults } from "../../projections/variants.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given } from "../harness/memory/events.ts";
@@ -19,10 +19,12 @@ interface Intended {
   readonly recipient?: typeof ANN;
   readonly variant?: string;
   readonly template?: string;
+  readonly links?: string[];
 }
 
-function attempted(attempt_id: string, { recipient = ANN, variant = "A", template = "aaaa" }: Intended = {}): NewEvent {
-  const data = { attempt_id, ...RUN, recipient, text: "Hi", variant, template, day: "2026-11-20" };
+function attempted(attempt_id: string, intended: Intended = {}): NewEvent {
+  const { recipient = ANN, variant = "A", template = "aaaa", links = [] } = intended;
+  const data = { attempt_id, ...RUN, recipient, text: "Hi", variant, template, links, day: "2026-11-20" };
   return { type: "DirectMessageAttempted", data };
 }
 
@@ -143,4 +145,27 @@ test("every message is counted, and nobody reacts who was not reached", () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+/** Of variant A, where each link was clicked as often as is said. */
+function clickedOf(newEvents: readonly NewEvent[], clicks: Readonly<Record<string, number>>) {
+  const state = given(variants, newEvents);
+  return state.groups.map((group) => clicksOfVariant(state, group, (link) => clicks[link] ?? 0));
+}
+
+test("clicks count for the variant whose messages alone hold the link", () => {
+  const shared = attempted("1", { links: ["go.example/both", "go.example/a"] });
+  const other = attempted("2", { recipient: BEA, variant: "B", links: ["go.example/both"] });
+  expect(clickedOf([shared, other], { "go.example/both": 9, "go.example/a": 3 })).toEqual([
+    { clicks: 3, people: 1 },
+    undefined,
+  ]);
+});
+
+test("how many people clicked is known where each got a link of their own", () => {
+  const own = [attempted("1", { links: ["g.co/1"] }), attempted("2", { recipient: BEA, links: ["g.co/2"] })];
+  expect(clickedOf(own, { "g.co/1": 4 })).toEqual([{ clicks: 4, people: 1 }]);
+  const same = [attempted("1", { links: ["g.co/1"] }), attempted("2", { recipient: BEA, links: ["g.co/1"] })];
+  expect(clickedOf(same, { "g.co/1": 4 })).toEqual([{ clicks: 4, people: undefined }]);
+  expect(clickedOf([attempted("1")], {})).toEqual([undefined]);
 });
