@@ -155,20 +155,20 @@ test("of positions the newest is told, once in a second, and nothing while the l
   const read = async () => new TextDecoder().decode((await reader.read()).value);
   expect(await read()).toBe("retry: 2000\n\n");
   expect(await read()).toBe("id: 4\ndata: 4\n\n");
-  let told = "";
-  const next = read().then((text) => (told = text));
-  for (let second = 0; second < 3; second++) {
-    await Bun.sleep(1);
-    passSecond();
-  }
-  expect(told).toBe("");
+  const told: string[] = [];
+  const next = read().then((text) => told.push(text));
+  const passSeconds = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds && told.length === 0; second++) {
+      await Bun.sleep(1);
+      passSecond();
+    }
+  };
+  await passSeconds(3);
+  expect(told).toEqual([]);
   position = 9;
-  while (told === "") {
-    await Bun.sleep(1);
-    passSecond();
-  }
+  await passSeconds(Infinity);
   await next;
-  expect(told).toBe("id: 9\ndata: 9\n\n");
+  expect(told).toEqual(["id: 9\ndata: 9\n\n"]);
   stop.abort();
   expect((await reader.read()).done).toBe(true);
 });
