@@ -6,6 +6,9 @@ import { Idiomorph } from "./idiomorph.js";
 const REFRESH_MS = 1_000;
 const REFRESH_SHARE = 10;
 
+/** A slider that was not moved for so long has come to rest. */
+const SLIDER_REST_MS = 500;
+
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const UNITS = [
@@ -65,11 +68,29 @@ function refreshSoon() {
   }, refreshMs);
 }
 
-const position = Number(document.querySelector("main").dataset.position);
-const events = new EventSource(`/events?only=position&from=${position + 1}`);
-events.addEventListener("open", () => setConnection("Live.", false));
-events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
-events.addEventListener("message", refreshSoon);
+function follow() {
+  const position = Number(document.querySelector("main").dataset.position);
+  const events = new EventSource(`/events?only=position&from=${position + 1}`);
+  events.addEventListener("open", () => setConnection("Live.", false));
+  events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
+  events.addEventListener("message", refreshSoon);
+}
+
+/** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */
+function watchSlider(slider) {
+  let rest;
+  slider.addEventListener("input", () => {
+    slider.form.querySelector("[data-value]").textContent = Number(slider.value).toLocaleString("en-US");
+  });
+  slider.addEventListener("change", () => {
+    clearTimeout(rest);
+    rest = setTimeout(() => slider.form.requestSubmit(), SLIDER_REST_MS);
+  });
+}
+
+// What was stays as it was.
+if (document.body.dataset.asOf === undefined) follow();
+document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
 showTimes();
 setInterval(showTimes, 1_000);

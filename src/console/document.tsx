@@ -36,7 +36,7 @@ export function ConsoleDocument({ title, path, view, children }: ConsoleDocument
         <link rel="stylesheet" href="/console.css" />
         {view === undefined ? null : <script type="module" src="/console.js" />}
       </head>
-      <body>
+      <body data-as-of={view?.asOf}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
@@ -46,6 +46,7 @@ export function ConsoleDocument({ title, path, view, children }: ConsoleDocument
           </a>
           {path === undefined ? null : <Menu path={path} />}
         </header>
+        {view === undefined ? null : <MomentBar view={view} />}
         {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
         <main id="main" data-position={view?.position}>
           {children}
@@ -74,6 +75,55 @@ function NoticeBar({ text, isFault }: Notice): VNode {
     <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
       {text}
     </p>
+  );
+}
+
+/** Which moment the page is of, and the way to any other: a slider over the log, and a day. */
+function MomentBar({ view }: { readonly view: View }): VNode | null {
+  const { asOf, position, head } = view;
+  if (head === 0) return null;
+  return (
+    <section class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
+      {asOf === undefined ? null : <PastSays view={view} />}
+      <form class="filter" method="get" data-moment>
+        <OtherFields query={view.query} />
+        <label class="slider">
+          As of position <span data-value>{grouped(position)}</span>
+          <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
+        </label>
+        <button>Go there</button>
+      </form>
+      <form class="filter" method="get" data-moment>
+        <OtherFields query={view.query} />
+        <label>
+          At the end of <input type="date" name="as_of" required />
+        </label>
+        <button>Go to that day</button>
+      </form>
+    </section>
+  );
+}
+
+function PastSays({ view: { query, position, time } }: { readonly view: View }): VNode {
+  const others = new URLSearchParams(query);
+  others.delete("as_of");
+  return (
+    <p>
+      <b>As of position {grouped(position)}</b>, {time === undefined ? "before the first event" : <Time at={time} />}.
+      Settings, such as the daily limit, are those of now. Nothing can be done here.{" "}
+      <a href={`?${others}`} data-moment>
+        Back to now
+      </a>
+    </p>
+  );
+}
+
+/** What else the page was asked for: a form sends its own fields only. */
+function OtherFields({ query }: { readonly query: URLSearchParams }): VNode {
+  return (
+    <>
+      {[...query].map(([name, value]) => (name === "as_of" ? null : <input type="hidden" name={name} value={value} />))}
+    </>
   );
 }
 

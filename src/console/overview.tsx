@@ -110,7 +110,8 @@ function RunCard({ run, account }: { readonly run: RunState | null; readonly acc
 function QuotaCard({ view }: Viewed): VNode {
   const { dailyLimit: limit, timezone } = view.settings;
   const quota = view.state("quota");
-  const moment = momentIn(timezone, view.now);
+  // A day of the past is one of the time zone that counted then.
+  const moment = momentIn(view.asOf === undefined ? timezone : (quota.timezone ?? timezone), view.now);
   const used = usedAt(quota, moment);
   return (
     <Card title="Today's quota">

@@ -18,6 +18,10 @@ export interface View {
   readonly time: string | undefined;
   /** The moment that the page is of, in ms since 1970. */
   readonly now: number;
+  /** The earlier moment that was asked for, in the words of whoever asked; undefined: the page is of now. */
+  readonly asOf: string | undefined;
+  /** Position of the last event of all. */
+  readonly head: number;
   readonly settings: ConsoleSettings;
   /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
   readonly formToken: string | undefined;

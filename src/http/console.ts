@@ -1,5 +1,5 @@
 import { auditPage, eventPage } from "../console/audit.tsx";
-import { ASSETS, type Console } from "../console/console.ts";
+import { ASSETS, type Console, type Rendered } from "../console/console.ts";
 import { renderPage } from "../console/document.tsx";
 import { linkPage, linksPage } from "../console/links.tsx";
 import { overviewPage } from "../console/overview.tsx";
@@ -21,6 +21,20 @@ export interface ConsoleDeps {
   readonly notices: Notices;
 }
 
+const AS_OF =
+  "The moment that the page is of: a position, a day or a time in ISO 8601, as `--as-of` of the commands takes it; absent: now.";
+
+const STATUS = { shown: 200, no_moment: 400, not_ready: 503 } as const satisfies Record<Rendered["outcome"], number>;
+
+/** Programs obey the first, browsers the second. */
+const SOON = { "retry-after": "2", refresh: "2" };
+
+const HEADERS: Readonly<Record<Rendered["outcome"], Record<string, string>>> = {
+  shown: {},
+  no_moment: {},
+  not_ready: SOON,
+};
+
 interface PageOptions {
   readonly id: string;
   readonly summary: string;
@@ -37,10 +51,12 @@ function show({ id, summary, parameters, query, page }: PageOptions): Operation<
     summary,
     description: "A page of the operator's console, which wants a token as soon as one is configured.",
     ...(parameters === undefined ? {} : { parameters }),
-    ...(query === undefined ? {} : { query }),
+    query: { ...query, as_of: AS_OF },
     answers: {
       200: { says: "The page.", mediaType: "text/html" },
+      400: { says: "The page as of now, which says why there is no such moment.", mediaType: "text/html" },
       401: { says: "The page that asks for a token.", mediaType: "text/html" },
+      503: { says: "The log is being read up to that moment.", mediaType: "text/html", headers: ["retry-after"] },
     },
     problems: parameters === undefined && query === undefined ? [] : ["notFound"],
     async handle({ console, sessions, notices }, { request, parameters: sent }) {
@@ -48,9 +64,10 @@ function show({ id, summary, parameters, query, page }: PageOptions): Operation<
       const { searchParams: asked } = new URL(request.url);
       const notice = notices.read(request);
       const visit = { parameters: sent, query: asked, formToken: sessions.formToken(request), notice };
-      const text = await console.render(page, visit);
-      if (text === undefined) throw problems.notFound();
-      return html(200, text, notice === undefined ? {} : { "set-cookie": notices.cleared });
+      const rendered = await console.render(page, visit);
+      if (rendered === undefined) throw problems.notFound();
+      const headers = notice === undefined ? {} : { "set-cookie": notices.cleared };
+      return html(STATUS[rendered.outcome], rendered.text, { ...headers, ...HEADERS[rendered.outcome] });
     },
   };
 }

@@ -67,7 +67,7 @@ export function post<Deps, Body>(
 
 export type TakenHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
-type Status = 200 | 202 | 302 | 303 | 401 | 503;
+type Status = 200 | 202 | 302 | 303 | 400 | 401 | 503;
 
 /** The answers that are no problems, by status: at least one. */
 export type Answers = { [S in Status]: Readonly<Record<S, Success> & Partial<Record<Status, Success>>> }[Status];

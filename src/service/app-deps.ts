@@ -23,6 +23,7 @@ import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
+import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
@@ -63,6 +64,7 @@ export function appDeps(served: Served): AppDeps {
   };
   const { timezone, dailyLimit } = config.outreach;
   const settings = { dailyLimit, timezone, configured: delivery.configured };
+  const past = createPastStates({ store: eventLog.store, projector, stopping });
   return {
     authentication,
     failureLimit,
@@ -82,7 +84,7 @@ export function appDeps(served: Served): AppDeps {
     runner,
     hasTemplate: config.outreach.template !== undefined,
     quota,
-    console: createConsole({ store: eventLog.store, projector, settings, clock }),
+    console: createConsole({ store: eventLog.store, projector, past, settings, clock }),
     stopping,
     streamPace: createStreamPace(() => load.came, clock, sleep),
     account:

@@ -17,6 +17,8 @@ const PATHS = [
   "/audit",
   "/audit?type=LinkClicked",
   "/audit/1",
+  "/?as_of=12",
+  "/people?as_of=5",
 ];
 
 const SCHEMES = ["light", "dark"] as const;
@@ -115,6 +117,25 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.waitForSelector("text=go.example/live");
     expect(await page.evaluate(() => document.body.dataset["loaded"])).toBe("once");
     expect(await page.evaluate(() => document.querySelector("details")?.open)).toBe(true);
+    await page.context().close();
+  });
+
+  test("the slider, let go of at an earlier moment, shows that moment; the page stands still, and leads back", async () => {
+    const { page, wrong } = await signedIn();
+    await page.goto(`${service.url}/people?search=person`);
+    await page.locator("input[type=range]").focus();
+    await page.keyboard.press("Home");
+    await page.waitForSelector(".past >> text=As of position 1");
+    expect(new URL(page.url()).search).toBe("?search=person&as_of=1");
+    await page.waitForSelector("text=1 of 1 person");
+    expect(await page.textContent("#connection")).toBe("");
+    await page.click("text=Links");
+    expect(new URL(page.url()).search).toBe("?as_of=1");
+    await page.waitForSelector("text=No link was clicked yet.");
+    await page.click("text=Back to now");
+    await page.waitForSelector("text=Live.");
+    expect(new URL(page.url()).search).toBe("");
+    expect(wrong).toEqual([]);
     await page.context().close();
   });
 

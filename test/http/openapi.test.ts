@@ -26,6 +26,7 @@ test("what stands in a path is a parameter that is always there", async () => {
   expect(paths["/links/{domain}/{short_code}"]?.["get"]?.["parameters"]).toMatchObject([
     { name: "domain", in: "path", required: true },
     { name: "short_code", in: "path", required: true },
+    { name: "as_of", in: "query" },
   ]);
 });
 

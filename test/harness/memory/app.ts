@@ -20,6 +20,7 @@ import { sleep } from "../../../src/platform/clock.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
+import { createPastStates } from "../../../src/projector/past-states.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
@@ -158,6 +159,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
       void logged.push(JSON.stringify([level, ...line]));
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const quota = { limit: 100, used, resetsAt: () => DAY_END };
+  const stopping = new AbortController().signal;
   const account = given.account?.({ eventLog, projector, clock });
   return {
     authentication,
@@ -172,10 +174,11 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     console: createConsole({
       store: eventLog.store,
       projector,
+      past: createPastStates({ store: eventLog.store, projector, stopping }),
       settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels },
       clock,
     }),
-    stopping: new AbortController().signal,
+    stopping,
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency(eventLog, log),
     eventLog,

@@ -1,0 +1,185 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { createApp, type App } from "../../src/http/app.ts";
+import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
+
+/** Its first digits are a time: runs are looked for from there on. */
+const RUN = `${Date.now()
+  .toString(16)
+  .padStart(12, "0")
+  .replace(/(?<=^.{8})/, "-")}-7000-8000-000000000001`;
+
+const PAGES = [
+  `/runs/${RUN}`,
+  "/people/1",
+  "/people/@bob",
+
+  "/",
+  "/people",
+  "/people?status=open",
+  "/links",
+  "/links/go.example/a",
+  "/variants",
+  "/audit",
+  "/audit/2",
+];
+
+let world: AppHarness;
+/** Its browser may look only, so that pages of now have no forms that act either. */
+let app: App;
+
+beforeEach(async () => {
+  world = await openApp({ tokens: false });
+  app = createApp({ ...world.deps, sessions: { ...world.deps.sessions, formToken: () => undefined } });
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+async function pageAt(path: string, status = 200): Promise<string> {
+  const response = await ask(app, path);
+  expect([path, response.status]).toEqual([path, status]);
+  return response.text();
+}
+
+function asOf(path: string, moment: number | string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}as_of=${moment}`;
+}
+
+function person(username: string): NewEvent {
+  const data = { recipient: { username }, basis: "opt_in", fields: {}, source: "list" } as const;
+  return { type: "RecipientAdded", data };
+}
+
+function messaged(id: string, isSent: boolean): NewEvent[] {
+  const of = { attempt_id: id, run_id: RUN, recipient: { id, username: `person_${id}` } };
+  const attempt: NewEvent = {
+    type: "DirectMessageAttempted",
+    data: { ...of, text: "Hi", variant: "A", day: new Date().toISOString().slice(0, 10) },
+  };
+  if (isSent) return [attempt, { type: "DirectMessageSent", data: { ...of, message_id: id, settled_by: "answer" } }];
+  const data = { ...of, reason: "rejected", detail: "", frees_quota: false, retry: false } as const;
+  return [attempt, { type: "DirectMessageFailed", data }];
+}
+
+function click(short_code: string): NewEvent {
+  const link = { domain: "go.example", short_code, original_url: "https://shop.example/" };
+  return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels: ["chat"] } };
+}
+
+/** Each changes some number of some page. */
+const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
+  ["link-go.example/a", click("a")],
+  ["outreach", person("ada"), person("bob")],
+  ["outreach", { type: "RunStarted", data: { run_id: RUN, dry_run: false } }],
+  ["outreach", ...messaged("1", true)],
+  ["link-go.example/b", click("b"), click("b")],
+  ["outreach", ...messaged("2", false)],
+  [
+    "delivery-chat",
+    { type: "ChannelSuspended", data: { channel: "chat", network: "slack", detail: "410", credential: "hash" } },
+  ],
+  ["outreach", { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "by_hand" } }],
+];
+
+/** What a page says below its head, without the moment that its links keep. */
+function mainOf(page: string): string {
+  const main = page.slice(page.indexOf("<main"), page.indexOf("</main>"));
+  return main
+    .replaceAll(/<input type="hidden" name="as_of"[^>]*>/g, "")
+    .replaceAll(/(?:[?]|&amp;)as_of=\d+/g, "")
+    .replaceAll(/(href="[^"?]*)&amp;/g, "$1?");
+}
+
+test("each page as of a moment is what it was then, to the letter", async () => {
+  const then: (readonly [position: number, path: string, main: string])[] = [];
+  for (const [stream, ...newEvents] of LIFE) {
+    await world.append(stream, ...newEvents);
+    const { position } = world.projector;
+    for (const path of PAGES)
+      if (path !== "/audit/2" || position > 2) then.push([position, path, mainOf(await pageAt(path))]);
+  }
+  const head = world.projector.position;
+  let different = 0;
+  for (const [position, path, main] of then) {
+    // The page of an event leads on to the next one, once there is one.
+    expect([position, path, mainOf(await pageAt(asOf(path, position)))]).toEqual([position, path, main]);
+    if (position < head && main !== mainOf(await pageAt(path))) different++;
+  }
+  expect(different).toBeGreaterThan(LIFE.length * 4);
+});
+
+describe("as of an earlier moment", () => {
+  beforeEach(async () => {
+    for (const [stream, ...newEvents] of LIFE) await world.append(stream, ...newEvents);
+  });
+
+  test("all that leads to another page keeps the moment; only one link leads back to now", async () => {
+    for (const path of [...PAGES, "/audit?type=LinkClicked", "/links?skip=0"]) {
+      const page = await pageAt(asOf(path, 9));
+      const links = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"/g)].map(([, href = ""]) => href);
+      const pages = links.filter((href) => href.startsWith("/"));
+      expect(pages.length).toBeGreaterThan(5);
+      for (const href of pages) expect(href).toMatch(/[?;]as_of=9$/);
+      expect(links.filter((href) => href.startsWith("?"))).toHaveLength(1);
+      for (const [form = ""] of page.matchAll(/<form\b[^>]*method="get".*?<\/form>/gs)) {
+        expect(form.match(/name="as_of"/g)).toHaveLength(1);
+      }
+    }
+    const filtered = await pageAt(asOf("/people?status=open", 9));
+    expect(filtered).toContain('href="?status=open"');
+    expect(filtered).toContain('<input type="hidden" name="status" value="open"');
+  });
+
+  test("a page says so, does not follow the log, and offers nothing to be done", async () => {
+    const { position } = world.projector;
+    const [then, now] = await Promise.all(
+      [`/?as_of=${position}`, "/"].map(async (path) => (await ask(world.app, path)).text()),
+    );
+    expect(then).toContain(`<b>As of position ${position}</b>`);
+    expect(then).toContain(`<body data-as-of="${position}">`);
+    expect(then).not.toContain("form_token");
+    expect(now).toContain("form_token");
+    expect(now).toContain('type="range"');
+    expect(now).not.toContain("data-as-of");
+  });
+
+  test("a moment is whatever --as-of takes, and an event of later is not there", async () => {
+    const [first] = await Array.fromAsync(world.store.read({ limit: 1 }));
+    expect(await pageAt(asOf("/", first?.time ?? ""))).toContain("<b>As of position 1</b>");
+    expect(await pageAt(asOf("/", "2001-01-01"))).toContain("before the first event");
+    expect(await pageAt(asOf("/", "2999-01-01"))).toContain(`<b>As of position ${world.projector.position}</b>`);
+    await pageAt(asOf("/audit/6", 5), 404);
+    await pageAt(asOf("/audit/5", 5));
+  });
+
+  test("what is no moment is answered with the page of now, which says why", async () => {
+    expect(await pageAt(asOf("/people", "soon"), 400)).toContain("not &quot;soon&quot;");
+    const beyond = await pageAt(asOf("/people", 99), 400);
+    expect(beyond).toContain("it has no position 99");
+    expect(beyond).toContain("@ada");
+    expect(await pageAt("/people?as_of=")).not.toContain("data-as-of");
+  });
+
+  test("the quota's day is one of the time zone that counted then", async () => {
+    const of = { attempt_id: "k", run_id: RUN, recipient: { id: "9", username: "ina" }, text: "Hi", variant: "A" };
+    const timezone = "Pacific/Kiritimati";
+    const day = Temporal.Now.plainDateISO(timezone).toString();
+    await world.append("outreach", { type: "DirectMessageAttempted", data: { ...of, day, timezone } });
+    const page = await pageAt(asOf("/", world.projector.position));
+    const end = Temporal.PlainDate.from(day).add({ days: 1 }).toZonedDateTime(timezone).toInstant();
+    expect(page).toContain(`Starts again <time datetime="${end.toString({ fractionalSecondDigits: 3 })}"`);
+  });
+
+  test("a moment that is not ready is a page that says so, and asks again", async () => {
+    const late = createApp({
+      ...world.deps,
+      console: { render: async (page, visit) => ({ outcome: "not_ready", text: `${page.name} ${visit.query}` }) },
+    });
+    const response = await ask(late, "/people?as_of=5");
+    expect([response.status, response.headers.get("retry-after"), response.headers.get("refresh")]).toEqual([
+      503,
+      "2",
+      "2",
+    ]);
+  });
+});

@@ -1,0 +1,133 @@
+// On the memory harness.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { erasing } from "../../src/privacy/apply-erasures.ts";
+import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { foldLog } from "../harness/fold-log.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+
+let world: CommandHarness;
+let projector: Projector;
+let stop: AbortController;
+/** Ranges of the log that were folded for this. */
+let folds: number;
+/** Called before each of them. */
+let beforeFold: () => Promise<void>;
+/** Called when all that one of them wants was read. */
+let afterFold: () => Promise<void>;
+
+function person(username: string): NewEvent {
+  return {
+    type: "RecipientAdded",
+    data: { recipient: { username }, name: "Ann", basis: "opt_in", fields: {}, source: "list" },
+  };
+}
+
+beforeEach(async () => {
+  world = await openCommands();
+  await world.append(STREAMS.outreach, ["ann_builds", "bea", "cid", "dee", "eve", "fay"].map(person));
+  projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
+  stop = new AbortController();
+  folds = 0;
+  beforeFold = async () => {};
+  afterFold = async () => {};
+});
+afterEach(async () => {
+  stop.abort();
+  await projector[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+function open(patienceMs?: number): PastStates {
+  const store: EventStore<Event> = {
+    ...world.store,
+    async *readFolded(query = {}) {
+      folds++;
+      await beforeFold();
+      yield* world.store.readFolded(query);
+      await afterFold();
+    },
+  };
+  const patience = patienceMs === undefined ? {} : { patienceMs };
+  return createPastStates({ store, projector, stopping: stop.signal, ...patience });
+}
+
+function namesOf(states: Awaited<ReturnType<PastStates["at"]>>): readonly (string | undefined)[] {
+  return [...(states?.contacts.people.values() ?? [])].map(({ username }) => username);
+}
+
+test("are those of the moment, and are folded once for all who ask for it", async () => {
+  const past = open();
+  const [one, other] = await Promise.all([past.at(3), past.at(3)]);
+  expect(other).toBe(one);
+  expect(await past.at(3)).toBe(one);
+  expect(folds).toBe(1);
+  expect(one).toEqual((await foldLog(world.store, PROJECTION_NAMES, { to: 3 })).states);
+});
+
+test("of the two moments asked for last stay in memory", async () => {
+  const past = open();
+  for (const position of [1, 2, 1, 3, 1]) await past.at(position);
+  expect(folds).toBe(3);
+  await past.at(2);
+  expect(folds).toBe(4);
+});
+
+test("are folded one after the other; who comes when four wait is told to come again", async () => {
+  let under = 0;
+  let most = 0;
+  beforeFold = async () => {
+    most = Math.max(most, ++under);
+  };
+  afterFold = async () => {
+    // Time enough for others to begin.
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    under--;
+  };
+  const past = open();
+  const asked = [1, 2, 3, 4].map((position) => past.at(position));
+  expect(await past.at(5)).toBeUndefined();
+  expect((await Promise.all(asked)).map((states) => namesOf(states).length)).toEqual([1, 2, 3, 4]);
+  expect(most).toBe(1);
+  expect(namesOf(await past.at(5))).toHaveLength(5);
+});
+
+test("that take longer than patience lasts are there for who asks again", async () => {
+  const gate = Promise.withResolvers<void>();
+  beforeFold = () => gate.promise;
+  const past = open(1);
+  expect(await past.at(2)).toBeUndefined();
+  gate.resolve();
+  let states = await past.at(2);
+  while (states === undefined) states = await past.at(2);
+  expect(namesOf(states)).toEqual(["ann_builds", "bea"]);
+  expect(folds).toBe(1);
+});
+
+test("forget somebody as soon as the service does, also those that are held or on their way", async () => {
+  const past = open();
+  expect(namesOf(await past.at(2))).toEqual(["ann_builds", "bea"]);
+  afterFold = async () => {
+    afterFold = async () => {};
+    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+    await projector.until((await world.store.head()).position);
+  };
+  expect(namesOf(await past.at(3))).toEqual(["bea", "cid"]);
+  expect(namesOf(await past.at(2))).toEqual(["bea"]);
+});
+
+test("a moment that cannot be folded is tried anew, and a stop ends what is under way", async () => {
+  const past = open();
+  beforeFold = () => Promise.reject(new Error("a broken disk"));
+  expect(await past.at(2).catch((fault: unknown) => fault)).toEqual(new Error("a broken disk"));
+  beforeFold = async () => {};
+  expect(namesOf(await past.at(2))).toHaveLength(2);
+  beforeFold = async () => stop.abort();
+  expect(await past.at(4).catch((fault: unknown) => fault)).toMatchObject({ kind: "closed" });
+});
