@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../events/catalog.ts";
+import type { Basis } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { eventsAt } from "../log/events-at.ts";
-import { runHref } from "./addresses.ts";
+import { eventHref, runHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
 import { BASIS_WORDS, nameOf, STATUS_WORDS, statusOf } from "./people.tsx";
@@ -36,7 +37,7 @@ export async function personPage(view: View): Promise<VNode> {
       <h1 class="breakable">
         <bdi>{nameOf(contact)}</bdi>
       </h1>
-      <Facts contact={contact} />
+      <Facts contact={contact} events={events} variant={attempts[0]?.data.variant} />
       {before === undefined ? (
         <>
           <Messages attempts={attempts} events={events} />
@@ -70,16 +71,25 @@ function nobody(view: View, asked: string): VNode {
   );
 }
 
-function Facts({ contact }: { readonly contact: Contact }): VNode {
+interface FactsProps {
+  readonly contact: Contact;
+  /** The newest first. */
+  readonly events: readonly Recorded[];
+  /** Of the last message. */
+  readonly variant: string | undefined;
+}
+
+function Facts({ contact, events, variant }: FactsProps): VNode {
   const { id, username, basis, inbound, received, replied, listed, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["status", STATUS_WORDS[statusOf(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
-    ["grounds for writing", BASIS_WORDS[inbound ? "dm_first" : basis]],
+    ["grounds for writing", <Grounds basis={inbound ? "dm_first" : basis} events={events} />],
     ["source", listed ? "imported" : received && !replied ? "wrote to us" : "met by a run"],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
+    ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],
     ["wrote to us", replied ? "yes, after our message" : received ? "yes" : "no"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
@@ -96,6 +106,28 @@ function Facts({ contact }: { readonly contact: Contact }): VNode {
           </div>
         ))}
     </dl>
+  );
+}
+
+interface GroundsProps {
+  readonly basis: Basis;
+  readonly events: readonly Recorded[];
+}
+
+/** Why we may write to them, and the event that proves it: their first message to us, or the import that says so. */
+function Grounds({ basis, events }: GroundsProps): VNode {
+  const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
+  const imported = events.find(({ type }) => type === "RecipientAdded");
+  const proof = (basis === "dm_first" ? wrote : undefined) ?? imported;
+  return (
+    <>
+      {BASIS_WORDS[basis]}
+      {proof === undefined ? null : (
+        <>
+          , by event <a href={eventHref(proof.position)}>{grouped(proof.position)}</a>
+        </>
+      )}
+    </>
   );
 }
 
