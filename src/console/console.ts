@@ -16,6 +16,7 @@ export interface ConsoleSources {
   readonly store: EventStore<Event>;
   readonly projector: Projector;
   readonly past: PastStates;
+  readonly circuit: View["circuit"];
   readonly settings: ConsoleSettings;
   readonly clock: Clock;
 }
@@ -40,7 +41,7 @@ type Moments = Pick<View, "store" | "settings" | "head">;
 /** A moment as a page is made of it; a text: why there is none; undefined: not ready. */
 type PastView = Pick<View, "state" | "position" | "time" | "now"> | string | undefined;
 
-export function createConsole({ store, projector, past, settings, clock }: ConsoleSources): Console {
+export function createConsole({ store, projector, past, circuit, settings, clock }: ConsoleSources): Console {
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
@@ -48,7 +49,16 @@ export function createConsole({ store, projector, past, settings, clock }: Conso
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
     const moments: Moments = { store, settings, head: position };
-    const document = await page({ ...visit, ...moments, state, position, time, now: nowIn(time), asOf: undefined });
+    const document = await page({
+      ...visit,
+      ...moments,
+      state,
+      position,
+      time,
+      now: nowIn(time),
+      circuit,
+      asOf: undefined,
+    });
     return document && renderPage(document);
   };
 
@@ -83,7 +93,14 @@ export function createConsole({ store, projector, past, settings, clock }: Conso
       }
       const moments: Moments = { store, settings, head: projector.position };
       // Nothing can be done in the past.
-      const document = await page({ ...visit, ...moments, ...view, asOf, formToken: undefined });
+      const document = await page({
+        ...visit,
+        ...moments,
+        ...view,
+        circuit: () => undefined,
+        asOf,
+        formToken: undefined,
+      });
       return shown(document && renderPage(keepMoment(document, asOf)));
     },
   };

@@ -10,6 +10,7 @@ export const PAGES = [
   { path: "/", title: "Overview" },
   { path: "/people", title: "People" },
   { path: "/links", title: "Links" },
+  { path: "/deliveries", title: "Deliveries" },
   { path: "/variants", title: "Experiments" },
   { path: "/audit", title: "Audit" },
 ] as const;

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Account } from "../../projections/account.ts";
-import { channelsOf, pendingOf, type ChannelState } from "../../projections/deliveries.ts";
+import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf } from "../../projections/periods.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { RunState } from "../../projections/run.ts";
@@ -11,6 +11,7 @@ import { momentIn, resetsAt } from "../outreach/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ActionForm } from "./action-form.tsx";
 import { BarChart } from "./bar-chart.tsx";
+import { ChannelStatus } from "./channel-status.tsx";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
@@ -180,7 +181,7 @@ function Channels({ view }: Viewed): VNode {
               <tr>
                 <th scope="row">{name}</th>
                 <td>
-                  <ChannelStatus channel={channel} isConfigured={view.settings.configured.includes(name)} />
+                  <ChannelStatus view={view} name={name} />
                 </td>
                 {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map(
                   (count) => (
@@ -194,26 +195,6 @@ function Channels({ view }: Viewed): VNode {
       </div>
     </section>
   );
-}
-
-function ChannelStatus({
-  channel,
-  isConfigured,
-}: {
-  readonly channel: ChannelState;
-  readonly isConfigured: boolean;
-}): VNode {
-  if (channel.suspended !== null) {
-    return (
-      <>
-        <span class="status red">suspended</span> since <Time at={channel.suspended.since} />:{" "}
-        <bdi>{channel.suspended.detail}</bdi>
-      </>
-    );
-  }
-  if (!isConfigured) return <span class="status grey">not configured</span>;
-  const isBehind = pendingOf(channel) > 0;
-  return <span class={`status ${isBehind ? "amber" : "green"}`}>{isBehind ? "delivering" : "up to date"}</span>;
 }
 
 function needsAttention(view: View, inDoubt: number): readonly VNode[] {
@@ -250,14 +231,21 @@ function needsAttention(view: View, inDoubt: number): readonly VNode[] {
     if (dead > 0) {
       sentences.push(
         <>
-          {name} has {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}: <code>reachlog deliveries list</code>.
+          {name} has{" "}
+          <a href={`/deliveries?channel=${name}#letters`}>
+            {grouped(dead)} dead {dead === 1 ? "letter" : "letters"}
+          </a>
+          .
         </>,
       );
     }
     if (in_doubt > 0) {
       sentences.push(
         <>
-          {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name} may or may not have arrived.
+          <a href={`/deliveries?channel=${name}#doubts`}>
+            {grouped(in_doubt)} {in_doubt === 1 ? "dispatch" : "dispatches"} to {name}
+          </a>{" "}
+          may or may not have arrived.
         </>,
       );
     }

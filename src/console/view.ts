@@ -4,6 +4,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
+import type { Circuit } from "../delivery/circuit-breaker.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
 export interface View {
@@ -22,6 +23,8 @@ export interface View {
   readonly asOf: string | undefined;
   /** Position of the last event of all. */
   readonly head: number;
+  /** Whether this process sends to the channel at present; undefined for one that is not configured, and of the past. */
+  circuit(channel: ChannelName): Circuit | undefined;
   readonly settings: ConsoleSettings;
   /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
   readonly formToken: string | undefined;

@@ -20,12 +20,14 @@ export interface Delivery {
   readonly configured: readonly ChannelName[];
   /** Undefined for a channel that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
+  /** For how long its network takes a repeat for what it is, in ms; 0: it never does, or the channel is not configured. */
+  recognisesMs(channel: ChannelName): number;
   /** Waits for the end of the dispatch requested at `position`; undefined when it is still pending after `timeoutMs`. */
   settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined>;
 }
 
 export function createDelivery(eventLog: EventLog, projector: Projector, dispatchers: readonly Dispatcher[]): Delivery {
-  const byChannel = new Map(dispatchers.map((dispatcher) => [dispatcher.channel, dispatcher]));
+  const byChannel = new Map(dispatchers.map((dispatcher) => [dispatcher.channel.name, dispatcher]));
   const waiters: Readonly<Record<ChannelName, Waiters>> = { ads: new Map(), chat: new Map(), messaging: new Map() };
 
   projector.listen((event) => {
@@ -40,6 +42,7 @@ export function createDelivery(eventLog: EventLog, projector: Projector, dispatc
   return {
     configured: CHANNELS.filter((channel) => byChannel.has(channel)),
     circuit: (channel) => byChannel.get(channel)?.circuit(),
+    recognisesMs: (channel) => byChannel.get(channel)?.channel.recognisesMs ?? 0,
     async settled(channel, position, timeoutMs) {
       const live = Promise.withResolvers<Settlement | undefined>();
       const group = waiters[channel].get(position) ?? new Set();

@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { LANES, type ChannelName } from "../../events/channel.ts";
+import { LANES } from "../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../events/dispatches.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
@@ -23,7 +23,7 @@ const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
 export interface Dispatcher extends AsyncDisposable {
-  readonly channel: ChannelName;
+  readonly channel: Channel;
   circuit(): Circuit;
   /** From now on clicks wait for the next start; direct sends go on, for those who wait for them. */
   holdClicks(): void;
@@ -103,7 +103,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
   return {
-    channel: channel.name,
+    channel,
     circuit: () => rateLimiter.circuit(clock()),
     holdClicks() {
       holdsClicks = true;

@@ -1,5 +1,6 @@
 import { auditPage, eventPage } from "../console/audit.tsx";
 import { ASSETS, type Console, type Rendered } from "../console/console.ts";
+import { deliveriesPage } from "../console/deliveries.tsx";
 import { renderPage } from "../console/document.tsx";
 import { linkPage, linksPage } from "../console/links.tsx";
 import { overviewPage } from "../console/overview.tsx";
@@ -120,6 +121,17 @@ export const showLink = show({
   summary: "One link, and who clicked it.",
   parameters: { domain: "Its domain.", short_code: "Its short code." },
   page: linkPage,
+});
+
+export const showDeliveries = show({
+  id: "getConsoleDeliveries",
+  summary: "How far each channel is, and what did not get through.",
+  query: {
+    channel: "Only this channel.",
+    letters_after: "The dead letter, as position and source, behind which the list begins.",
+    doubts_after: "The dispatch in doubt, as position and source, behind which the list begins.",
+  },
+  page: deliveriesPage,
 });
 
 export const showVariants = show({

@@ -4,6 +4,7 @@ import {
   idiomorph,
   script,
   showAudit,
+  showDeliveries,
   showEvent,
   showLink,
   showLinks,
@@ -16,6 +17,13 @@ import {
   type ConsoleDeps,
 } from "./console.ts";
 import { resumeDeliveries, resumeDeliveriesByForm, type DeliveriesDeps } from "./deliveries.ts";
+import {
+  discardDeliveries,
+  discardDeliveriesByForm,
+  retryDeliveries,
+  retryDeliveriesByForm,
+  type DeadLettersDeps,
+} from "./dead-letters.ts";
 import type { FormDeps } from "./console-form.ts";
 import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
@@ -31,6 +39,7 @@ import { trackClick, type TrackingDeps } from "./tracking.ts";
 /** What the handlers need, all together. */
 export type EndpointDeps = AccountDeps &
   ConsoleDeps &
+  DeadLettersDeps &
   DeliveriesDeps &
   DirectSendDeps &
   DocumentDeps &
@@ -63,6 +72,8 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/messaging", protection: "token", operation: sendMessage },
   { method: "POST", path: "/api/deliveries/resume", protection: "token", operation: resumeDeliveries },
   { method: "POST", path: "/social/run/stop", protection: "token", operation: stopRun },
+  { method: "POST", path: "/api/deliveries/retry", protection: "token", operation: retryDeliveries },
+  { method: "POST", path: "/api/deliveries/discard", protection: "token", operation: discardDeliveries },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },
@@ -71,6 +82,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/people/:id", protection: "session", operation: showPerson },
   { method: "GET", path: "/links", protection: "session", operation: showLinks },
   { method: "GET", path: "/links/:domain/:short_code", protection: "session", operation: showLink },
+  { method: "GET", path: "/deliveries", protection: "session", operation: showDeliveries },
   { method: "GET", path: "/variants", protection: "session", operation: showVariants },
   { method: "GET", path: "/audit", protection: "session", operation: showAudit },
   { method: "GET", path: "/audit/:position", protection: "session", operation: showEvent },
@@ -78,6 +90,8 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/console.js", protection: "open", operation: script },
   { method: "GET", path: "/idiomorph.js", protection: "open", operation: idiomorph },
   { method: "POST", path: "/console/deliveries/resume", protection: "form", operation: resumeDeliveriesByForm },
+  { method: "POST", path: "/console/deliveries/retry", protection: "form", operation: retryDeliveriesByForm },
+  { method: "POST", path: "/console/deliveries/discard", protection: "form", operation: discardDeliveriesByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

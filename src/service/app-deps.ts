@@ -84,7 +84,7 @@ export function appDeps(served: Served): AppDeps {
     runner,
     hasTemplate: config.outreach.template !== undefined,
     quota,
-    console: createConsole({ store: eventLog.store, projector, past, settings, clock }),
+    console: createConsole({ store: eventLog.store, projector, past, circuit: delivery.circuit, settings, clock }),
     stopping,
     streamPace: createStreamPace(() => load.came, clock, sleep),
     account:

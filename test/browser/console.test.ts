@@ -13,6 +13,7 @@ const PATHS = [
   "/links",
   "/people/@long",
   "/links/go.example/a",
+  "/deliveries",
   "/variants",
   "/audit",
   "/audit?type=LinkClicked",

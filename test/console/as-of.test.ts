@@ -20,6 +20,7 @@ const PAGES = [
   "/people?status=open",
   "/links",
   "/links/go.example/a",
+  "/deliveries",
   "/variants",
   "/audit",
   "/audit/2",

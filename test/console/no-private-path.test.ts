@@ -6,7 +6,9 @@ import type { Terminal } from "../../src/commands/command.ts";
 
 /** The command that does what an operation of the API does. */
 const COMMANDS: Readonly<Record<string, string>> = {
+  discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
+  retryDeliveries: "deliveries retry",
 };
 
 const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>

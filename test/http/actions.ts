@@ -1,2 +1,7 @@
 /** What operators do by the console, the command line and scripts, beside the specification's endpoints: all want a token. */
-export const ACTIONS = ["/api/deliveries/resume", "/social/run/stop"] as const;
+export const ACTIONS = [
+  "/api/deliveries/resume",
+  "/social/run/stop",
+  "/api/deliveries/retry",
+  "/api/deliveries/discard",
+] as const;

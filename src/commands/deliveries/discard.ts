@@ -1,9 +1,8 @@
+import { discardLetters, WHY_CHARACTERS_MAX } from "../../delivery/decide-letters.ts";
 import { Command, usageError, type MakeCommand } from "../command.ts";
+import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
-import { choiceOf, decideLetters } from "./letters.ts";
-
-/** A sentence or two for whoever reads the log later. */
-const WHY_CHARACTERS_MAX = 500;
+import { choiceOf, decideByCommand } from "./letters.ts";
 
 export const discard: MakeCommand = (terminal, exit) =>
   new Command("discard")
@@ -21,12 +20,8 @@ export const discard: MakeCommand = (terminal, exit) =>
           throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
         const choice = choiceOf("discard", { all: all === true, ids, channels: channelsOf(name) });
-        return await decideLetters(terminal, choice, {
-          done: "discarded",
-          of: ({ event_id, source, channel }) => ({
-            type: "DispatchDiscarded",
-            data: { event_id, source, channel, why },
-          }),
-        });
+        return await decideByCommand(terminal, choice, "discarded", (deps) =>
+          discardLetters(deps, choice, why, COMMAND_METADATA),
+        );
       }),
     );

@@ -151,6 +151,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
   const delivery: Delivery = {
     configured: channels,
     circuit: (channel) => (channels.includes(channel) ? "closed" : undefined),
+    recognisesMs: (channel) => (channel === "ads" ? 48 * 3_600_000 : 0),
     settled: async () => settlement(),
   };
   const at =
@@ -175,6 +176,7 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
       store: eventLog.store,
       projector,
       past: createPastStates({ store: eventLog.store, projector, stopping }),
+      circuit: delivery.circuit,
       settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels },
       clock,
     }),
