@@ -1,0 +1,122 @@
+/**
+ * Takes the pictures of the README anew, of a demo on which something has happened: `bun test/browser/pictures.ts [FOLDER]`.
+ * With a folder it takes one of every page there, also as a phone shows it.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser } from "../harness/browser.ts";
+import { startDemo, type Demo } from "../harness/demo.ts";
+import { temporaryFolder } from "../harness/temporary.ts";
+
+const README_PICTURES = join(import.meta.dirname, "../../docs/pictures");
+
+/** What a stranger sees first. */
+const README_PAGES: Readonly<Record<string, string>> = { overview: "/", audit: "/audit" };
+
+const PAGES: Readonly<Record<string, string>> = {
+  ...README_PAGES,
+  people: "/people",
+  person: "/people/@grace_codes",
+  links: "/links",
+  link: "/links/go.example/welcome",
+  deliveries: "/deliveries",
+  experiments: "/variants",
+  event: "/audit/1",
+  setup: "/setup",
+};
+
+const SCHEMES = ["light", "dark"] as const;
+const DESKTOP = { width: 1_280, height: 800 };
+const PHONE = { width: 360, height: 740 };
+
+const AGENTS = [
+  "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Version/19.0 Mobile/15E148 Safari/604.1",
+  "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+];
+const CLICKS = 60;
+
+const [folder] = process.argv.slice(2);
+using files = temporaryFolder();
+await using demo = await startDemo(files.path);
+const browser = await launchBrowser();
+try {
+  await letSomethingHappen(browser, demo);
+  await (folder === undefined ? takeReadmePictures(browser, demo) : takeAll(browser, demo, folder));
+} finally {
+  await browser.close();
+}
+
+function tokenOf({ printed }: Demo): string {
+  return /^token +(\S+)/m.exec(printed)?.[1] ?? "";
+}
+
+/** An account is authorized, a run is made, and its links are clicked. */
+async function letSomethingHappen(opened: Browser, running: Demo): Promise<void> {
+  const page = await (await opened.newContext()).newPage();
+  await page.goto(`${running.url}/social/auth`);
+  await page.getByRole("button", { name: "Authorize app" }).click();
+  await page.waitForURL(`${running.url}/**`);
+  await page.context().close();
+  const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=60" } });
+  if (ran.status !== 200) throw new Error(`the run was answered with ${ran.status}`);
+  for (let click = 0; click < CLICKS; click++) await post(running, click);
+}
+
+async function post({ url }: Demo, click: number): Promise<void> {
+  const answer = await fetch(`${url}/api/tracking/event`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      event: "click",
+      domain: "go.example",
+      short_code: click % 3 === 0 ? "spring" : "welcome",
+      original_url: "https://shop.example/",
+      ip: `203.0.113.${click % 40}`,
+      user_agent: AGENTS[click % AGENTS.length],
+    }),
+  });
+  if (answer.status !== 202) throw new Error(`a click was answered with ${answer.status}`);
+}
+
+async function signIn(opened: Browser, running: Demo, options: Parameters<Browser["newContext"]>[0]): Promise<Page> {
+  const page = await (await opened.newContext({ ...options, reducedMotion: "reduce" })).newPage();
+  await page.goto(running.url);
+  await page.fill("input[name=token]", tokenOf(running));
+  await page.click("button");
+  await page.waitForSelector("main[data-position]");
+  return page;
+}
+
+async function takeReadmePictures(opened: Browser, running: Demo): Promise<void> {
+  mkdirSync(README_PICTURES, { recursive: true });
+  for (const colorScheme of SCHEMES) {
+    const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
+    for (const [name, path] of Object.entries(README_PAGES)) {
+      await open(page, running.url + path);
+      await page.screenshot({ path: join(README_PICTURES, `${name}-${colorScheme}.png`) });
+    }
+    await page.context().close();
+  }
+}
+
+async function takeAll(opened: Browser, running: Demo, into: string): Promise<void> {
+  mkdirSync(into, { recursive: true });
+  for (const colorScheme of SCHEMES) {
+    for (const [device, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+      const page = await signIn(opened, running, { colorScheme, viewport });
+      for (const [name, path] of Object.entries(PAGES)) {
+        await open(page, running.url + path);
+        await page.screenshot({ path: join(into, `${name}-${device}-${colorScheme}.png`), fullPage: true });
+      }
+      await page.context().close();
+    }
+  }
+}
+
+/** The script shows times as people read them once it has begun. */
+async function open(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.waitForSelector("#connection:not(:empty)");
+}
