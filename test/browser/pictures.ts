@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of the README anew, of a demo on which something has happened: `bun test/browser/pictures.ts [FOLDER]`.
+ * Takes the pictures of the README anew, of a demo on which something has happened: `bun run pictures [FOLDER]`.
  * With a folder it takes one of every page there, also as a phone shows it.
  */
 import { mkdirSync } from "node:fs";
