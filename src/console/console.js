@@ -68,9 +68,8 @@ function refreshSoon() {
   }, refreshMs);
 }
 
-function follow() {
-  const position = Number(document.querySelector("main").dataset.position);
-  const events = new EventSource(`/events?only=position&from=${position + 1}`);
+function follow(position) {
+  const events = new EventSource(`/events?only=position&from=${Number(position) + 1}`);
   events.addEventListener("open", () => setConnection("Live.", false));
   events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
   events.addEventListener("message", refreshSoon);
@@ -88,8 +87,9 @@ function watchSlider(slider) {
   });
 }
 
-// What was stays as it was.
-if (document.body.dataset.asOf === undefined) follow();
+// What was stays as it was, and a page without a position cannot be asked for again.
+const { position } = document.querySelector("main").dataset;
+if (document.body.dataset.asOf === undefined && position !== undefined) follow(position);
 document.querySelectorAll(".moment input[type=range]").forEach(watchSlider);
 
 showTimes();

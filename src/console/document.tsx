@@ -22,11 +22,13 @@ interface ConsoleDocumentProps {
   /** Undefined on a page that is not of the menu, such as the sign-in. */
   readonly path?: PagePath;
   readonly view?: View;
+  /** Stands as it is when events arrive: what it shows is recorded nowhere, and cannot be asked for again. */
+  readonly isStill?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** What every page of the console has: head, menu, and how far the log was read for it. */
-export function ConsoleDocument({ title, path, view, children }: ConsoleDocumentProps): VNode {
+export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
   return (
     <html lang="en">
       <head>
@@ -47,9 +49,9 @@ export function ConsoleDocument({ title, path, view, children }: ConsoleDocument
           </a>
           {path === undefined ? null : <Menu path={path} />}
         </header>
-        {view === undefined ? null : <MomentBar view={view} />}
+        {view === undefined || isStill ? null : <MomentBar view={view} />}
         {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
-        <main id="main" data-position={view?.position}>
+        <main id="main" data-position={isStill ? undefined : view?.position}>
           {children}
         </main>
         {view === undefined ? null : <Footer view={view} />}
@@ -71,10 +73,10 @@ function Menu({ path }: { readonly path: PagePath }): VNode {
 }
 
 /** Outside of `main`, so that it stays when the page changes in place. */
-function NoticeBar({ text, isFault }: Notice): VNode {
+function NoticeBar({ text, isFault, wayOn }: Notice): VNode {
   return (
     <p class={isFault ? "notice fault" : "notice"} role={isFault ? "alert" : "status"}>
-      {text}
+      {text} {wayOn === undefined ? null : <a href={wayOn.href}>{wayOn.label}</a>}
     </p>
   );
 }

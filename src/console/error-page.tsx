@@ -1,12 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ConsoleDocument } from "./document.tsx";
-
-/** Where somebody goes on. */
-export interface WayOn {
-  readonly href: `/${string}`;
-  readonly label: string;
-}
+import type { WayOn } from "./view.ts";
 
 export interface ErrorView {
   readonly title: string;

@@ -1,20 +1,20 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
-import type { Account } from "../../projections/account.ts";
+import type { VNode } from "preact";
 import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf } from "../../projections/periods.ts";
 import { usedAt } from "../../projections/quota.ts";
-import type { RunState } from "../../projections/run.ts";
 import type { Stats } from "../../projections/stats.ts";
 import { noMessages } from "../../projections/timeline.ts";
 import { momentIn, resetsAt } from "../outreach/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ActionForm } from "./action-form.tsx";
 import { BarChart } from "./bar-chart.tsx";
+import { Card } from "./card.tsx";
 import { ChannelStatus } from "./channel-status.tsx";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
+import { runCard } from "./run-card.tsx";
 import { Time } from "./time.tsx";
 import { lastPeriods, newestEvents, type View } from "./view.ts";
 
@@ -23,9 +23,8 @@ const DAYS_SHOWN = 30;
 
 /** How today's run goes, what needs attention, and what happened last. */
 export async function overviewPage(view: View): Promise<VNode> {
-  const run = view.state("run");
-  const account = view.state("account");
-  const inDoubt = [...run.open.values()].filter((attempt) => attempt.in_doubt).length;
+  const run = await runCard(view);
+  const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
   const attention = needsAttention(view, inDoubt);
   const events = await newestEvents(view, { limit: NEWEST_SHOWN });
   return (
@@ -42,7 +41,7 @@ export async function overviewPage(view: View): Promise<VNode> {
         </section>
       )}
       <div class="cards">
-        <RunCard run={run.current} account={account} />
+        {run}
         <QuotaCard view={view} />
         <StatsCard stats={view.state("stats")} inDoubt={inDoubt} />
       </div>
@@ -64,48 +63,6 @@ export async function overviewPage(view: View): Promise<VNode> {
 
 interface Viewed {
   readonly view: View;
-}
-
-function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
-  return (
-    <section class="card">
-      <h2>{title}</h2>
-      {children}
-    </section>
-  );
-}
-
-function RunCard({ run, account }: { readonly run: RunState | null; readonly account: Account }): VNode {
-  const user = account.user === null ? undefined : `@${account.user.username}`;
-  return (
-    <Card title={run === null ? "No run in progress" : run.dry_run ? "Dry run in progress" : "Run in progress"}>
-      {run === null ? null : (
-        <>
-          <p class="figure">
-            {grouped(run.sent)} <small>sent</small> {grouped(run.skipped)} <small>skipped</small> {grouped(run.failed)}{" "}
-            <small>failed</small>
-          </p>
-          <p>
-            Started <Time at={run.started_at} />.{" "}
-            {run.waiting === null ? null : (
-              <>
-                It waits ({run.waiting.reason.replaceAll("_", " ")}) until <Time at={run.waiting.until} />.
-              </>
-            )}
-          </p>
-        </>
-      )}
-      <p>
-        {account.authorized && user !== undefined ? (
-          <>
-            Sends as <bdi>{user}</bdi>.
-          </>
-        ) : (
-          <a href="/social/auth">Authorize an X account</a>
-        )}
-      </p>
-    </Card>
-  );
 }
 
 function QuotaCard({ view }: Viewed): VNode {

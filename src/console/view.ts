@@ -42,6 +42,14 @@ export interface ConsoleSettings {
 export interface Notice {
   readonly text: string;
   readonly isFault: boolean;
+  /** Where whoever was refused goes on. */
+  readonly wayOn?: WayOn;
+}
+
+/** Where somebody goes on. */
+export interface WayOn {
+  readonly href: `/${string}`;
+  readonly label: string;
 }
 
 /** Makes a page; undefined: there is nothing at its address. */

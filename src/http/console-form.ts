@@ -1,8 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type, type Static } from "@sinclair/typebox";
-import type { Notice } from "../console/view.ts";
+import type { Console } from "../console/console.ts";
+import type { Notice, Page } from "../console/view.ts";
 import type { Clock } from "../platform/clock.ts";
-import { redirect } from "./answer.ts";
+import { html, redirect, type Answer } from "./answer.ts";
 import { formBody } from "./body.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "./encrypted-cookie.ts";
 import { post, type PostOperation } from "./endpoint.ts";
@@ -27,17 +28,31 @@ export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: C
 export interface FormDeps {
   readonly sessions: Sessions;
   readonly notices: Notices;
+  readonly console: Console;
 }
 
 /** What a form fills in, by name. Boxes that are not ticked are absent. */
 export type Fields = Readonly<Record<string, string>>;
 
-interface FormOptions {
+interface Filled {
+  /** Of the form; default: that of the operation, `ByForm`. */
+  readonly id?: string;
   /** The body that the operation takes for these fields. */
   readonly body: (fields: Fields) => unknown;
-  /** What was done, in a sentence; `answer`: the body that a program would have got. */
-  readonly says: (answer: never, fields: Fields) => string;
 }
+
+/** `answer` is the body that a program would have got. */
+type FormOptions = Filled &
+  (
+    | {
+        /** What was done, in a sentence. */
+        readonly says: (answer: never, fields: Fields) => string;
+      }
+    | {
+        /** Shows what came of it in place of the page: for what is recorded nowhere. */
+        readonly page: (answer: never) => Page;
+      }
+  );
 
 /** Fields of every form, beside its own. */
 const fieldsSchema = Type.Intersect([
@@ -57,30 +72,39 @@ type FormFields = Static<typeof fieldsSchema>;
 
 /**
  * A form of the console: does what an operation of the API does, in the name of whoever signed in, and leads back to a page
- * that says what came of it. So the console can do nothing that a program cannot.
+ * that says what came of it, or shows it. So the console can do nothing that a program cannot.
  */
 export function formOf<Deps, Body>(
   operation: PostOperation<Deps, Body>,
-  { body: bodyOf, says }: FormOptions,
+  options: FormOptions,
 ): PostOperation<Deps & FormDeps, FormFields> {
+  const back = { 303: { says: "Back to the page.", headers: ["location", "set-cookie"] } };
   return post({
-    id: `${operation.id}ByForm`,
+    id: options.id ?? `${operation.id}ByForm`,
     does: operation.id,
     tag: "service",
     summary: `${operation.summary} As a form of the console.`,
     description: "Does what the operation of the API does, and leads back to the page with a notice.",
     body: formBody(fieldsSchema),
-    answers: { 303: { says: "Back to the page.", headers: ["location", "set-cookie"] } },
+    answers: "page" in options ? { 200: { says: "What came of it.", mediaType: "text/html" }, ...back } : back,
     problems: ["unauthorized", "foreignSite"],
+    ...(operation.isSlow === undefined ? {} : { isSlow: operation.isSlow }),
     async handle(deps: Deps & FormDeps, asked) {
-      const { sessions, notices } = deps;
-      const { form_token, back, ...fields } = asked.body;
-      checkToken(sessions.formToken(asked.request), form_token);
-      const notice = await noticeOf(async () => {
-        const answer = await operation.handle(deps, { ...asked, body: operation.body.fit(bodyOf(fields)) as Body });
-        return says(JSON.parse(answer.body) as never, fields);
-      });
-      return redirect(303, back, { "set-cookie": notices.give(notice) });
+      const { form_token: given, back: path, ...fields } = asked.body;
+      const formToken = deps.sessions.formToken(asked.request);
+      checkToken(formToken, given);
+      const goBack = (notice: Notice): Answer => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
+      try {
+        const body = operation.body.fit(options.body(fields)) as Body;
+        const answer = JSON.parse((await operation.handle(deps, { ...asked, body })).body) as never;
+        if ("says" in options) return goBack({ text: options.says(answer, fields), isFault: false });
+        const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
+        const shown = await deps.console.render(options.page(answer), visit);
+        if (shown === undefined) throw problems.notFound();
+        return html(200, shown.text);
+      } catch (fault) {
+        return goBack(faultNotice(fault));
+      }
     },
   });
 }
@@ -91,12 +115,10 @@ function checkToken(wanted: string | undefined, given: string): void {
   if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
 }
 
-async function noticeOf(work: () => Promise<string>): Promise<Notice> {
-  try {
-    return { text: await work(), isFault: false };
-  } catch (fault) {
-    const problem = problemOf(fault);
-    if (problem === undefined) throw fault;
-    return { text: problem.message, isFault: true };
-  }
+/** What the service refuses, with a way on; throws what is a fault of ours. */
+function faultNotice(fault: unknown): Notice {
+  const problem = problemOf(fault);
+  if (problem === undefined) throw fault;
+  const { words = problem.message, wayOn } = problem.people;
+  return { text: words, isFault: true, ...(wayOn === undefined ? {} : { wayOn }) };
 }

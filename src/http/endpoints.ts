@@ -31,6 +31,7 @@ import { followEvents, type EventsDeps } from "./events.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
 import { startRun, type RunDeps } from "./run.ts";
+import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
 import { stopRun, type StopRunDeps } from "./stop-run.ts";
 import { signIn, type SignInDeps } from "./session.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
@@ -92,6 +93,9 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/console/deliveries/resume", protection: "form", operation: resumeDeliveriesByForm },
   { method: "POST", path: "/console/deliveries/retry", protection: "form", operation: retryDeliveriesByForm },
   { method: "POST", path: "/console/deliveries/discard", protection: "form", operation: discardDeliveriesByForm },
+  { method: "POST", path: "/console/run/dry", protection: "form", operation: dryRunByForm },
+  { method: "POST", path: "/console/run/start", protection: "form", operation: startRunByForm },
+  { method: "POST", path: "/console/run/stop", protection: "form", operation: stopRunByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

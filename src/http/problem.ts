@@ -1,5 +1,5 @@
 import { kindOf } from "../log/error-kind.ts";
-import type { WayOn } from "../console/error-page.tsx";
+import type { WayOn } from "../console/view.ts";
 import type { ErrorKind } from "../platform/service-error.ts";
 import type { Answer } from "./answer.ts";
 
@@ -45,6 +45,7 @@ export class Problem extends Error {
 
 const AUTHORIZE: WayOn = { href: "/social/auth", label: "Authorize an X account" };
 export const AUTHORIZE_AGAIN: WayOn = { href: "/social/auth", label: "Authorize again" };
+const SET_UP: WayOn = { href: "/setup", label: "What to set up" };
 const SIGN_IN: WayOn = { href: "/", label: "Sign in" };
 
 /** Seconds after which a busy or full log is worth another try. */
@@ -89,6 +90,7 @@ export const problems = {
   running: (runId: string | undefined) =>
     new Problem(409, "run-in-progress", "Run in progress", "One run at a time: another one is in progress.", {
       more: { run_id: runId ?? null },
+      people: { wayOn: { href: runId === undefined ? "/" : `/runs/${encodeURIComponent(runId)}`, label: "That run" } },
     }),
   noRun: () =>
     new Problem(
@@ -124,6 +126,10 @@ export const problems = {
   dailyLimit: (limit: number, seconds: number) =>
     new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
       headers: { "retry-after": String(seconds) },
+      people: {
+        words: `Today's ${limit} messages are used up; the overview says when the day starts again.`,
+        wayOn: { href: "/", label: "To the overview" },
+      },
     }),
   internal: () => new Problem(500, "internal-error", "Internal error", "Something went wrong here; it was logged."),
   refusedByNetwork: (detail: string) => new Problem(502, "delivery-refused", "Delivery refused", detail),
@@ -137,7 +143,10 @@ export const problems = {
           "X is not configured. Set X_CLIENT_ID, and X_CLIENT_SECRET where the app at X has one, then start the service again. reachlog doctor says what else is missing.",
       },
     }),
-  noTemplate: () => new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set."),
+  noTemplate: () =>
+    new Problem(503, "no-message-template", "No message template", "MESSAGE_TEMPLATE is not set.", {
+      people: { words: "There is no message yet: MESSAGE_TEMPLATE is not set.", wayOn: SET_UP },
+    }),
   logUnavailable: (isNothingDone: boolean) =>
     new Problem(
       503,

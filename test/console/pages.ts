@@ -1,6 +1,6 @@
 import { afterEach, expect } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
+import { ask, openApp, type AppHarness, type Given } from "../harness/memory/app.ts";
 
 const open: AppHarness[] = [];
 
@@ -9,8 +9,8 @@ afterEach(async () => {
 });
 
 /** A service whose console wants no token; closed after the test. */
-export async function openConsole(): Promise<AppHarness> {
-  const harness = await openApp({ tokens: false });
+export async function openConsole(given: Given = {}): Promise<AppHarness> {
+  const harness = await openApp({ tokens: false, ...given });
   open.push(harness);
   return harness;
 }

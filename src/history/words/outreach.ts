@@ -86,7 +86,8 @@ export const RUN_WORDS = {
     say`dry run ${run(run_id)} ended, ${plain(reason)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 };
 
-const PAUSES: Readonly<Record<PauseReason, string>> = {
+/** Why a run waits. */
+export const PAUSES: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "as the network asked",
   network_unavailable: "since the network gave no answer",

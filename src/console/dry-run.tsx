@@ -1,0 +1,187 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
+import { usedAt } from "../../projections/quota.ts";
+import { nameOf, plain } from "../history/words/phrases.ts";
+import { momentIn } from "../outreach/quota.ts";
+import { ConfirmedAction } from "./action-form.tsx";
+import { personHref } from "./addresses.ts";
+import { ConsoleDocument, grouped } from "./document.tsx";
+import { Linked } from "./linked.tsx";
+import { ENDS } from "./run-card.tsx";
+import type { Page, View } from "./view.ts";
+
+/** What a dry run found, as the API answers it. */
+export interface DryRunAnswer {
+  readonly reason: RunEnd;
+  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
+  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason }[];
+  /** What the dry run asked of the network, and what the run would. */
+  readonly usage: Usage;
+  readonly estimate: Usage;
+}
+
+/** People in a table; of more it says how many there are. */
+export const ROWS_SHOWN = 100;
+
+/** Characters of a text in the table: it may be 10,000 long. */
+const CHARACTERS_SHOWN = 500;
+
+/** Whom a run would write to now. It is recorded nowhere, so it is shown in place of the page, and stands still. */
+export function dryRunPage(found: DryRunAnswer): Page {
+  return (view) => (
+    <ConsoleDocument title="Dry run" path="/" view={view} isStill>
+      <h1>Dry run</h1>
+      <p>
+        A run would write to <b>{people(found.would_send.length)}</b> now and skip {people(found.would_skip.length)}.
+        Why it ends there: {ENDS[found.reason]}. Nothing was sent.
+      </p>
+      <p>
+        The run costs at most <b>{dollars(found.estimate)}</b>. This look cost at most {dollars(found.usage)}; what was
+        read is not charged again today.
+      </p>
+      <Run view={view} count={found.would_send.length} />
+      <Sends found={found} />
+      <Skips found={found} />
+    </ConsoleDocument>
+  );
+}
+
+function Run({ view, count }: { readonly view: View; readonly count: number }): VNode {
+  if (count === 0) {
+    return (
+      <p class="empty">
+        There is nobody to write to: <a href="/people">import people</a>, or see below why they are skipped.
+      </p>
+    );
+  }
+  const { dailyLimit, timezone } = view.settings;
+  const left = Math.max(0, dailyLimit - usedAt(view.state("quota"), momentIn(timezone, view.now)));
+  const user = view.state("account").user?.username;
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/"
+      action="/console/run/start"
+      label="Run"
+      says={
+        <>
+          This sends real messages as <bdi>@{user}</bdi>: to those below, and never more than {grouped(left)}, which is
+          what the day has places for. A run can be stopped; what it sent cannot be called back.
+        </>
+      }
+    >
+      <button>Send up to {grouped(left)} messages</button>
+    </ConfirmedAction>
+  );
+}
+
+interface FoundProps {
+  readonly found: DryRunAnswer;
+}
+
+function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
+  if (sends.length === 0) return null;
+  return (
+    <section aria-labelledby="sends">
+      <h2 id="sends">Would get a message</h2>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of messages">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">recipient</th>
+              <th scope="col">variant</th>
+              <th scope="col">text</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
+              <tr>
+                <th scope="row">
+                  <Person recipient={recipient} />
+                </th>
+                <td>{variant}</td>
+                <td class="breakable">
+                  <bdi>{shortened(text)}</bdi>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Cut count={sends.length} />
+    </section>
+  );
+}
+
+function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
+  if (skips.length === 0) return null;
+  const reasons = Map.groupBy(skips, ({ reason }) => reason);
+  return (
+    <section aria-labelledby="skips">
+      <h2 id="skips">Would be skipped</h2>
+      <ul>
+        {[...reasons].map(([reason, of]) => (
+          <li>
+            {plain(reason)}: {grouped(of.length)}
+          </li>
+        ))}
+      </ul>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of those skipped">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">recipient</th>
+              <th scope="col">reason</th>
+            </tr>
+          </thead>
+          <tbody>
+            {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
+              <tr>
+                <th scope="row">
+                  <Person recipient={recipient} />
+                </th>
+                <td>{plain(reason)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Cut count={skips.length} />
+    </section>
+  );
+}
+
+function Person({ recipient }: { readonly recipient: Recipient }): VNode {
+  return (
+    <Linked href={personHref(recipient)}>
+      <bdi>{nameOf(recipient)}</bdi>
+    </Linked>
+  );
+}
+
+/** Says that there are more than the table shows. */
+function Cut({ count }: { readonly count: number }): VNode | null {
+  if (count <= ROWS_SHOWN) return null;
+  return (
+    <p>
+      The first {grouped(ROWS_SHOWN)} of {grouped(count)}; <code>POST /social/run</code> with{" "}
+      <code>{'{"dry_run":true}'}</code> answers all.
+    </p>
+  );
+}
+
+function shortened(text: string): string {
+  if (text.length <= CHARACTERS_SHOWN) return text;
+  // No character is cut in half.
+  const beginning = text.slice(0, CHARACTERS_SHOWN).replace(/[\ud800-\udbff]$/, "");
+  return `${beginning}… (${grouped(text.length)} characters)`;
+}
+
+function people(count: number): string {
+  return count === 1 ? "1 person" : `${grouped(count)} people`;
+}
+
+function dollars({ usd }: Usage): string {
+  return `${usd.toFixed(2)} USD`;
+}

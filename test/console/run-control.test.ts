@@ -1,0 +1,176 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { ROWS_SHOWN } from "../../src/console/dry-run.tsx";
+import type { DryRun } from "../../src/outreach/dry-run.ts";
+import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
+import { openConsole, pageAt, rowsOf } from "./pages.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
+const COUNTS = { sent: 1_234, skipped: 5, failed: 2, in_doubt: 1 };
+
+/** What comes of a form of the overview, as a browser sends it. */
+async function send(harness: AppHarness, action: string, fields: Record<string, string> = {}): Promise<Response> {
+  const form_token = /name="form_token" value="([^"]+)"/.exec(await pageAt(harness, "/"))?.[1] ?? "";
+  const body = new URLSearchParams({ form_token, back: "/", ...fields }).toString();
+  return post(harness.app, `/console/run/${action}`, body, { headers: FORM });
+}
+
+/** The overview that a form led back to, with its notice. */
+async function backAt(harness: AppHarness, answer: Response): Promise<string> {
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
+  const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+  return (await ask(harness.app, "/", { headers: { cookie } })).text();
+}
+
+async function openAuthorized(given: Given = {}): Promise<AppHarness> {
+  const harness = await openConsole(given);
+  await harness.authorize();
+  return harness;
+}
+
+describe("the run in progress", () => {
+  test("shows how far it is, what it waits for, and for how long", async () => {
+    const harness = await openAuthorized();
+    harness.now = Date.now();
+    const until = new Date(harness.now + 900_000).toISOString();
+    const paused = { type: "RunPaused", data: { run_id: "run-1", reason: "rate_limited", until } } as const;
+    await harness.append("outreach", STARTED, paused);
+    const page = await pageAt(harness, "/");
+    expect(page).toContain("0 <small>sent, of at most 100</small>");
+    expect(page).toMatch(/<progress max="100" value="0" aria-label="[^"]+">/);
+    expect(page).toContain(`It waits as the network asked, and goes on <time datetime="${until}"`);
+    expect(page).not.toContain("/console/run/dry");
+    harness.now += 1_000_000;
+    expect(await pageAt(harness, "/")).not.toContain("It waits");
+  });
+
+  test("is stopped by a form that asks once, and says since when it is asked to stop", async () => {
+    const harness = await openAuthorized();
+    await harness.append("outreach", STARTED);
+    expect(await pageAt(harness, "/")).toMatch(/<summary>Stop run<\/summary>.*name="run_id" value="run-1"/);
+    const page = await backAt(harness, await send(harness, "stop", { run_id: "run-1" }));
+    expect(page).toContain("The run is asked to stop: it sends nothing more.");
+    expect(page).toContain("It was asked to stop <time");
+    expect(page).not.toContain("Stop run");
+    const asked = await Array.fromAsync(harness.store.read({ types: ["RunStopRequested"] }));
+    expect(asked.map(({ data }) => data)).toEqual([{ run_id: "run-1" }]);
+  });
+
+  test("that has ended meanwhile is not stopped, and neither is the next one", async () => {
+    const harness = await openAuthorized();
+    await harness.append("outreach", STARTED);
+    const page = await backAt(harness, await send(harness, "stop", { run_id: "run-0" }));
+    expect(page).toContain('role="alert">No run is in progress, or not the one that was named.');
+    expect(await Array.fromAsync(harness.store.read({ types: ["RunStopRequested"] }))).toEqual([]);
+  });
+});
+
+describe("without a run", () => {
+  test("the overview says how the last one ended", async () => {
+    const harness = await openAuthorized();
+    expect(await pageAt(harness, "/")).toContain("There was none yet.");
+    const ended = { type: "RunFinished", data: { run_id: "run-1", reason: "credits_depleted", ...COUNTS } } as const;
+    await harness.append("outreach", STARTED, ended);
+    const page = await pageAt(harness, "/");
+    expect(page).toContain("1,234 <small>sent by the last one</small>");
+    expect(page).toContain("5 skipped, 2 failed, 1 in doubt.");
+    expect(page).toMatch(/It ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. <a href="\/runs\/run-1">/);
+    await harness.append("outreach", STARTED, { type: "RunAbandoned", data: { run_id: "run-1", ...COUNTS } });
+    expect(await pageAt(harness, "/")).toContain(": its process died.");
+  });
+
+  test("a run is started, and not waited for", async () => {
+    const harness = await openAuthorized();
+    harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
+    expect(await backAt(harness, await send(harness, "start"))).toContain("The run has started.");
+    expect(harness.triggers).toMatchObject([{ dryRun: false, metadata: { caller: "anonymous" } }]);
+  });
+
+  test.each([
+    ["running", { kind: "running", run_id: "run-7" }, {}, "another one is in progress", "/runs/run-7"],
+    ["the day is used up", { kind: "limit_reached" }, {}, "Today&#39;s 100 messages are used up", "/"],
+    ["not authorized", { kind: "not_authorized" }, {}, "No X account is authorized.", "/social/auth"],
+    ["no template", undefined, { hasTemplate: false }, "MESSAGE_TEMPLATE is not set.", "/setup"],
+  ] as const)("what is refused is said, with a way on: %s", async (_what, triggered, given, words, wayOn) => {
+    const harness = await openAuthorized(given);
+    if (triggered !== undefined) harness.triggered = triggered;
+    const page = await backAt(harness, await send(harness, "start"));
+    const notice = /<p class="notice fault" role="alert">(.*?)<\/p>/.exec(page)?.[1];
+    expect(notice?.replaceAll("'", "&#39;")).toContain(words);
+    expect(notice).toContain(`<a href="${wayOn}">`);
+  });
+});
+
+describe("a dry run", () => {
+  const found = (sends: number, skips: number): DryRun & { estimate: typeof REPORT.usage } => ({
+    reason: "completed",
+    would_send: Array.from({ length: sends }, (_, nth) => {
+      const recipient = { id: String(nth), username: `user_${nth}` };
+      return { recipient, text: nth === 0 ? "Hi <b>" : "x".repeat(10_000), variant: "A" };
+    }),
+    would_skip: Array.from({ length: skips }, (_, nth) => ({
+      recipient: { username: `other_${nth}` },
+      reason: nth === 0 ? "suppressed" : "no_consent",
+    })),
+    variants: [],
+    estimate: { ...REPORT.usage, usd: 1.5 },
+  });
+  const finding = (harness: AppHarness, preview: ReturnType<typeof found>): void => {
+    harness.triggered = { kind: "started", run_id: "run-1", done: Promise.resolve({ ...REPORT, preview }) };
+  };
+
+  test("is answered with a page of who would get what, who not and why, and what it costs", async () => {
+    const harness = await openAuthorized();
+    finding(harness, found(2, 3));
+    const head = await harness.store.head();
+    const answer = await send(harness, "dry");
+    const page = await answer.text();
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(await harness.store.head()).toEqual(head);
+    expect(harness.triggers).toMatchObject([{ dryRun: true }]);
+    expect(page).toContain("A run would write to <b>2 people</b> now and skip 3 people.");
+    expect(page).toContain("costs at most <b>1.50 USD</b>. This look cost at most 0.10 USD");
+    const rows = await rowsOf(page);
+    expect(rows[0]).toBe("@user_0 (0) | A | Hi &lt;b>");
+    expect(rows[1]).toMatch(/^@user_1 \(1\) \| A \| x{500}… \(10,000 characters\)$/);
+    expect(rows.slice(2)).toEqual(["@other_0 | suppressed", "@other_1 | no consent", "@other_2 | no consent"]);
+    expect(page).toContain("<li>no consent: 2</li>");
+    // It cannot be asked for again, so it does not follow the log.
+    expect(page).not.toContain("data-position");
+  });
+
+  test("leads to the run, which says how many messages at most it sends, and from whom", async () => {
+    const harness = await openAuthorized();
+    finding(harness, found(2, 0));
+    const page = await (await send(harness, "dry")).text();
+    expect(page).toContain('action="/console/run/start"');
+    expect(page).toContain("as <bdi>@we</bdi>: to those below, and never more than 100");
+    finding(harness, found(0, 1));
+    const empty = await (await send(harness, "dry")).text();
+    expect(empty).toContain("There is nobody to write to");
+    expect(empty).not.toContain("/console/run/start");
+  });
+
+  test("of very many people shows the first, and says how many there are", async () => {
+    const harness = await openAuthorized();
+    finding(harness, found(100, 20_000));
+    const page = await (await send(harness, "dry")).text();
+    expect(await rowsOf(page)).toHaveLength(100 + ROWS_SHOWN);
+    expect(page).toContain("The first 100 of 20,000");
+    expect(page.length).toBeLessThan(200_000);
+  });
+
+  test("that is refused leads back, with a notice", async () => {
+    const harness = await openAuthorized();
+    harness.triggered = { kind: "running", run_id: undefined };
+    expect(await backAt(harness, await send(harness, "dry"))).toContain("another one is in progress");
+  });
+});
+
+test("whoever may look only finds no form that starts or stops anything", async () => {
+  await using harness = await openApp();
+  const answer = await post(harness.app, "/console/run/start", "form_token=x&back=/", { headers: FORM });
+  expect(answer.status).toBe(401);
+  expect(harness.triggers).toEqual([]);
+});
