@@ -65,6 +65,9 @@ const READ_MAX = 5_000;
 /** Processes of one machine, and the store, may tell the time a little differently. */
 const CLOCK_MS = 60_000;
 
+/** Runs that may have begun in that time. */
+const STARTS_MAX = 1_000;
+
 /**
  * The events of a run with a UUIDv7 as its id, the oldest first. The id says when the run began, so no other time is
  * read. `next`: the position to go on at; undefined: these were the last.
@@ -75,8 +78,9 @@ export async function eventsOfRun(
   { from, limit }: RunEventsQuery,
 ): Promise<{ readonly events: readonly Recorded[]; readonly next: number | undefined }> {
   const { store, to } = reading;
-  const start = from ?? (await positionBefore(reading, timeOf(run_id) - CLOCK_MS)) + 1;
   const events: Recorded[] = [];
+  const start = from ?? (await startOf(reading, run_id));
+  if (start === undefined) return { events, next: undefined };
   let left = READ_MAX;
   for await (const event of store.read({ stream: STREAMS.outreach, types: RUN_TYPES, from: start, to })) {
     if (events.length === limit || left-- === 0) return { events, next: event.position };
@@ -85,6 +89,16 @@ export async function eventsOfRun(
     if (ENDS.includes(event.type)) break;
   }
   return { events, next: undefined };
+}
+
+/** Position of the run's first event; undefined: there is no such run. */
+async function startOf(reading: Reading, run_id: string): Promise<number | undefined> {
+  const { store, to } = reading;
+  const from = (await positionBefore(reading, timeOf(run_id) - CLOCK_MS)) + 1;
+  for await (const event of store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX })) {
+    if (runOf(event).includes(run_id)) return event.position;
+  }
+  return undefined;
 }
 
 const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];

@@ -148,8 +148,9 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(await page.locator("tbody tr").count()).toBe(1);
     expect(await page.textContent("tbody")).toContain("@person_7 (Person 7)");
     await page.goto(`${service.url}/audit`);
-    await page.fill("input[name=position]", "1");
-    await page.click("text=Open");
+    await page.fill("input[name=before]", "2");
+    await page.click("text=Show");
+    await page.click(".events a");
     expect(await page.textContent("h1")).toContain("at position 1");
     await page.context().close();
   });
