@@ -91,17 +91,19 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
       <form class="filter" method="get" data-moment>
         <OtherFields query={view.query} />
         <label class="slider">
-          As of position <span data-value>{grouped(position)}</span>
+          <span>
+            As of position <span data-value>{grouped(position)}</span>
+          </span>
           <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
         </label>
-        <button>Go there</button>
+        <button>Go</button>
       </form>
       <form class="filter" method="get" data-moment>
         <OtherFields query={view.query} />
         <label>
-          At the end of <input type="date" name="as_of" required />
+          End of <input type="date" name="as_of" required />
         </label>
-        <button>Go to that day</button>
+        <button>Go</button>
       </form>
     </section>
   );

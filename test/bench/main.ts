@@ -8,6 +8,7 @@ import { eventStreams } from "./event-streams.ts";
 import { growth } from "./growth.ts";
 import { hotLink } from "./hot-link.ts";
 import { intake } from "./intake.ts";
+import { moment } from "./moment.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
@@ -24,6 +25,7 @@ const benches = {
   ...storeBenches,
   replay,
   "replay-stats": replayStats,
+  moment,
   start,
   growth,
   drain,

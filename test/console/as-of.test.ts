@@ -14,7 +14,6 @@ const PAGES = [
   `/runs/${RUN}`,
   "/people/1",
   "/people/@bob",
-
   "/",
   "/people",
   "/people?status=open",
