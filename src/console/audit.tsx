@@ -1,11 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
+import { outcomesOf } from "../history/outcomes.ts";
 import { eventHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList, spaced } from "./event-list.tsx";
 import { EventSentence } from "./event-sentence.tsx";
 import { Time } from "./time.tsx";
+import { WhatBecame } from "./what-became.tsx";
 import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
 
 const EVENTS_SHOWN = 100;
@@ -78,12 +80,14 @@ function olderHref({ type, stream }: AuditFilter, events: readonly Recorded[]): 
   return `/audit?${query}`;
 }
 
-/** One event with all that the log holds of it, and the hash of the event before it: of position 1, 64 zeros. */
+/** One event with all that the log holds of it, what became of what it requested, and the hash of the event before it: of position 1, 64 zeros. */
 export async function eventPage(view: View): Promise<VNode | undefined> {
   const asked = Number(/^\d{1,15}$/.exec(view.parameters["position"] ?? "")?.[0] ?? 0);
   if (asked < 1) return undefined;
   const [event] = await newestEvents(view, { from: asked, to: asked, limit: 1 });
   if (event === undefined) return undefined;
+  const reading = { store: view.store, to: view.position, onProgress: () => {} };
+  const outcomes = await outcomesOf(reading, event);
   const previousHash = (await view.store.hashAt(asked - 1)) ?? "";
   const { position, type, stream, version, time, id, hash, meta, data } = event;
   const rows: readonly (readonly [string, VNode | string])[] = [
@@ -110,6 +114,7 @@ export async function eventPage(view: View): Promise<VNode | undefined> {
           </div>
         ))}
       </dl>
+      <WhatBecame id={id} outcomes={outcomes} />
       <h2>Data</h2>
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>

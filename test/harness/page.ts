@@ -1,6 +1,6 @@
 /** All that a page of ours is made of. */
 const ELEMENTS = new Set(
-  `html head meta title link script body header nav main footer section h1 h2 p a b small span bdi ul ol li div dl dt dd
+  `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
    pre code table thead tbody tr th td figure figcaption svg g rect details summary time meter progress form label input select
    option button`.split(/\s+/),
 );

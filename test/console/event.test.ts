@@ -1,0 +1,74 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { click, openConsole, pageAt, person, textsAt } from "./pages.ts";
+
+const DETAIL = { lane: "clicks", low_watermark: 1 } as const;
+
+/** A click that is dispatched to two channels. */
+function dispatched(code: string): NewEvent {
+  const { data } = click(code) as NewEvent<"LinkClicked">;
+  return { type: "LinkClicked", data: { ...data, channels: ["ads", "chat"] } };
+}
+
+const sentencesOf = async (page: string) => (await textsAt(page, ".events .sentence")).map(({ text }) => text);
+
+describe("the page of a click", () => {
+  test("shows every attempt on each channel up to the final one, and what it came to", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", dispatched("a"), dispatched("a"));
+    const ads = { ...DETAIL, channel: "ads", status: 200 } as const;
+    await harness.append(
+      "delivery-ads",
+      outcomeOf("DispatchFailed", {
+        ...ads,
+        source: 1,
+        status: 503,
+        detail: "busy",
+        retry_at: "2026-11-20T10:00:00.000Z",
+      }),
+      outcomeOf("DispatchSucceeded", { ...ads, source: 2, latency_ms: 3 }),
+      outcomeOf("DispatchSucceeded", { ...ads, source: 1, attempt: 2, latency_ms: 3 }),
+    );
+    const page = await pageAt(harness, "/audit/1");
+    const [failed, succeeded, ...others] = await sentencesOf(page);
+    expect(failed).toStartWith("ads did not take what position 1 requested, at attempt 1 (status 503)");
+    expect(succeeded).toStartWith("ads took what position 1 requested, at attempt 2");
+    expect(others).toEqual([]);
+    expect(await textsAt(page, "h3")).toMatchObject([{ text: "ads" }, { text: "chat" }]);
+    expect(page).toContain("No attempt is recorded yet.");
+  });
+
+  test("of a dead letter that was taken up again goes on with what came of that", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", dispatched("a"));
+    const chat = { ...DETAIL, channel: "chat", source: 1 } as const;
+    const [{ id = "" } = {}] = await Array.fromAsync(harness.store.read({ limit: 1 }));
+    await harness.append("delivery-chat", outcomeOf("DispatchAbandoned", { ...chat, detail: "gone", refused: true }));
+    await harness.append("requests", {
+      type: "DispatchRetryRequested",
+      data: { event_id: id, source: 1, channel: "chat" },
+    });
+    await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
+    const ended = ["what position 1 requested for chat became a dead letter", "the dead letter of", "chat took what"];
+    const sentences = await sentencesOf(await pageAt(harness, "/audit/1"));
+    expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
+    expect(await sentencesOf(await pageAt(harness, "/audit/3"))).toHaveLength(1);
+  });
+
+  test("whose channel is far behind names the command that looks further", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", dispatched("a"), dispatched("b"));
+    const other = outcomeOf("DispatchSucceeded", { ...DETAIL, channel: "ads", source: 2, latency_ms: 3 });
+    await harness.append("delivery-ads", ...Array.from({ length: 1_000 }, () => other));
+    expect(await pageAt(harness, "/audit/1")).toContain("This channel was far behind");
+    expect(await pageAt(harness, "/audit/2")).not.toContain("This channel was far behind");
+  });
+});
+
+test("the page of what requests nothing has no such part", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", person("ada"));
+  expect(await pageAt(harness, "/audit/1")).not.toContain("What became of it");
+});
