@@ -1,6 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { eventAt } from "../../src/log/events-at.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "./pages.ts";
 
@@ -44,7 +45,7 @@ describe("the page of a click", () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", dispatched("a"));
     const chat = { ...DETAIL, channel: "chat", source: 1 } as const;
-    const [{ id = "" } = {}] = await Array.fromAsync(harness.store.read({ limit: 1 }));
+    const { id } = await eventAt(harness.store, 1);
     await harness.append("delivery-chat", outcomeOf("DispatchAbandoned", { ...chat, detail: "gone", refused: true }));
     await harness.append("requests", {
       type: "DispatchRetryRequested",
