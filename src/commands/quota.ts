@@ -1,6 +1,6 @@
 import { isAfterChange, usedAt } from "../../projections/quota.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
-import { momentIn, resetsAt } from "../outreach/quota.ts";
+import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
 import { parseMoment, type Moment, type Place } from "../projector/moment.ts";

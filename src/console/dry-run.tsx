@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { nameOf, plain } from "../history/words/phrases.ts";
-import { momentIn } from "../outreach/quota.ts";
+import { momentIn } from "../outreach/quota-day.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import { personHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";

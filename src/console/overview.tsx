@@ -5,7 +5,7 @@ import { labelOf, periodsOf } from "../../projections/periods.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { Stats } from "../../projections/stats.ts";
 import { noMessages } from "../../projections/timeline.ts";
-import { momentIn, resetsAt } from "../outreach/quota.ts";
+import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ActionForm } from "./action-form.tsx";
 import { BarChart } from "./bar-chart.tsx";

@@ -5,7 +5,7 @@ import type { RunEnd } from "../../events/outreach.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { RunState } from "../../projections/run.ts";
 import { PAUSES } from "../history/words/outreach.ts";
-import { momentIn } from "../outreach/quota.ts";
+import { momentIn } from "../outreach/quota-day.ts";
 import { ActionForm, ConfirmedAction } from "./action-form.tsx";
 import { runHref } from "./addresses.ts";
 import { Card } from "./card.tsx";

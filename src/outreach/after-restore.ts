@@ -1,7 +1,7 @@
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
-import { dayIn } from "./quota.ts";
+import { dayIn } from "./quota-day.ts";
 
 /** Messages read of a conversation, more only where it has more: each costs money. */
 const LOOKED_AT = [5, 25, 100];

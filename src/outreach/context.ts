@@ -10,7 +10,7 @@ import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { OutreachRules, OutreachState } from "./judge.ts";
 import type { Prices } from "./meter.ts";
-import { momentIn } from "./quota.ts";
+import { momentIn } from "./quota-day.ts";
 
 /** Waits `ms`, or less when the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;

@@ -18,7 +18,7 @@ import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { quotaNow } from "../outreach/context.ts";
-import { resetsAt } from "../outreach/quota.ts";
+import { resetsAt } from "../outreach/quota-day.ts";
 import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";

@@ -10,7 +10,7 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { stats } from "../../src/commands/stats.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { dayIn } from "../../src/outreach/quota.ts";
+import { dayIn } from "../../src/outreach/quota-day.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 
 const person = (username: string): NewEvent => ({

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { dayIn, nextDayAt } from "../../src/outreach/quota.ts";
+import { dayIn, nextDayAt } from "../../src/outreach/quota-day.ts";
 
 const HOUR_MS = 3_600_000;
 const ZONES = [

@@ -13,7 +13,7 @@ import {
   type OutreachState,
 } from "../../src/outreach/judge.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { momentIn } from "../../src/outreach/quota.ts";
+import { momentIn } from "../../src/outreach/quota-day.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { OWN, person } from "../harness/memory/social-network.ts";

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { dayIn } from "../../src/outreach/quota.ts";
+import { dayIn } from "../../src/outreach/quota-day.ts";
 import { authorize, exported, openInstallation, stop } from "../harness/process.ts";
 
 const DAY_MS = 24 * 3_600_000;

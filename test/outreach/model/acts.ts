@@ -1,7 +1,7 @@
 import type { Recipient } from "../../../events/outreach.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
-import { nextDayAt } from "../../../src/outreach/quota.ts";
+import { nextDayAt } from "../../../src/outreach/quota-day.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { METADATA, type House } from "./house.ts";
 import type { Instance } from "./instance.ts";

@@ -1,4 +1,4 @@
-import { dayIn } from "../../../src/outreach/quota.ts";
+import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { createBooks, inherit, violated, type Books } from "./books.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";

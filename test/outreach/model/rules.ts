@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
-import { dayIn } from "../../../src/outreach/quota.ts";
+import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { placesOn, violated, type Attempt, type Books } from "./books.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";

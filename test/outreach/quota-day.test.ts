@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota.ts";
+import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota-day.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
