@@ -155,6 +155,7 @@ export function createCodec<E extends NewEvent>(
       if (!ciphertexts.isOpen(specOf(type, position).personal, event)) return undefined;
       return { id, type, data, meta, position, stream, version, time, hash } as unknown as Stored<E>;
     },
+    revision: ciphertexts.deletions,
     decodeData({ type, data, meta, position }) {
       const spec = specOf(type, position);
       const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);

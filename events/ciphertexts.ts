@@ -13,6 +13,8 @@ export interface Ciphertexts {
   isOpen(personal: Personal | undefined, event: NewEvent): boolean;
   /** At an event with which keys were deleted: whoever comes to it reads from then on without them. */
   dropDeletedAt(type: string): void;
+  /** How often somebody came to such an event. */
+  deletions(): number;
 }
 
 /** What is needed of an event to open it. */
@@ -32,6 +34,7 @@ const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataE
 export function createCiphertexts(encryptor: Encryptor | undefined): Ciphertexts {
   /** Closed here, and not yet read by who follows the log. */
   const fresh = new Set<string>();
+  let deletions = 0;
 
   return {
     prepare(events, personalOf) {
@@ -58,8 +61,10 @@ export function createCiphertexts(encryptor: Encryptor | undefined): Ciphertexts
     isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
     dropDeletedAt(type) {
       if (!DELETING.has(type)) return;
+      deletions++;
       fresh.clear();
       encryptor?.refresh();
     },
+    deletions: () => deletions,
   };
 }

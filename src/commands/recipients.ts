@@ -1,5 +1,6 @@
 import { allowRetry, type RetryRefusal } from "../outreach/allow-retry.ts";
 import { recipientOf } from "../outreach/person.ts";
+import { FORMATS } from "../outreach/recipients-file/format.ts";
 import { suppress } from "../outreach/suppress.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { sleep } from "../platform/clock.ts";
@@ -7,7 +8,6 @@ import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal
 import { showContacts } from "./contacts.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { importFile } from "./recipients/import.ts";
-import { FORMATS } from "./recipients/input.ts";
 import { printable } from "./table.ts";
 
 const importRecipients: MakeCommand = (terminal, exit) =>

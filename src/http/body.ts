@@ -16,13 +16,16 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)
 /** What an endpoint takes, as callers see it and as the service reads it. */
 export interface RequestBody<T> {
   readonly schema: TSchema;
-  readonly type: "application/json" | "application/x-www-form-urlencoded";
-  /** Reads at most {@link BODY_BYTES_MAX} bytes; none are `{}`. Throws the problem 413, 415, 400 or 422. */
+  readonly type: string;
+  /** Media types that are taken beside it. */
+  readonly others?: readonly string[];
+  /** Reads a bounded number of bytes. Throws the problem 413, 415, 400 or 422. */
   readonly read: (request: Request) => Promise<T>;
   /** The value as what it has to be. Throws the problem 422. */
   readonly fit: (value: unknown) => T;
 }
 
+/** No bytes are `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   const fit = fitting(schema);
   return {
@@ -30,7 +33,7 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
     type: "application/json",
     fit,
     async read(request) {
-      const bytes = await readBytes(request);
+      const bytes = await readBytes(request, BODY_BYTES_MAX);
       return fit(bytes.length === 0 ? {} : parseJson(textOf(request, bytes, JSON_TYPE)));
     },
   };
@@ -44,7 +47,7 @@ export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<St
     type: "application/x-www-form-urlencoded",
     fit,
     async read(request) {
-      const bytes = await readBytes(request);
+      const bytes = await readBytes(request, BODY_BYTES_MAX);
       const fields = new URLSearchParams(bytes.length === 0 ? "" : textOf(request, bytes, FORM_TYPE));
       return fit(Object.fromEntries(fields));
     },
@@ -52,7 +55,7 @@ export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<St
 }
 
 /** Compiled at the first request: commands read the table of endpoints too, and check no body. */
-function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   let compiled: TypeCheck<Schema> | undefined;
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema);
@@ -69,12 +72,13 @@ function refuse(check: TypeCheck<TSchema>, value: unknown): never {
   throw problems.invalid([...messages].map(([path, message]) => ({ path, message })));
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** The whole body, of at most so many bytes. Throws the problem 413, or 400 where it ends too soon. */
+export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get("content-length");
-  if (length !== null && Number(length) > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
+  if (length !== null && Number(length) > bytesMax) throw problems.tooLarge(bytesMax);
   try {
     // With a length the whole is known to fit. Else the body is looked at, which makes a stream of it.
-    return await (length === null ? readCounted(request.body) : request.bytes());
+    return await (length === null ? readCounted(request.body, bytesMax) : request.bytes());
   } catch (fault) {
     // Whoever hangs up in the middle is no fault of ours.
     throw fault instanceof Problem ? fault : problems.malformed("The body ended before its end.");
@@ -82,13 +86,16 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 /** Without a length the bytes are counted as they come. */
-async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
+async function readCounted(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
-    if (size > BODY_BYTES_MAX) throw problems.tooLarge(BODY_BYTES_MAX);
+    if (size > bytesMax) throw problems.tooLarge(bytesMax);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -96,9 +103,13 @@ async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uin
 
 function textOf({ headers }: Request, bytes: Uint8Array, type: RegExp): string {
   if (!type.test(headers.get("content-type") ?? "")) throw problems.unsupportedType();
-  // Nothing is unpacked here, and packed bytes would be refused as broken ones.
-  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
+  refusePacked(headers);
   return decode(bytes);
+}
+
+/** Nothing is unpacked here, and packed bytes would be refused as broken ones. */
+export function refusePacked(headers: Headers): void {
+  if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType();
 }
 
 /** Replacing a broken byte would silently alter what the audit log says. */

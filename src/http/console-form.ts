@@ -54,19 +54,19 @@ type FormOptions = Filled &
       }
   );
 
-/** Fields of every form, beside its own. */
-const fieldsSchema = Type.Intersect([
-  Type.Object({
-    form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
-    back: Type.String({
-      maxLength: 2_000,
-      pattern: String.raw`^/(?![/\\])`,
-      description: "The page to lead back to.",
-      examples: ["/people"],
-    }),
+/** Fields of every form. */
+export const commonFields = Type.Object({
+  form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
+  back: Type.String({
+    maxLength: 2_000,
+    pattern: String.raw`^/(?![/\\])`,
+    description: "The page to lead back to.",
+    examples: ["/people"],
   }),
-  Type.Record(Type.String(), Type.String()),
-]);
+});
+
+/** Beside its own. */
+const fieldsSchema = Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]);
 
 type FormFields = Static<typeof fieldsSchema>;
 
@@ -91,13 +91,13 @@ export function formOf<Deps, Body>(
     ...(operation.isSlow === undefined ? {} : { isSlow: operation.isSlow }),
     async handle(deps: Deps & FormDeps, asked) {
       const { form_token: given, back: path, ...fields } = asked.body;
-      const formToken = deps.sessions.formToken(asked.request);
-      checkToken(formToken, given);
+      checkFormToken(deps, asked.request, given);
       const goBack = (notice: Notice): Answer => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
       try {
         const body = operation.body.fit(options.body(fields)) as Body;
         const answer = JSON.parse((await operation.handle(deps, { ...asked, body })).body) as never;
         if ("says" in options) return goBack({ text: options.says(answer, fields), isFault: false });
+        const formToken = deps.sessions.formToken(asked.request);
         const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
         const shown = await deps.console.render(options.page(answer), visit);
         if (shown === undefined) throw problems.notFound();
@@ -110,13 +110,14 @@ export function formOf<Deps, Body>(
 }
 
 /** Throws 403 for a form that is none of ours, or of another session. */
-function checkToken(wanted: string | undefined, given: string): void {
+export function checkFormToken({ sessions }: FormDeps, request: Request, given: string): void {
+  const wanted = sessions.formToken(request);
   const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
   if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
 }
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */
-function faultNotice(fault: unknown): Notice {
+export function faultNotice(fault: unknown): Notice {
   const problem = problemOf(fault);
   if (problem === undefined) throw fault;
   const { words = problem.message, wayOn } = problem.people;

@@ -28,8 +28,18 @@ import type { FormDeps } from "./console-form.ts";
 import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
 import { followEvents, type EventsDeps } from "./events.ts";
+import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
+import { importByForm } from "./import-form.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
+import {
+  importList,
+  retryByForm,
+  retryRecipient,
+  suppressByForm,
+  suppressRecipient,
+  type RecipientsDeps,
+} from "./recipients.ts";
 import { startRun, type RunDeps } from "./run.ts";
 import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
 import { stopRun, type StopRunDeps } from "./stop-run.ts";
@@ -45,8 +55,10 @@ export type EndpointDeps = AccountDeps &
   DirectSendDeps &
   DocumentDeps &
   EventsDeps &
+  ForgetDeps &
   FormDeps &
   OutreachHealthDeps &
+  RecipientsDeps &
   RunDeps &
   ServiceHealthDeps &
   SignInDeps &
@@ -75,6 +87,11 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/social/run/stop", protection: "token", operation: stopRun },
   { method: "POST", path: "/api/deliveries/retry", protection: "token", operation: retryDeliveries },
   { method: "POST", path: "/api/deliveries/discard", protection: "token", operation: discardDeliveries },
+  { method: "POST", path: "/social/recipients", protection: "token", operation: importList },
+  { method: "POST", path: "/social/recipients/suppress", protection: "token", operation: suppressRecipient },
+  { method: "POST", path: "/social/recipients/retry", protection: "token", operation: retryRecipient },
+  { method: "POST", path: "/social/recipients/forget", protection: "token", operation: forgetRecipient },
+  { method: "POST", path: "/api/tracking/forget", protection: "token", operation: forgetClicks },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },
@@ -96,6 +113,11 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/console/run/dry", protection: "form", operation: dryRunByForm },
   { method: "POST", path: "/console/run/start", protection: "form", operation: startRunByForm },
   { method: "POST", path: "/console/run/stop", protection: "form", operation: stopRunByForm },
+  { method: "POST", path: "/console/recipients", protection: "form", operation: importByForm },
+  { method: "POST", path: "/console/recipients/suppress", protection: "form", operation: suppressByForm },
+  { method: "POST", path: "/console/recipients/retry", protection: "form", operation: retryByForm },
+  { method: "POST", path: "/console/recipients/forget", protection: "form", operation: forgetByForm },
+  { method: "POST", path: "/console/clicks/forget", protection: "form", operation: forgetClicksByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

@@ -99,12 +99,30 @@ export const problems = {
       "No run in progress",
       "No run is in progress, or not the one that was named.",
     ),
+  unknownPerson: () =>
+    new Problem(
+      404,
+      "unknown-person",
+      "Unknown person",
+      "Nobody is known by that name: they were erased already, or never here.",
+    ),
+  unknownAddress: () =>
+    new Problem(
+      404,
+      "unknown-address",
+      "Unknown address",
+      "Nothing of that address can be read: it was erased already, or never here.",
+    ),
+  suppressed: () => new Problem(409, "suppressed", "Suppressed", "This person is suppressed, and is never written to."),
+  nothingToRetry: () =>
+    new Problem(409, "nothing-to-retry", "Nothing to retry", "This person has no failed message to retry."),
+  unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing was taken: ${why}.`),
   notSuspended: (channel: string) =>
     new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) =>
     new Problem(413, "body-too-large", "Body too large", `A body may have ${limit} bytes at the most.`),
-  unsupportedType: () =>
-    new Problem(415, "unsupported-media-type", "Unsupported media type", "Send application/json in UTF-8, not packed."),
+  unsupportedType: (wanted = "application/json") =>
+    new Problem(415, "unsupported-media-type", "Unsupported media type", `Send ${wanted} in UTF-8, not packed.`),
   misdirected: () => new Problem(421, "misdirected-request", "Misdirected request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
     new Problem(422, "invalid-request", "Invalid request", "The request does not fit its schema.", {

@@ -1,11 +1,10 @@
 import { readCsv } from "./recipients-file/csv.ts";
 import { decodeText } from "./recipients-file/encoding.ts";
+import type { RecipientsFormat } from "./recipients-file/format.ts";
 import { ROWS_MAX } from "./recipients-file/limits.ts";
 import { readJson, readJsonl } from "./recipients-file/json.ts";
 import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./recipients-file/row.ts";
 import { ServiceError } from "../platform/service-error.ts";
-
-export type RecipientsFormat = "csv" | "json" | "jsonl";
 
 export interface ImportedRow {
   readonly line: number;
@@ -27,11 +26,13 @@ export interface RecipientsFile {
   /** Each person once. */
   readonly rows: readonly ImportedRow[];
   readonly refused: readonly RefusedRow[];
-  /** The row at `line` took the place of the one at `of`: the last one wins. */
-  readonly duplicates: readonly {
-    readonly line: number;
-    readonly of: number;
-  }[];
+  readonly duplicates: readonly Duplicate[];
+}
+
+/** The row at `line` took the place of the one at `of`: the last one wins. */
+export interface Duplicate {
+  readonly line: number;
+  readonly of: number;
 }
 
 const READERS: Readonly<Record<RecipientsFormat, (text: string) => Iterable<FileRow>>> = {
@@ -73,7 +74,7 @@ function createPeople() {
   const kept = new Set<ImportedRow>();
   const byId = new Map<string, ImportedRow>();
   const byUsername = new Map<string, ImportedRow>();
-  const duplicates: { line: number; of: number }[] = [];
+  const duplicates: Duplicate[] = [];
 
   /** Why the row cannot be taken, or undefined. */
   function add(row: ImportedRow): Refusal | undefined {

@@ -19,12 +19,15 @@ import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
+import { resetsAt } from "../outreach/quota.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
 
@@ -34,6 +37,7 @@ interface Served {
   /** The master key: cookies and sessions are encrypted with keys derived from it. */
   readonly master: Uint8Array;
   readonly vault: Vault;
+  readonly encryptedLog: EncryptedLog;
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly logger: Logger;
@@ -77,6 +81,8 @@ export function appDeps(served: Served): AppDeps {
     notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency(eventLog, logger),
     eventLog,
+    encryptedLog: served.encryptedLog,
+    hashesOf: createSuppressionHashes(vault.stableKey("suppression")),
     requestLog: createRequestLog(eventLog, isWritable),
     projector,
     delivery,

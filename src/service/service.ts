@@ -91,7 +91,18 @@ export async function startService(
   const failure = watchFailure(store.failed);
   const isWritable = (): boolean => failure() === undefined;
   const stopping = new AbortController();
-  const served = { ...base, master, delivery, account, runner, access, load, isWritable, stopping: stopping.signal };
+  const served = {
+    ...base,
+    encryptedLog: store,
+    master,
+    delivery,
+    account,
+    runner,
+    access,
+    load,
+    isWritable,
+    stopping: stopping.signal,
+  };
   stack.use(listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
   stack.defer(() => stopping.abort());

@@ -10,6 +10,11 @@ const COMMANDS: Readonly<Record<string, string>> = {
   resumeDeliveries: "deliveries resume",
   retryDeliveries: "deliveries retry",
   stopRun: "outreach stop",
+  importRecipients: "recipients import",
+  suppressRecipient: "recipients suppress",
+  retryRecipient: "recipients retry",
+  forgetRecipient: "forget",
+  forgetClicks: "forget",
 };
 
 /** What the running service does, with its network clients: scripts and schedules ask it by HTTP. */

@@ -4,4 +4,9 @@ export const ACTIONS = [
   "/social/run/stop",
   "/api/deliveries/retry",
   "/api/deliveries/discard",
+  "/social/recipients",
+  "/social/recipients/suppress",
+  "/social/recipients/retry",
+  "/social/recipients/forget",
+  "/api/tracking/forget",
 ] as const;

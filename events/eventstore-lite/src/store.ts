@@ -253,6 +253,8 @@ export interface Codec<E extends NewEvent> {
    * nobody changes after they were appended.
    */
   recall?(event: E, place: Place): Recorded<E> | undefined;
+  /** Another number once decoding gives something else than before: what is kept for subscribers is made again then. */
+  revision?(): number;
   /** The data alone of {@link Codec.decode}; `meta` is JSON, so that it need not be parsed where a glance is enough. */
   decodeData(stored: {
     readonly position: number;

@@ -23,6 +23,26 @@ test("what this process appends reaches all subscribers from memory, decoded onc
   expect(decoded).toBe(10);
 });
 
+test("what a codec would decode otherwise by now is made again for whoever comes later", async () => {
+  let revision = 0;
+  const revised: Codec<NewEvent> = {
+    encode: (event) => event,
+    decode: (stored) => ({ ...stored, data: { revision } }),
+    revision: () => revision,
+    decodeData: ({ data }) => data,
+  };
+  await using store = await openSqliteStore({ file: newLogPath(), codec: revised });
+  const { signal } = new AbortController();
+  const [early, late] = [1, 2].map(() => store.subscribe({ from: 1, signal })[Symbol.asyncIterator]());
+  await store.append("a", newEvents(1));
+  await late?.next();
+  await store.append("a", newEvents(2).slice(1));
+  await early?.next();
+  expect((await early?.next())?.value).toMatchObject({ data: { revision: 0 } });
+  revision = 1;
+  expect((await late?.next())?.value).toMatchObject({ position: 2, data: { revision: 1 } });
+});
+
 test("what a codec recalls of its own events is not decoded, and what it does not recall is", async () => {
   const decoded: string[] = [];
   const recalling: Codec<NewEvent> = {

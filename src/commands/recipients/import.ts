@@ -1,5 +1,6 @@
 import { importRecipients } from "../../outreach/import-recipients.ts";
-import { parseRecipients, type RecipientsFormat } from "../../outreach/recipients-file.ts";
+import { parseRecipients } from "../../outreach/recipients-file.ts";
+import type { RecipientsFormat } from "../../outreach/recipients-file/format.ts";
 import { openLog } from "../../service/open.ts";
 import { configOf, EXIT, type Terminal } from "../command.ts";
 import { COMMAND_METADATA, openSession } from "../log-session.ts";

@@ -195,10 +195,10 @@ function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
     : [{}, { token: [] }];
 }
 
-function requestBodyOf({ schema, type }: RequestBody<unknown>): Json {
+function requestBodyOf({ schema, type, others = [] }: RequestBody<unknown>): Json {
   return {
     required: "required" in schema && schema["required"] !== undefined,
-    content: { [type]: { schema: plain(schema) } },
+    content: Object.fromEntries([type, ...others].map((one) => [one, { schema: plain(schema) }])),
   };
 }
 

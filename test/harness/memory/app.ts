@@ -21,8 +21,11 @@ import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/e
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { createPastStates } from "../../../src/projector/past-states.ts";
+import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
+import { erasing } from "../../../src/privacy/apply-erasures.ts";
+import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { openMemoryLog, randomId, type MemoryLog } from "./log.ts";
+import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);
@@ -43,8 +46,8 @@ export interface AppHarness extends MemoryLog {
   readonly triggers: TriggerRequest[];
   /** Lines of the log. */
   readonly logged: string[];
-  /** The same service after a restart: another app on the same log. */
-  restart(): App;
+  /** The same service after a restart: another app on the same log, with other parts. */
+  restart(parts?: Partial<AppDeps>): App;
   append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;
 }
@@ -67,9 +70,9 @@ export interface Given {
 
 export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
-  const log = await openMemoryLog();
+  const log = await openEncryptedMemoryLog(MASTER_KEY);
   const eventLog = createEventLog(given.store?.(log.store) ?? log.store, randomId);
-  const projector = log.use(await startProjector(log.store));
+  const projector = log.use(await startProjector(log.store, { erase: erasing(log.store.keyring) }));
   const logged: string[] = [];
   const triggers: TriggerRequest[] = [];
   const runner: Runner = {
@@ -84,6 +87,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   const deps = wire({
     given,
     eventLog,
+    encryptedLog: log.store,
     projector,
     clock,
     runner,
@@ -103,7 +107,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: () => createApp({ ...deps, idempotency: createIdempotency(eventLog, deps.logger) }),
+    restart: (parts) => createApp({ ...deps, idempotency: createIdempotency(eventLog, deps.logger), ...parts }),
     async append(stream, ...newEvents) {
       const { last } = await log.eventLog.append(stream, newEvents, {});
       await projector.until(last);
@@ -132,6 +136,7 @@ export const REPORT: RunReport = {
 interface Wiring {
   readonly given: Given;
   readonly eventLog: EventLog;
+  readonly encryptedLog: EncryptedLog;
   readonly projector: Projector;
   readonly clock: () => number;
   readonly runner: Runner;
@@ -140,7 +145,7 @@ interface Wiring {
   readonly settlement: () => Settlement | undefined;
 }
 
-function wire({ given, eventLog, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
+function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
   const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const authentication = createAuthentication({
@@ -184,6 +189,8 @@ function wire({ given, eventLog, projector, clock, runner, logged, used, settlem
     streamPace: createStreamPace(() => 0, clock, sleep),
     idempotency: createIdempotency(eventLog, log),
     eventLog,
+    encryptedLog,
+    hashesOf: createSuppressionHashes(MASTER_KEY),
     requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
     projector,
     delivery,

@@ -2,8 +2,10 @@
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import type { Clock, MakeId } from "../../../src/platform/clock.ts";
+import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
+import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { openKeyring } from "../../../src/privacy/keyring.ts";
 import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
 
 export const METADATA = { caller: "tests" };
@@ -38,6 +40,15 @@ export async function openMemoryLog({ clock, makeId = randomId, file }: MemoryLo
   const folder = stack.use(temporaryFolder());
   const time = clock === undefined ? {} : { clock };
   const store = stack.use(await openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), codec, ...time }));
+  return logOn(store, folder, stack, makeId);
+}
+
+function logOn(
+  store: EventStore<Event>,
+  folder: TemporaryFolder,
+  stack: AsyncDisposableStack,
+  makeId: MakeId = randomId,
+): MemoryLog {
   return {
     folder,
     store,
@@ -48,6 +59,20 @@ export async function openMemoryLog({ clock, makeId = randomId, file }: MemoryLo
     use: (part) => stack.use(part),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** The same with personal data encrypted, as the service opens it. */
+export interface EncryptedMemoryLog extends MemoryLog {
+  readonly store: EncryptedLog;
+}
+
+export async function openEncryptedMemoryLog(master: Uint8Array): Promise<EncryptedMemoryLog> {
+  const stack = new AsyncDisposableStack();
+  const folder = stack.use(temporaryFolder());
+  const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
+  const keyring = stack.use(openKeyring({ file: files.keys, master, renew: () => master }, systemClock));
+  const store = stack.use(await openEncryptedLog({ files, keyring, clock: systemClock, makeId: randomId }));
+  return { ...logOn(store, folder, stack), store };
 }
 
 export const randomId: MakeId = () => crypto.randomUUID();

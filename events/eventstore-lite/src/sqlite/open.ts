@@ -68,7 +68,12 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
   const recall = createRecall(codec, decode, createStoredAt(reader));
   const readRange = (range: OpenQuery) => readBatches(reader, decode, range);
-  const live = createLive({ recall, read: readRange, lastPosition: () => lastPosition(reader) });
+  const live = createLive({
+    recall,
+    revision: () => codec.revision?.() ?? 0,
+    read: readRange,
+    lastPosition: () => lastPosition(reader),
+  });
   const queue = createQueue({
     limits,
     clock,

@@ -18,7 +18,7 @@ export interface RecentBatch<E extends NewEvent> {
   readonly first: number;
   readonly last: number;
   readonly chars: number;
-  /** Those from `from` on that match; each is made once, however many subscribers take it. */
+  /** Those from `from` on that match; each is made once a revision, however many subscribers take it. */
   take(from: number, matches: Matches): Recorded<E>[];
 }
 
@@ -32,7 +32,7 @@ export interface Recent<E extends NewEvent> {
   clear(): void;
 }
 
-export function createRecent<E extends NewEvent>(recall: Recall<E>): Recent<E> {
+export function createRecent<E extends NewEvent>(recall: Recall<E>, revision: () => number): Recent<E> {
   let batches: RecentBatch<E>[] = [];
   let chars = 0;
 
@@ -55,7 +55,7 @@ export function createRecent<E extends NewEvent>(recall: Recall<E>): Recent<E> {
       while (batches.length > 0 && batches[0]!.last < position) dropFirst();
     },
     push(durable) {
-      const batch = createRecentBatch(durable, recall);
+      const batch = createRecentBatch(durable, recall, revision);
       if (batch === undefined) return;
       if (batches.at(-1)?.last !== batch.first - 1) clear();
       batches.push(batch);
@@ -66,17 +66,23 @@ export function createRecent<E extends NewEvent>(recall: Recall<E>): Recent<E> {
 }
 
 /** Undefined when the batch holds nothing new, or came without hashes because nobody followed. */
-function createRecentBatch<E extends NewEvent>(durable: DurableBatch, recall: Recall<E>): RecentBatch<E> | undefined {
+function createRecentBatch<E extends NewEvent>(
+  durable: DurableBatch,
+  recall: Recall<E>,
+  revision: () => number,
+): RecentBatch<E> | undefined {
   const first = durable.appends[0]?.appended.first;
   if (first === undefined || durable.hashes === "") return undefined;
   const last = durable.appends.at(-1)!.appended.last;
   const chars = durable.appends.reduce((sum, { append }) => sum + append.text.length, 0);
-  const recalled: Recorded<E>[] = [];
+  let madeIn = revision();
+  let recalled: Recorded<E>[] = [];
   return {
     first,
     last,
     chars,
     take(from, matches) {
+      if (revision() !== madeIn) [madeIn, recalled] = [revision(), []];
       const events: Recorded<E>[] = [];
       for (const own of durable.appends) {
         const { append, appended } = own;

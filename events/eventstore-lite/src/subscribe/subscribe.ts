@@ -7,6 +7,8 @@ import { createRecent, type Matches, type Recent } from "./recent.ts";
 /** What subscriptions need of an engine. */
 export interface SubscribeEngine<E extends NewEvent> {
   readonly recall: Recall<E>;
+  /** Another number once `recall` gives something else than before. */
+  readonly revision: () => number;
   /** The matching events of a range that is in the log, in order, in batches. */
   read(range: Omit<Following, "signal"> & { readonly to: number }): AsyncIterable<readonly Recorded<E>[]>;
   lastPosition(): number;
@@ -82,8 +84,8 @@ export interface Live<E extends NewEvent> {
   close(): void;
 }
 
-export function createLive<E extends NewEvent>({ recall, read, lastPosition }: SubscribeEngine<E>): Live<E> {
-  const recent = createRecent(recall);
+export function createLive<E extends NewEvent>({ recall, revision, read, lastPosition }: SubscribeEngine<E>): Live<E> {
+  const recent = createRecent(recall, revision);
   const feed = createFeed({
     onFirstFollower: () => feed.advance(lastPosition()),
     onLastFollowerGone: () => recent.clear(),

@@ -1,0 +1,45 @@
+import { renderPage } from "../console/document.tsx";
+import { importReportPage } from "../console/import-report.tsx";
+import { formatOfName, type RecipientsFormat } from "../outreach/recipients-file/format.ts";
+import { html, redirect } from "./answer.ts";
+import { checkFormToken, commonFields, faultNotice, type FormDeps } from "./console-form.ts";
+import { post } from "./endpoint.ts";
+import { problems } from "./problem.ts";
+import { importList, LIST_BYTES_MAX, takeList, type RecipientsDeps } from "./recipients.ts";
+import { uploadBody } from "./upload.ts";
+
+/** Of the fields and the marks between them, beside the file. */
+const FORM_BYTES_MAX = 64 * 1024;
+
+/** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
+export const importByForm = post({
+  id: `${importList.id}ByForm`,
+  does: importList.id,
+  tag: "service",
+  summary: `${importList.summary} As a form of the console.`,
+  description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
+  body: uploadBody(commonFields, LIST_BYTES_MAX + FORM_BYTES_MAX),
+  isSlow: true,
+  answers: {
+    200: { says: "The page that says what was taken.", mediaType: "text/html" },
+    303: { says: "Back to the page.", headers: ["location", "set-cookie"] },
+  },
+  problems: ["unauthorized", "foreignSite"],
+  async handle(deps: RecipientsDeps & FormDeps, { request, body: { fields, file }, metadata }) {
+    checkFormToken(deps, request, fields.form_token);
+    try {
+      const report = await takeList(deps, file.bytes, formatOf(file.kind), metadata);
+      return html(200, renderPage(importReportPage(report)));
+    } catch (fault) {
+      return redirect(303, fields.back, { "set-cookie": deps.notices.give(faultNotice(fault)) });
+    }
+  },
+});
+
+/** Throws the problem 422 for what is none by its name. */
+function formatOf(name: string): RecipientsFormat {
+  const format = formatOfName(name);
+  if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');
+  if (format === undefined) throw problems.unreadableFile("the file's name does not end in .csv, .json or .jsonl");
+  return format;
+}

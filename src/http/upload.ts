@@ -1,0 +1,81 @@
+import { Type, type Static, type TObject } from "@sinclair/typebox";
+import { fitting, readBytes, refusePacked, type RequestBody } from "./body.ts";
+import { problems } from "./problem.ts";
+
+/** A file as it was sent. */
+export interface SentFile<Kind> {
+  readonly bytes: Uint8Array;
+  /** What it is, by its media type or its name. */
+  readonly kind: Kind;
+}
+
+interface FileOptions<Kind> {
+  /** Media types that are taken, the one to document first; what each stands for. */
+  readonly kinds: ReadonlyMap<string, Kind>;
+  readonly bytesMax: number;
+  readonly description: string;
+}
+
+/** A body that is a file, such as `curl --data-binary` sends. What it holds is not looked at. */
+export function fileBody<Kind>({ kinds, bytesMax, description }: FileOptions<Kind>): RequestBody<SentFile<Kind>> {
+  const [type = "", ...others] = kinds.keys();
+  return {
+    schema: Type.String({ description }),
+    type,
+    others,
+    async read(request) {
+      const { headers } = request;
+      const kind = kinds.get(mediaTypeOf(headers.get("content-type") ?? ""));
+      if (kind === undefined) throw problems.unsupportedType([...kinds.keys()].join(" or "));
+      refusePacked(headers);
+      return { bytes: await readBytes(request, bytesMax), kind };
+    },
+    fit: (file) => file as SentFile<Kind>,
+  };
+}
+
+/** Empty where its parameters say that it is in an encoding other than Unicode's. */
+function mediaTypeOf(header: string): string {
+  const [type = "", ...parameters] = header.toLowerCase().split(";");
+  const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
+  return charset === undefined || /^utf-(8|16)$/.test(charset) ? type.trim() : "";
+}
+
+/** What a page's form sends when somebody chooses a file: its fields, and the file with its name. */
+export interface SentForm<Fields> {
+  readonly fields: Fields;
+  readonly file: SentFile<string>;
+}
+
+const FILE_FIELD = "file";
+
+/** A form with one file; `fields`: the others, which are texts. */
+export function uploadBody<Schema extends TObject>(
+  fields: Schema,
+  bytesMax: number,
+): RequestBody<SentForm<Static<Schema>>> {
+  const fit = fitting(fields);
+  return {
+    schema: Type.Object({ ...fields.properties, [FILE_FIELD]: Type.String({ description: "The file." }) }),
+    type: "multipart/form-data",
+    async read(request) {
+      const type = request.headers.get("content-type") ?? "";
+      if (mediaTypeOf(type) !== "multipart/form-data") throw problems.unsupportedType("multipart/form-data");
+      refusePacked(request.headers);
+      const sent = await partsOf(await readBytes(request, bytesMax), type);
+      const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
+      const file = sent.get(FILE_FIELD);
+      if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
+      return { fields: fit(Object.fromEntries(texts)), file: { bytes: await file.bytes(), kind: file.name } };
+    },
+    fit: (form) => form as SentForm<Static<Schema>>,
+  };
+}
+
+async function partsOf(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<FormData> {
+  try {
+    return await new Response(bytes, { headers: { "content-type": type } }).formData();
+  } catch {
+    throw problems.malformed("The body is no form.");
+  }
+}

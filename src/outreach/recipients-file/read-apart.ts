@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { ServiceError } from "../../platform/service-error.ts";
+import type { ImportedRow } from "../recipients-file.ts";
+import type { RecipientsFormat } from "./format.ts";
+import type { ReadReply, Remarks } from "./read-thread.ts";
+
+/** What a file of recipients holds: all that can be used of it, and some of what cannot. */
+export interface ReadFile extends Remarks {
+  readonly rows: readonly ImportedRow[];
+}
+
+/**
+ * Reads recipients in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come
+ * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does.
+ */
+export async function readApart(file: Uint8Array, format: RecipientsFormat): Promise<ReadFile> {
+  const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: { file, format } });
+  const ended = once(worker, "exit").then(() => {
+    throw new Error("the thread that reads recipients ended by itself");
+  });
+  ended.catch(() => {});
+  const next = async (): Promise<ReadReply> => {
+    const reply = once(worker, "message");
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+    worker.postMessage("next");
+    const [message] = (await Promise.race([reply, ended])) as [ReadReply];
+    return message;
+  };
+  try {
+    const rows: ImportedRow[] = [];
+    for (;;) {
+      const reply = await next();
+      if ("fault" in reply) throw new ServiceError("invalid", reply.fault);
+      if ("rows" in reply) rows.push(...reply.rows);
+      else return { rows, ...reply };
+    }
+  } finally {
+    await worker.terminate();
+  }
+}

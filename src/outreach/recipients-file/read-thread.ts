@@ -1,0 +1,49 @@
+// Reads a file of recipients, and hands it over piece by piece; started by read-apart.ts.
+import { parentPort, workerData } from "node:worker_threads";
+import { ServiceError } from "../../platform/service-error.ts";
+import { parseRecipients, type Duplicate, type ImportedRow, type RefusedRow } from "../recipients-file.ts";
+import type { RecipientsFormat } from "./format.ts";
+
+/** What was not taken as it stands. */
+export interface Remarks {
+  readonly refused: Some<RefusedRow>;
+  readonly duplicates: Some<Duplicate>;
+}
+
+/** The first of many. */
+export interface Some<Member> {
+  readonly count: number;
+  readonly first: readonly Member[];
+}
+
+/** Rows of the next piece; at the end, what was not taken; or why the file cannot be read. */
+export type ReadReply = { readonly rows: readonly ImportedRow[] } | Remarks | { readonly fault: string };
+
+/** Rows of one piece: to take them over is a millisecond of the other thread. */
+const PIECE_ROWS = 1_000;
+
+/** Remarks of each kind: nobody reads more of them in one go, and a file of nothing but faults has a million. */
+const REMARKS_MAX = 1_000;
+
+function* repliesOf(file: Uint8Array, format: RecipientsFormat): Generator<ReadReply> {
+  try {
+    const { rows, refused, duplicates } = parseRecipients(file, format);
+    for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
+    yield { refused: firstOf(refused), duplicates: firstOf(duplicates) };
+  } catch (fault) {
+    if (!(fault instanceof ServiceError)) throw fault;
+    yield { fault: fault.message };
+  }
+}
+
+function firstOf<Member>(all: readonly Member[]): Some<Member> {
+  return { count: all.length, first: all.slice(0, REMARKS_MAX) };
+}
+
+const { file, format } = workerData as { readonly file: Uint8Array; readonly format: RecipientsFormat };
+const replies = repliesOf(file, format);
+parentPort?.on("message", () => {
+  const { value } = replies.next();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  parentPort?.postMessage(value);
+});
