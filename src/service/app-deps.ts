@@ -19,7 +19,6 @@ import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
-import { resetsAt } from "../outreach/quota.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, systemClock } from "../platform/clock.ts";
