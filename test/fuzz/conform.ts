@@ -18,6 +18,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   "required",
   "additionalProperties",
   "items",
+  "minItems",
+  "maxItems",
   "minimum",
   "minLength",
   "maxLength",
@@ -43,7 +45,7 @@ export function misfits(schema: Schema, value: unknown, at = ""): string[] {
   if (typeof value === "string") return textMisfits(schema, value, at);
   if (typeof value === "number")
     return value < (schema.minimum ?? -Infinity) ? [`${at} is below ${schema.minimum}`] : [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => misfits(schema.items ?? {}, item, `${at}/${index}`));
+  if (Array.isArray(value)) return itemMisfits(schema, value, at);
   return typeof value === "object" && value !== null ? memberMisfits(schema, value, at) : [];
 }
 
@@ -75,6 +77,15 @@ function textMisfits(
   const shape = FORMATS[format];
   if (shape === undefined) throw new Error(`no check for the format ${format}`);
   return shape.test(value) ? faults : [...faults, `${at} is no ${format}`];
+}
+
+function itemMisfits(
+  { items = {}, minItems = 0, maxItems = Infinity }: Schema,
+  value: unknown[],
+  at: string,
+): string[] {
+  const faults = value.flatMap((item, index) => misfits(items, item, `${at}/${index}`));
+  return value.length < minItems || value.length > maxItems ? [...faults, `${at} has ${value.length} items`] : faults;
 }
 
 function memberMisfits(
