@@ -5,11 +5,9 @@ import { msOf } from "../../projections/time.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { PastStates } from "../projector/past-states.ts";
-import { parseMoment, placeOf, type Place } from "../projector/moment.ts";
-import { ServiceError } from "../platform/service-error.ts";
 import { renderPage } from "./document.tsx";
-import { keepMoment } from "./keep-moment.ts";
 import { notReadyPage } from "./not-ready.tsx";
+import { createPastPages } from "./past.ts";
 import type { ConsoleSettings, Page, View } from "./view.ts";
 
 export interface ConsoleSources {
@@ -35,73 +33,38 @@ export interface Console {
   render(page: Page, visit: Visit): Promise<Rendered | undefined>;
 }
 
-/** What all moments have in common. */
-type Moments = Pick<View, "store" | "settings" | "head">;
-
-/** A moment as a page is made of it; a text: why there is none; undefined: not ready. */
-type PastView = Pick<View, "state" | "position" | "time" | "now"> | string | undefined;
-
 export function createConsole({ store, projector, past, circuit, settings, clock }: ConsoleSources): Console {
+  const makePast = createPastPages(past);
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
 
   const renderNow = async (page: Page, visit: Visit): Promise<string | undefined> => {
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
-    const moments: Moments = { store, settings, head: position };
-    const document = await page({
-      ...visit,
-      ...moments,
-      state,
-      position,
-      time,
-      now: nowIn(time),
-      circuit,
-      asOf: undefined,
-    });
-    return document && renderPage(document);
+    const moment = { state, position, time, now: nowIn(time), circuit, asOf: undefined, head: position };
+    const made = await page({ ...visit, ...moment, store, settings });
+    return made && renderPage(made);
   };
 
-  const pastView = async (asOf: string): Promise<PastView> => {
-    let place: Place;
-    let until: Date | undefined;
-    try {
-      const moment = parseMoment(asOf, settings.timezone);
-      ({ until } = moment);
-      place = await placeOf(store, moment);
-    } catch (fault) {
-      if (fault instanceof ServiceError && fault.kind === "usage") return `${fault.message}.`;
-      throw fault;
+  const renderPast = async (page: Page, visit: Visit, asOf: string): Promise<Rendered | undefined> => {
+    const present = nowIn(projector.time);
+    const made = await makePast(page, { ...visit, store, settings, head: projector.position, asOf, present });
+    switch (made.outcome) {
+      case "shown":
+        return shown(made.page && renderPage(made.page));
+      case "not_ready":
+        return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
+      case "no_moment": {
+        const text = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
+        return text === undefined ? undefined : { outcome: "no_moment", text };
+      }
     }
-    const { position, time } = place;
-    const states = await past.at(position);
-    if (states === undefined) return undefined;
-    const now = nowIn(projector.time);
-    const state: View["state"] = (name) => states[name];
-    return { state, position, time, now: Math.min(until?.getTime() ?? (time === undefined ? now : msOf(time)), now) };
   };
 
   return {
     async render(page, visit) {
       const asOf = visit.query.get("as_of") ?? "";
-      if (asOf === "") return shown(await renderNow(page, visit));
-      const view = await pastView(asOf);
-      if (view === undefined) return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
-      if (typeof view === "string") {
-        const text = await renderNow(page, { ...visit, notice: { text: view, isFault: true } });
-        return text === undefined ? undefined : { outcome: "no_moment", text };
-      }
-      const moments: Moments = { store, settings, head: projector.position };
-      // Nothing can be done in the past.
-      const document = await page({
-        ...visit,
-        ...moments,
-        ...view,
-        circuit: () => undefined,
-        asOf,
-        formToken: undefined,
-      });
-      return shown(document && renderPage(keepMoment(document, asOf)));
+      return asOf === "" ? shown(await renderNow(page, visit)) : renderPast(page, visit, asOf);
     },
   };
 }

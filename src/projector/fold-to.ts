@@ -5,6 +5,7 @@ import { projectionOf, type ProjectionName, type States } from "../../projection
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { catchUp, type Positions } from "./catch-up.ts";
+import { isReadAlongLog } from "./fold.ts";
 import type { Moment, Place } from "./moment.ts";
 import { isCurrent, isDue, listPast, PAST_EVERY_POSITIONS, pastName, strideAt, thinPast, voidedUpTo } from "./past.ts";
 import { loadFitting } from "./snapshots.ts";
@@ -112,7 +113,8 @@ async function keepPassed<Name extends ProjectionName>(
     if (position % stride !== 0) return;
     for (const name of states.names) {
       if (positions.get(name) !== position || !isDue(position, last.get(name) ?? 0, every)) continue;
-      if (states.foldedBy(name) === (folded.get(name) ?? 0)) continue;
+      // Where nothing changed, the one before serves as well; but not where all between would be read to see that.
+      if (states.foldedBy(name) === (folded.get(name) ?? 0) && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));
       const snapshot = { version: projectionOf(name).version, position, state: encodeState(states.get(name)) };

@@ -35,6 +35,11 @@ const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
 /** The types to ask the index for; undefined: the whole log is read. */
 function typesToRead(names: readonly ProjectionName[]): readonly EventType[] | undefined {
-  const types = [...new Set(names.flatMap((name) => projectionOf(name).types))];
-  return types.some((type) => BULK.includes(type)) ? undefined : types;
+  if (names.some(isReadAlongLog)) return undefined;
+  return [...new Set(names.flatMap((name) => projectionOf(name).types))];
+}
+
+/** Whether the way from one state to the next is as long as the log between them, however little of it counts. */
+export function isReadAlongLog(name: ProjectionName): boolean {
+  return projectionOf(name).types.some((type) => BULK.includes(type));
 }

@@ -1,18 +1,18 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, EventType } from "../../events/catalog.ts";
-import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
+import type { ProjectionName, States } from "../../projections/all.ts";
 import { sleep } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";
 
-/** All states as of moments of the past, for a service that answers others meanwhile: one is folded at a time. */
+/** States as of moments of the past, for a service that answers others meanwhile: one moment is folded at a time. */
 export interface PastStates {
   /**
-   * The states after the event at `position`, which is in the log. Undefined: they are not ready yet, or too many others
+   * These states after the event at `position`, which is in the log. Undefined: they are not ready yet, or too many others
    * wait. What was begun goes on, so that it is worth asking again soon. Throws a ServiceError (closed).
    */
-  at(position: number): Promise<States | undefined>;
+  at<Name extends ProjectionName>(position: number, names: readonly Name[]): Promise<Pick<States, Name> | undefined>;
 }
 
 export interface PastStatesOptions {
@@ -27,7 +27,7 @@ export interface PastStatesOptions {
 /** Moments whose states stay in memory, so that going from page to page folds nothing. With 50,000 people one is 60 MB. */
 const HELD_MAX = 2;
 
-/** Moments that are folded or wait for that. */
+/** Questions that are answered one after the other. */
 const WAITING_MAX = 4;
 
 /** Less than a connection may be idle. */
@@ -42,8 +42,7 @@ export function createPastStates({
   stopping,
   patienceMs = PATIENCE_MS,
 }: PastStatesOptions): PastStates {
-  /** The one asked for last is the last. */
-  const held = new Map<number, Promise<States>>();
+  const held = createHeld();
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   let voided = 0;
@@ -53,37 +52,61 @@ export function createPastStates({
     held.clear();
   });
 
-  const fold = async (position: number): Promise<States> => {
+  const fold = async <Name extends ProjectionName>(
+    position: number,
+    names: readonly Name[],
+  ): Promise<Pick<States, Name>> => {
     for (;;) {
+      const known = held.find(position, names);
+      if (known !== undefined) return known;
       const before = voided;
       // What this process has come to is erased: who is forgotten after that voids what is kept of this fold.
       const keepSince = projector.position;
-      const { states } = await foldTo(store, PROJECTION_NAMES, { to: position, keepSince, signal: stopping });
+      const missing = held.missing(position, names);
+      const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping });
       if (stopping.aborted) throw new ServiceError("closed", "the service is stopping");
-      if (voided === before) return states;
+      if (voided === before) held.add(position, states);
     }
   };
 
-  const begin = (position: number): Promise<States> => {
-    waiting++;
-    const begun = last.then(() => fold(position)).finally(() => waiting--);
-    last = begun.catch(() => held.delete(position));
-    return begun;
-  };
-
   return {
-    async at(position) {
-      const known = held.get(position);
-      if (known === undefined && waiting >= WAITING_MAX) return undefined;
-      const states = known ?? begin(position);
-      held.delete(position);
-      held.set(position, states);
-      for (const oldest of held.keys()) {
-        if (held.size <= HELD_MAX) break;
-        held.delete(oldest);
-      }
-      return within(patienceMs, states);
+    async at(position, names) {
+      const known = held.find(position, names);
+      if (known !== undefined) return known;
+      if (waiting >= WAITING_MAX) return undefined;
+      waiting++;
+      const folded = last.then(() => fold(position, names)).finally(() => waiting--);
+      last = folded.catch(() => {});
+      return within(patienceMs, folded);
     },
+  };
+}
+
+/** The states of the moments that were asked for last. */
+function createHeld() {
+  /** By position; the one asked for last is the last. */
+  const moments = new Map<number, Partial<States>>();
+  const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
+    const states = moments.get(position) ?? {};
+    return names.filter((name) => states[name] === undefined);
+  };
+  return {
+    missing,
+    find<Name extends ProjectionName>(position: number, names: readonly Name[]): Pick<States, Name> | undefined {
+      const states = moments.get(position);
+      if (states === undefined || missing(position, names).length > 0) return undefined;
+      moments.delete(position);
+      moments.set(position, states);
+      return states as Pick<States, Name>;
+    },
+    add(position: number, states: Partial<States>): void {
+      moments.set(position, { ...moments.get(position), ...states });
+      for (const oldest of moments.keys()) {
+        if (moments.size <= HELD_MAX) break;
+        if (oldest !== position) moments.delete(oldest);
+      }
+    },
+    clear: () => moments.clear(),
   };
 }
 

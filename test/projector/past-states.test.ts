@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
 import { forget } from "../../src/commands/forget.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { erasing } from "../../src/privacy/apply-erasures.ts";
@@ -58,24 +58,28 @@ function open(patienceMs?: number): PastStates {
   return createPastStates({ store, projector, stopping: stop.signal, ...patience });
 }
 
-function namesOf(states: Awaited<ReturnType<PastStates["at"]>>): readonly (string | undefined)[] {
+function namesOf(states: Pick<States, "contacts"> | undefined): readonly (string | undefined)[] {
   return [...(states?.contacts.people.values() ?? [])].map(({ username }) => username);
 }
 
-test("are those of the moment, and are folded once for all who ask for it", async () => {
+test("are those of the moment, and each is folded once for all who ask for it", async () => {
   const past = open();
-  const [one, other] = await Promise.all([past.at(3), past.at(3)]);
-  expect(other).toBe(one);
-  expect(await past.at(3)).toBe(one);
+  const [one, other] = await Promise.all([past.at(3, ["contacts"]), past.at(3, ["contacts"])]);
+  expect(other?.contacts).toBe(one!.contacts);
   expect(folds).toBe(1);
-  expect(one).toEqual((await foldLog(world.store, PROJECTION_NAMES, { to: 3 })).states);
+  const all = await past.at(3, PROJECTION_NAMES);
+  expect(all?.contacts).toBe(one!.contacts);
+  expect(folds).toBe(2);
+  expect(all).toEqual((await foldLog(world.store, PROJECTION_NAMES, { to: 3 })).states);
+  await past.at(3, ["stats", "contacts"]);
+  expect(folds).toBe(2);
 });
 
 test("of the two moments asked for last stay in memory", async () => {
   const past = open();
-  for (const position of [1, 2, 1, 3, 1]) await past.at(position);
+  for (const position of [1, 2, 1, 3, 1]) await past.at(position, ["contacts"]);
   expect(folds).toBe(3);
-  await past.at(2);
+  await past.at(2, ["contacts"]);
   expect(folds).toBe(4);
 });
 
@@ -91,43 +95,43 @@ test("are folded one after the other; who comes when four wait is told to come a
     under--;
   };
   const past = open();
-  const asked = [1, 2, 3, 4].map((position) => past.at(position));
-  expect(await past.at(5)).toBeUndefined();
+  const asked = [1, 2, 3, 4].map((position) => past.at(position, ["contacts"]));
+  expect(await past.at(5, ["contacts"])).toBeUndefined();
   expect((await Promise.all(asked)).map((states) => namesOf(states).length)).toEqual([1, 2, 3, 4]);
   expect(most).toBe(1);
-  expect(namesOf(await past.at(5))).toHaveLength(5);
+  expect(namesOf(await past.at(5, ["contacts"]))).toHaveLength(5);
 });
 
 test("that take longer than patience lasts are there for who asks again", async () => {
   const gate = Promise.withResolvers<void>();
   beforeFold = () => gate.promise;
   const past = open(1);
-  expect(await past.at(2)).toBeUndefined();
+  expect(await past.at(2, ["contacts"])).toBeUndefined();
   gate.resolve();
-  let states = await past.at(2);
-  while (states === undefined) states = await past.at(2);
+  let states = await past.at(2, ["contacts"]);
+  while (states === undefined) states = await past.at(2, ["contacts"]);
   expect(namesOf(states)).toEqual(["ann_builds", "bea"]);
   expect(folds).toBe(1);
 });
 
 test("forget somebody as soon as the service does, also those that are held or on their way", async () => {
   const past = open();
-  expect(namesOf(await past.at(2))).toEqual(["ann_builds", "bea"]);
+  expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["ann_builds", "bea"]);
   afterFold = async () => {
     afterFold = async () => {};
     expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
     await projector.until((await world.store.head()).position);
   };
-  expect(namesOf(await past.at(3))).toEqual(["bea", "cid"]);
-  expect(namesOf(await past.at(2))).toEqual(["bea"]);
+  expect(namesOf(await past.at(3, ["contacts"]))).toEqual(["bea", "cid"]);
+  expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["bea"]);
 });
 
 test("a moment that cannot be folded is tried anew, and a stop ends what is under way", async () => {
   const past = open();
   beforeFold = () => Promise.reject(new Error("a broken disk"));
-  expect(await past.at(2).catch((fault: unknown) => fault)).toEqual(new Error("a broken disk"));
+  expect(await past.at(2, ["contacts"]).catch((fault: unknown) => fault)).toEqual(new Error("a broken disk"));
   beforeFold = async () => {};
-  expect(namesOf(await past.at(2))).toHaveLength(2);
+  expect(namesOf(await past.at(2, ["contacts"]))).toHaveLength(2);
   beforeFold = async () => stop.abort();
-  expect(await past.at(4).catch((fault: unknown) => fault)).toMatchObject({ kind: "closed" });
+  expect(await past.at(4, ["contacts"]).catch((fault: unknown) => fault)).toMatchObject({ kind: "closed" });
 });

@@ -1,0 +1,89 @@
+import type { VNode } from "preact";
+import { PROJECTION_NAMES, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
+import { msOf } from "../../projections/time.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { parseMoment, placeOf, type Moment, type Place } from "../projector/moment.ts";
+import type { PastStates } from "../projector/past-states.ts";
+import { keepMoment } from "./keep-moment.ts";
+import type { Page, View } from "./view.ts";
+
+/** What a page as of an earlier moment is made of, beside the states. */
+export interface PastVisit extends Omit<
+  View,
+  "state" | "position" | "time" | "now" | "asOf" | "circuit" | "formToken"
+> {
+  readonly asOf: string;
+  /** The present, in ms since 1970. */
+  readonly present: number;
+}
+
+/** `page` is undefined where there was nothing at its address then. */
+export type PastPage =
+  | { readonly outcome: "shown"; readonly page: VNode | undefined }
+  | { readonly outcome: "not_ready" }
+  | { readonly outcome: "no_moment"; readonly why: string };
+
+/** Makes pages as of earlier moments, on which nothing can be done. */
+export function createPastPages(past: PastStates): (page: Page, visit: PastVisit) => Promise<PastPage> {
+  /** What each page was made of so far: most want no list of people, which takes long to open. */
+  const readBy = new Map<Page, ReadonlySet<ProjectionName>>();
+
+  return async (page, visit) => {
+    const { asOf, present, ...rest } = visit;
+    const found = await find(visit);
+    if ("why" in found) return { outcome: "no_moment", why: found.why };
+    const { position, time, until } = found;
+    const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
+    const view = { ...rest, asOf, position, time, now, circuit: () => undefined, formToken: undefined };
+    const known = readBy.get(page);
+    for (const names of known === undefined ? [PROJECTION_NAMES] : [[...known], PROJECTION_NAMES]) {
+      const states = await past.at<ProjectionName>(position, names);
+      if (states === undefined) return { outcome: "not_ready" };
+      const read = new Set(known);
+      const made = await makeOf(page, view, states, read);
+      readBy.set(page, read);
+      if (made !== LACKING) return { outcome: "shown", page: made };
+    }
+    throw new Error("a page lacks a state although all are there");
+  };
+}
+
+const LACKING = "a state is lacking";
+
+/** Made to its last component, and so with all that it reads; `read` gets the names of that. */
+async function makeOf(
+  page: Page,
+  view: Omit<View, "state"> & { readonly asOf: string },
+  states: Partial<States>,
+  read: Set<ProjectionName>,
+): Promise<VNode | undefined | typeof LACKING> {
+  const lacking = new Error(LACKING);
+  const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
+    read.add(name);
+    const found = states[name];
+    if (found === undefined) throw lacking;
+    return found;
+  };
+  try {
+    const made = await page({ ...view, state });
+    return made && keepMoment(made, view.asOf);
+  } catch (fault) {
+    if (fault === lacking) return LACKING;
+    throw fault;
+  }
+}
+
+/** Where the moment is; or why there is none. */
+async function find({
+  asOf,
+  store,
+  settings,
+}: PastVisit): Promise<(Place & Pick<Moment, "until">) | { readonly why: string }> {
+  try {
+    const moment = parseMoment(asOf, settings.timezone);
+    return { ...(await placeOf(store, moment)), ...moment };
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return { why: `${fault.message}.` };
+    throw fault;
+  }
+}

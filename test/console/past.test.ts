@@ -1,0 +1,67 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import type { EventStore } from "eventstore-lite";
+import { h } from "preact";
+import type { Event } from "../../events/catalog.ts";
+import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
+import { createStates } from "../../projections/states.ts";
+import { createPastPages, type PastVisit } from "../../src/console/past.ts";
+import type { Page } from "../../src/console/view.ts";
+import { logInMemory } from "../history/log-in-memory.ts";
+import { testLog } from "../harness/memory/events.ts";
+
+function visitOf(query: string): PastVisit {
+  const log = testLog();
+  log.add("RunStarted", { run_id: "run-1", dry_run: false });
+  return {
+    parameters: {},
+    query: new URLSearchParams(query),
+    store: logInMemory(log.events) satisfies EventStore<Event>,
+    settings: { dailyLimit: 1, timezone: "UTC", configured: [] },
+    notice: undefined,
+    head: 1,
+    asOf: "1",
+    present: Date.parse("2030-01-01"),
+  };
+}
+
+/** Pages whose states are made at once, and the names that they asked for, time after time. */
+function watched() {
+  const asked: (readonly ProjectionName[])[] = [];
+  const make = createPastPages({
+    async at(_position, names) {
+      asked.push(names);
+      return createStates(names).all();
+    },
+  });
+  return { asked, make };
+}
+
+test("a page gets all states the first time, and after that those that it read, also deep inside of it", async () => {
+  const { asked, make } = watched();
+  const page: Page = (view) => {
+    const Deep = () => h("p", null, view.state("stats").sent);
+    return h("main", null, [view.state("quota").timezone ?? "", h(Deep, null)]);
+  };
+  for (let time = 0; time < 2; time++) expect(await make(page, visitOf(""))).toMatchObject({ outcome: "shown" });
+  expect(asked).toEqual([PROJECTION_NAMES, ["quota", "stats"]]);
+});
+
+test("a page that reads another state than before is made again, with all of them", async () => {
+  const { asked, make } = watched();
+  const page: Page = (view) =>
+    h("p", null, view.query.has("sent") ? view.state("stats").sent : view.state("clicks").links.size);
+  for (const query of ["", "sent", "sent", ""]) {
+    expect(await make(page, visitOf(query))).toMatchObject({ outcome: "shown" });
+  }
+  const both = ["clicks", "stats"] as const;
+  expect(asked).toEqual([PROJECTION_NAMES, ["clicks"], PROJECTION_NAMES, both, both]);
+});
+
+test("what goes wrong in a page goes wrong", async () => {
+  const { make } = watched();
+  const page: Page = () => {
+    throw new Error("a broken page");
+  };
+  expect(await make(page, visitOf("")).catch((fault: unknown) => fault)).toEqual(new Error("a broken page"));
+});
