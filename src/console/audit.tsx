@@ -6,6 +6,7 @@ import { eventHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList, spaced } from "./event-list.tsx";
 import { EventSentence } from "./event-sentence.tsx";
+import { FindForm } from "./find.tsx";
 import { Time } from "./time.tsx";
 import { WhatBecame } from "./what-became.tsx";
 import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
@@ -34,6 +35,7 @@ export async function auditPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
+      <FindForm />
       <form class="filter" method="get" action="/audit">
         <label>
           Type{" "}

@@ -17,6 +17,18 @@ export async function findEvent(reading: Reading, id: string): Promise<Recorded 
   return (await search(reading, id, before + 1, to)) ?? search(reading, id, 1, before);
 }
 
+/** Events read for one id at the most: between making an id and recording its event others may come. */
+const NEAR_MAX = 2_000;
+
+/** The event with this id where the id says when it was made, as all do that this service makes; no other time is read. */
+export async function findEventNear(reading: Reading, id: string): Promise<Recorded | undefined> {
+  const from = (await positionBefore(reading, timeOf(id))) + 1;
+  for await (const event of reading.store.read({ from, to: reading.to, limit: NEAR_MAX })) {
+    if (event.id === id) return event;
+  }
+  return undefined;
+}
+
 async function search(
   { store, onProgress }: Reading,
   id: string,

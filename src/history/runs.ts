@@ -91,8 +91,8 @@ export async function eventsOfRun(
   return { events, next: undefined };
 }
 
-/** Position of the run's first event; undefined: there is no such run. */
-async function startOf(reading: Reading, run_id: string): Promise<number | undefined> {
+/** Position of the run's first event, found by its id as {@link eventsOfRun} does; undefined: there is no such run. */
+export async function startOf(reading: Reading, run_id: string): Promise<number | undefined> {
   const { store, to } = reading;
   const from = (await positionBefore(reading, timeOf(run_id) - CLOCK_MS)) + 1;
   for await (const event of store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX })) {

@@ -2,6 +2,7 @@ import { auditPage, eventPage } from "../console/audit.tsx";
 import { ASSETS, type Console, type Rendered } from "../console/console.ts";
 import { deliveriesPage } from "../console/deliveries.tsx";
 import { renderPage } from "../console/document.tsx";
+import { findPage } from "../console/find.tsx";
 import { linkPage, linksPage } from "../console/links.tsx";
 import { overviewPage } from "../console/overview.tsx";
 import { peoplePage } from "../console/people.tsx";
@@ -149,6 +150,13 @@ export const showAudit = show({
     before: "Only events before this position.",
   },
   page: auditPage,
+});
+
+export const showFound = show({
+  id: "getConsoleFind",
+  summary: "The pages of what is called so.",
+  query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
+  page: findPage,
 });
 
 export const showEvent = show({

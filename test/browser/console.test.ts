@@ -18,6 +18,7 @@ const PATHS = [
   "/audit",
   "/audit?type=LinkClicked",
   "/audit/1",
+  "/find?q=long",
   "/?as_of=12",
   "/people?as_of=5",
 ];
