@@ -59,13 +59,18 @@ export async function personPage(view: View): Promise<VNode> {
   );
 }
 
-/** Erased people are not known any more, so that their page says no more than that of anybody else. */
+/** Of people who were erased, hashes of their names are left: nobody writes to them again. */
 function nobody(view: View, asked: string): VNode {
+  const { hashes } = view.state("contacts");
+  const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
+  const isErased = names.some((name) => hashes.has(name));
   return (
     <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>Nobody</h1>
+      <h1>{isErased ? "Erased" : "Nobody"}</h1>
       <p class="empty">
-        Nobody is known as <bdi class="breakable">{asked}</bdi>: they were erased, or never here.
+        {isErased ? "Whoever was called " : "Nobody is known as "}
+        <bdi class="breakable">{asked}</bdi>
+        {isErased ? " was erased. The log no longer says who they are, and nobody writes to them." : "."}
       </p>
     </ConsoleDocument>
   );

@@ -4,6 +4,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
+import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
@@ -37,6 +38,8 @@ export interface ConsoleSettings {
   /** IANA name; days are days of it. */
   readonly timezone: string;
   readonly configured: readonly ChannelName[];
+  /** By which those are known who were erased. */
+  readonly hashesOf: HashesOf;
 }
 
 export interface Notice {

@@ -66,7 +66,8 @@ export function appDeps(served: Served): AppDeps {
     resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
   };
   const { timezone, dailyLimit } = config.outreach;
-  const settings = { dailyLimit, timezone, configured: delivery.configured };
+  const hashesOf = createSuppressionHashes(vault.stableKey("suppression"));
+  const settings = { dailyLimit, timezone, configured: delivery.configured, hashesOf };
   const past = createPastStates({ store: eventLog.store, projector, stopping });
   return {
     authentication,
@@ -81,7 +82,7 @@ export function appDeps(served: Served): AppDeps {
     idempotency: createIdempotency(eventLog, logger),
     eventLog,
     encryptedLog: served.encryptedLog,
-    hashesOf: createSuppressionHashes(vault.stableKey("suppression")),
+    hashesOf,
     requestLog: createRequestLog(eventLog, isWritable),
     projector,
     delivery,

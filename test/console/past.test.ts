@@ -17,7 +17,7 @@ function visitOf(query: string): PastVisit {
     parameters: {},
     query: new URLSearchParams(query),
     store: logInMemory(log.events) satisfies EventStore<Event>,
-    settings: { dailyLimit: 1, timezone: "UTC", configured: [] },
+    settings: { dailyLimit: 1, timezone: "UTC", configured: [], hashesOf: () => [] },
     notice: undefined,
     head: 1,
     asOf: "1",

@@ -166,12 +166,25 @@ describe("the page of a person", () => {
     ]);
   });
 
+  test("of somebody who was erased says so, and nothing else", async () => {
+    const harness = await openWithAda();
+    const { hashesOf } = harness.deps;
+    const hashes = [...hashesOf({ id: "2002" }), ...hashesOf({ username: "eve" })];
+    await harness.append("outreach", { type: "PersonForgotten", data: { hashes, keys: ["k"] } });
+    for (const name of ["2002", "@eve", "EVE"]) {
+      const page = await pageAt(harness, `/people/${name}`);
+      expect(await textsAt(page, "h1")).toMatchObject([{ text: "Erased" }]);
+      expect(await textsAt(page, ".events, dl, pre")).toEqual([]);
+    }
+    expect(await pageAt(harness, "/people/2002?as_of=5")).toContain("Nobody is known as");
+  });
+
   test.each(["/people/2002", "/people/@eve", "/people/erased:01", `/people/${encodeURIComponent("<b>\u202e")}`])(
     "of whom nothing is known, or not any more, says so: %s",
     async (path) => {
       const harness = await openWithAda();
       const page = await pageAt(harness, path);
-      expect(page).toContain("they were erased, or never here");
+      expect(page).toContain("Nobody is known as");
       expect(await oddIn(page)).toEqual([]);
       expect(page).not.toContain("\u202e");
     },

@@ -166,6 +166,7 @@ function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged,
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const quota = { limit: 100, used, resetsAt: () => DAY_END };
   const stopping = new AbortController().signal;
+  const hashesOf = createSuppressionHashes(MASTER_KEY);
   const account = given.account?.({ eventLog, projector, clock });
   return {
     authentication,
@@ -182,7 +183,7 @@ function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged,
       projector,
       past: createPastStates({ store: eventLog.store, projector, stopping }),
       circuit: delivery.circuit,
-      settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels },
+      settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels, hashesOf },
       clock,
     }),
     stopping,
@@ -190,7 +191,7 @@ function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged,
     idempotency: createIdempotency(eventLog, log),
     eventLog,
     encryptedLog,
-    hashesOf: createSuppressionHashes(MASTER_KEY),
+    hashesOf,
     requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
     projector,
     delivery,
