@@ -7,6 +7,7 @@ import {
   BEARER,
   exported,
   openInstallation,
+  TOKEN,
   until,
   untilListening,
   type Running,
@@ -82,10 +83,24 @@ function bytesOf({ directory }: Installation): Record<string, string> {
   return Object.fromEntries(files.map((name) => [name, readFileSync(join(directory, name), "latin1")]));
 }
 
+/** The cookie of a browser that may see the console. */
+async function signIn(service: Running): Promise<string> {
+  const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
+  return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+}
+
+const PAGES = ["/", "/people", "/links", "/variants", "/deliveries", "/audit"];
+
+/** A position at which the person is known, and nobody forgotten. */
+const BEFORE = 12;
+
 /** Everything that can be asked for. */
 async function answersOf(world: Installation, service: Running): Promise<Record<string, string>> {
   const texts: Record<string, string> = { log: service.log() };
-  for (const path of ["/", "/social/health", "/social/stats", "/api/health"]) {
+  const pages = PAGES.flatMap((path) => [path, `${path}?as_of=${BEFORE}`]);
+  const cookie = await signIn(service);
+  for (const path of pages) texts[path] = await (await service.get(path, { headers: { cookie } })).text();
+  for (const path of ["/social/health", "/social/stats", "/api/health"]) {
     texts[path] = await (await service.get(path, { headers: BEARER })).text();
   }
   const commands = [
@@ -97,6 +112,7 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
   for (const line of [
     ...commands,
     "contacts --json",
+    `contacts --json --as-of ${BEFORE}`,
     "stats --json",
     "clicks",
     "outreach preview",
@@ -116,6 +132,8 @@ test(
     // What is looked for afterwards was there, if only for who has the keys.
     const before = await answersOf(world, service);
     expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
+    const then = [`/people?as_of=${BEFORE}`, `contacts --json --as-of ${BEFORE}`, `/audit?as_of=${BEFORE}`];
+    for (const where of then) expect(before[where]).toContain("ada_builds");
     expect(found(traces, { sealed: before["audit export --sealed"] ?? "", ...bytesOf(world) })).toEqual([]);
 
     expect(await world.command("forget", "@Ada_Builds")).toMatchObject({ code: 0, err: "" });
