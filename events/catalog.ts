@@ -15,6 +15,7 @@ import { ciphertextOf, type Opened } from "./encrypted-data.ts";
 import { ENCRYPTED } from "./encryption-order.ts";
 import type { HiddenOf, PersonalSpec, Encryptor } from "./encryption.ts";
 import * as tracking from "./tracking.ts";
+import * as verification from "./verification.ts";
 
 /** Every event there is. A new one is added here, and nowhere else. */
 export const eventSpecs = [
@@ -57,6 +58,7 @@ export const eventSpecs = [
   projection.ProjectionRebuilt,
   restores.LogRestored,
   restores.LogLossAccepted,
+  verification.LogVerified,
   access.AuthenticationsFailed,
   access.KeyRotated,
   personal.PersonForgotten,

@@ -9,6 +9,7 @@ import { EventSentence } from "./event-sentence.tsx";
 import { FindForm } from "./find.tsx";
 import { Time } from "./time.tsx";
 import { WhatBecame } from "./what-became.tsx";
+import { proofOf } from "./verification.tsx";
 import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
 
 const EVENTS_SHOWN = 100;
@@ -36,6 +37,7 @@ export async function auditPage(view: View): Promise<VNode> {
     <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
       <FindForm />
+      {await proofOf(view)}
       <form class="filter" method="get" action="/audit">
         <label>
           Type{" "}

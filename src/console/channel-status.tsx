@@ -32,7 +32,7 @@ export function ChannelStatus({ view, name, failuresInARow: failures = 0 }: Chan
       </>
     );
   }
-  const circuit = view.circuit(name);
+  const circuit = view.live?.circuit(name);
   if (circuit === "open") return <Status color="red" word="paused" why="its network failed several times in a row" />;
   if (circuit === "half_open")
     return <Status color="amber" word="trying again" why="one request tells whether its network is back" />;

@@ -64,8 +64,14 @@ function refreshSoon() {
       .finally(() => {
         refresh = undefined;
         refreshMs = Math.max(REFRESH_MS, (performance.now() - startedAt) * REFRESH_SHARE);
+        refreshWhileItGoesOn();
       });
   }, refreshMs);
+}
+
+/** What goes on without events, such as a verification, says so by an element. */
+function refreshWhileItGoesOn() {
+  if (document.querySelector("#main [data-refresh]") !== null) refreshSoon();
 }
 
 function follow(position) {
@@ -73,6 +79,7 @@ function follow(position) {
   events.addEventListener("open", () => setConnection("Live.", false));
   events.addEventListener("error", () => setConnection("Connection lost: what you see may be old.", true));
   events.addEventListener("message", refreshSoon);
+  refreshWhileItGoesOn();
 }
 
 /** The slider shows where it stands, and asks for that moment when it has come to rest: keys move it in many steps. */

@@ -8,13 +8,13 @@ import type { PastStates } from "../projector/past-states.ts";
 import { renderPage } from "./document.tsx";
 import { notReadyPage } from "./not-ready.tsx";
 import { createPastPages } from "./past.ts";
-import type { ConsoleSettings, Page, View } from "./view.ts";
+import type { ConsoleSettings, Live, Page, View } from "./view.ts";
 
 export interface ConsoleSources {
   readonly store: EventStore<Event>;
   readonly projector: Projector;
   readonly past: PastStates;
-  readonly circuit: View["circuit"];
+  readonly live: Live;
   readonly settings: ConsoleSettings;
   readonly clock: Clock;
 }
@@ -33,7 +33,7 @@ export interface Console {
   render(page: Page, visit: Visit): Promise<Rendered | undefined>;
 }
 
-export function createConsole({ store, projector, past, circuit, settings, clock }: ConsoleSources): Console {
+export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources): Console {
   const makePast = createPastPages(past);
   // A clock that was set back does not bring back yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
@@ -41,7 +41,7 @@ export function createConsole({ store, projector, past, circuit, settings, clock
   const renderNow = async (page: Page, visit: Visit): Promise<string | undefined> => {
     const { position, time } = projector;
     const state: View["state"] = (name) => projector.state(name);
-    const moment = { state, position, time, now: nowIn(time), circuit, asOf: undefined, head: position };
+    const moment = { state, position, time, now: nowIn(time), live, asOf: undefined, head: position };
     const made = await page({ ...visit, ...moment, store, settings });
     return made && renderPage(made);
   };

@@ -1,10 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import type { Recorded } from "../../events/catalog.ts";
 import { channelsOf, pendingOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf } from "../../projections/periods.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { Stats } from "../../projections/stats.ts";
 import { noMessages } from "../../projections/timeline.ts";
+import { lastVerification } from "../log/last-verification.ts";
 import { momentIn, resetsAt } from "../outreach/quota-day.ts";
 import { isoTime } from "../platform/clock.ts";
 import { ActionForm } from "./action-form.tsx";
@@ -25,7 +27,8 @@ const DAYS_SHOWN = 30;
 export async function overviewPage(view: View): Promise<VNode> {
   const run = await runCard(view);
   const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  const attention = needsAttention(view, inDoubt);
+  const verified = await lastVerification(view.store, view.position);
+  const attention = needsAttention(view, inDoubt, verified);
   const events = await newestEvents(view, { limit: NEWEST_SHOWN });
   return (
     <ConsoleDocument title="reachlog" path="/" view={view}>
@@ -154,9 +157,16 @@ function Channels({ view }: Viewed): VNode {
   );
 }
 
-function needsAttention(view: View, inDoubt: number): readonly VNode[] {
+function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVerified"> | undefined): readonly VNode[] {
   const account = view.state("account");
   const sentences: VNode[] = [];
+  if (verified?.data.result === "broken") {
+    sentences.push(
+      <>
+        <a href="/audit">The log is broken</a>: <bdi>{verified.data.fault}</bdi>.
+      </>,
+    );
+  }
   if (account.user !== null && !account.authorized) {
     sentences.push(
       <>

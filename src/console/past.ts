@@ -8,10 +8,7 @@ import { keepMoment } from "./keep-moment.ts";
 import type { Page, View } from "./view.ts";
 
 /** What a page as of an earlier moment is made of, beside the states. */
-export interface PastVisit extends Omit<
-  View,
-  "state" | "position" | "time" | "now" | "asOf" | "circuit" | "formToken"
-> {
+export interface PastVisit extends Omit<View, "state" | "position" | "time" | "now" | "asOf" | "live" | "formToken"> {
   readonly asOf: string;
   /** The present, in ms since 1970. */
   readonly present: number;
@@ -34,7 +31,7 @@ export function createPastPages(past: PastStates): (page: Page, visit: PastVisit
     if ("why" in found) return { outcome: "no_moment", why: found.why };
     const { position, time, until } = found;
     const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
-    const view = { ...rest, asOf, position, time, now, circuit: () => undefined, formToken: undefined };
+    const view = { ...rest, asOf, position, time, now, live: undefined, formToken: undefined };
     const known = readBy.get(page);
     for (const names of known === undefined ? [PROJECTION_NAMES] : [[...known], PROJECTION_NAMES]) {
       const states = await past.at<ProjectionName>(position, names);

@@ -6,6 +6,7 @@ import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
+import type { VerificationProgress } from "../log/verifier.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
 export interface View {
@@ -24,13 +25,20 @@ export interface View {
   readonly asOf: string | undefined;
   /** Position of the last event of all. */
   readonly head: number;
-  /** Whether this process sends to the channel at present; undefined for one that is not configured, and of the past. */
-  circuit(channel: ChannelName): Circuit | undefined;
+  /** What this process does at present, which no log knows; undefined on a page of the past. */
+  readonly live: Live | undefined;
   readonly settings: ConsoleSettings;
   /** What a form has to carry for the service to act on it; undefined: this browser may look only. */
   readonly formToken: string | undefined;
   /** What became of the form that led here. */
   readonly notice: Notice | undefined;
+}
+
+export interface Live {
+  /** Whether it sends to the channel; undefined for one that is not configured. */
+  circuit(channel: ChannelName): Circuit | undefined;
+  /** The verification of the log that goes on; undefined: none does. */
+  verification(): VerificationProgress | undefined;
 }
 
 export interface ConsoleSettings {

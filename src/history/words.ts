@@ -1,7 +1,7 @@
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
-import { nameOf, other, plain, position, quote, say, textOf, time, type Sentence } from "./words/phrases.ts";
+import { because, nameOf, other, plain, position, quote, say, textOf, time, type Sentence } from "./words/phrases.ts";
 
 /** Who gets in, and with which key. */
 const ACCESS_WORDS = {
@@ -41,6 +41,10 @@ const LOG_WORDS = {
     const known = expected_position === undefined ? "" : `; the checkpoint knew ${expected_position} events`;
     return say`a loss of the log was accepted, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
+  LogVerified: ({ position: to, checked, result, fault }: DataOf<"LogVerified">) =>
+    result === "whole"
+      ? say`the log was verified up to position ${position(to)}: it is whole`
+      : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
   PersonForgotten: ({ keys }: DataOf<"PersonForgotten">) =>
     say`a person was erased: ${keys.length} ${keys.length === 1 ? "key was" : "keys were"} deleted, and nobody writes to them`,
   PersonalDataExpired: ({ before, days }: DataOf<"PersonalDataExpired">) =>

@@ -46,6 +46,13 @@ import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
 import { stopRun, type StopRunDeps } from "./stop-run.ts";
 import { signIn, type SignInDeps } from "./session.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
+import {
+  downloadHead,
+  showVerification,
+  startVerification,
+  startVerificationByForm,
+  type VerificationDeps,
+} from "./verification.ts";
 import { trackClick, type TrackingDeps } from "./tracking.ts";
 
 /** What the handlers need, all together. */
@@ -65,7 +72,8 @@ export type EndpointDeps = AccountDeps &
   SignInDeps &
   StatsDeps &
   StopRunDeps &
-  TrackingDeps;
+  TrackingDeps &
+  VerificationDeps;
 
 /**
  * Every endpoint there is; what is not here does not exist. The router, 404 and 405 with `Allow`, who is asked for a token,
@@ -93,6 +101,9 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/social/recipients/retry", protection: "token", operation: retryRecipient },
   { method: "POST", path: "/social/recipients/forget", protection: "token", operation: forgetRecipient },
   { method: "POST", path: "/api/tracking/forget", protection: "token", operation: forgetClicks },
+  { method: "POST", path: "/api/audit/verify", protection: "token", operation: startVerification },
+  { method: "GET", path: "/api/audit/verify", protection: "token", operation: showVerification },
+  { method: "GET", path: "/api/audit/head", protection: "session", operation: downloadHead },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },
@@ -120,6 +131,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/console/recipients/retry", protection: "form", operation: retryByForm },
   { method: "POST", path: "/console/recipients/forget", protection: "form", operation: forgetByForm },
   { method: "POST", path: "/console/clicks/forget", protection: "form", operation: forgetClicksByForm },
+  { method: "POST", path: "/console/audit/verify", protection: "form", operation: startVerificationByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

@@ -1,11 +1,10 @@
 import { EVENT_TYPES } from "../../events/catalog.ts";
 import type { EventLog } from "../log/event-log.ts";
-import { ANONYMOUS } from "./authentication.ts";
 import type { Operation } from "./endpoint.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "./event-stream.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
-import type { Sessions } from "./session.ts";
+import { wantReader, type Sessions } from "./session.ts";
 import type { StreamPace } from "./stream-pace.ts";
 
 export interface EventsDeps {
@@ -36,7 +35,7 @@ export const followEvents: Operation<EventsDeps> = {
   problems: ["invalid"],
   isSlow: true,
   handle({ eventLog, load, stopping, projector, sessions, streamPace }, { request, metadata }) {
-    if (metadata.caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
+    wantReader(sessions, request, metadata);
     const query = queryOf(request, projector.position);
     const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
     // Nobody would read the stream to a HEAD, or end it.

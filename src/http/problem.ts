@@ -117,6 +117,20 @@ export const problems = {
   nothingToRetry: () =>
     new Problem(409, "nothing-to-retry", "Nothing to retry", "This person has no failed message to retry."),
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", "Unreadable file", `Nothing was taken: ${why}.`),
+  verifying: () =>
+    new Problem(
+      409,
+      "verification-in-progress",
+      "Verification in progress",
+      "One verification at a time: another one is in progress.",
+    ),
+  contradicted: () =>
+    new Problem(
+      503,
+      "log-contradicted",
+      "Log contradicted",
+      "The log does not hold what its last checkpoint knew: nothing was signed. reachlog audit verify says more.",
+    ),
   notSuspended: (channel: string) =>
     new Problem(409, "not-suspended", "Not suspended", `The ${channel} channel is not suspended.`),
   tooLarge: (limit: number) =>

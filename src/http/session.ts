@@ -3,10 +3,11 @@ import { Type } from "@sinclair/typebox";
 import { renderPage } from "../console/document.tsx";
 import { signInPage } from "../console/sign-in.tsx";
 import type { ApiToken } from "../config/tokens.ts";
+import type { EventMetadata } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import { deriveKey } from "../vault/key.ts";
 import { html, redirect } from "./answer.ts";
-import type { Authentication } from "./authentication.ts";
+import { ANONYMOUS, type Authentication } from "./authentication.ts";
 import { formBody } from "./body.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
 import { post } from "./endpoint.ts";
@@ -71,6 +72,11 @@ export function createSessions(options: SessionOptions): Sessions {
       return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
     },
   };
+}
+
+/** Lets programs with a token and browsers that signed in read; throws 401 for anybody else. */
+export function wantReader(sessions: Sessions, request: Request, { caller }: EventMetadata): void {
+  if (caller === ANONYMOUS && !sessions.admits(request)) throw problems.unauthorized();
 }
 
 interface Session {

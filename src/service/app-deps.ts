@@ -17,6 +17,8 @@ import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
+import { signHeadNow } from "../log/sign-head-now.ts";
+import { createLogVerifier } from "../log/verifier.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
@@ -29,6 +31,7 @@ import type { Projector } from "../projector/projector.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
+import { filesOf } from "./open.ts";
 
 /** What the HTTP server serves. */
 interface Served {
@@ -69,6 +72,9 @@ export function appDeps(served: Served): AppDeps {
   const hashesOf = createSuppressionHashes(vault.stableKey("suppression"));
   const settings = { dailyLimit, timezone, configured: delivery.configured, hashesOf };
   const past = createPastStates({ store: eventLog.store, projector, stopping });
+  const files = filesOf(config);
+  const verifier = createLogVerifier({ eventLog, files, clock, logger });
+  const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
     authentication,
     failureLimit,
@@ -90,7 +96,9 @@ export function appDeps(served: Served): AppDeps {
     runner,
     hasTemplate: config.outreach.template !== undefined,
     quota,
-    console: createConsole({ store: eventLog.store, projector, past, circuit: delivery.circuit, settings, clock }),
+    verifier,
+    signHead: () => signHeadNow(eventLog.store, files, clock),
+    console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),
     stopping,
     streamPace: createStreamPace(() => load.came, clock, sleep),
     account:

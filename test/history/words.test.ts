@@ -394,6 +394,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ before: "2026-11-01", days: 1 }, "the personal data of 1 day before 2026-11-01 was erased, as it had expired"],
     [{ before: "2026-11-01", days: 2 }, "the personal data of 2 days before 2026-11-01 was erased, as it had expired"],
   ],
+  LogVerified: [
+    [{ position: 12, hash: "ab", checked: 12, result: "whole" }, "the log was verified up to position 12: it is whole"],
+    [
+      { position: 12, hash: "ab", checked: 6, result: "broken", fault: "altered", broken_position: 7 },
+      'the log was verified up to position 12: it is broken behind 6 good events: "altered"',
+    ],
+  ],
   PersonalKeysLost: [
     [
       { lost: "0badcafe", replaced_by: "1badcafe" },

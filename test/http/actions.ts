@@ -9,4 +9,11 @@ export const ACTIONS = [
   "/social/recipients/retry",
   "/social/recipients/forget",
   "/api/tracking/forget",
+  "/api/audit/verify",
 ] as const;
+
+/** What the console, the command line and scripts read beside: method, path and protection. */
+export const READINGS = ["GET /api/audit/verify token", "GET /api/audit/head session"] as const;
+
+/** The paths of these. */
+export const READ_PATHS = READINGS.map((reading) => reading.split(" ")[1] ?? "");

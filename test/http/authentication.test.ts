@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../src/http/authentication.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { ACTIONS } from "./actions.ts";
+import { ACTIONS, READ_PATHS } from "./actions.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
@@ -25,7 +25,7 @@ async function guarded(given: Given): Promise<string[]> {
 
 describe("what wants a token", () => {
   test("by the policy `spec`: the two endpoints of the table, and actions", async () => {
-    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS]);
+    expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS, ...READ_PATHS]);
   });
 
   test("by the policy `strict`: everything but health and the way of authorization", async () => {
@@ -38,6 +38,7 @@ describe("what wants a token", () => {
       "/api/tracking/test",
       "/api/messaging",
       ...ACTIONS,
+      ...READ_PATHS,
     ]);
   });
 
@@ -49,6 +50,7 @@ describe("what wants a token", () => {
       "/api/notify",
       ...GUARDED,
       ...ACTIONS,
+      ...READ_PATHS,
     ]);
   });
 

@@ -7,7 +7,7 @@ import type { Endpoint, Operation, Protection } from "../../src/http/endpoint.ts
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { documentedPath, operationsOf } from "../fuzz/document.ts";
-import { ACTIONS } from "./actions.ts";
+import { ACTIONS, READINGS } from "./actions.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 /** The endpoints of the specification, written down a second time: they never change. */
@@ -29,7 +29,7 @@ const isSpecified = ({ path }: { readonly path: string }): boolean => /^\/(socia
 
 test("the endpoints under /social and /api are those of the specification, protected as it says, and the actions", () => {
   const listed = ENDPOINTS.filter(isSpecified).map(({ method, path, protection }) => `${method} ${path} ${protection}`);
-  expect(listed).toEqual([...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`)]);
+  expect(listed).toEqual([...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`), ...READINGS]);
 });
 
 test("no endpoint is listed twice, and none takes another's name", () => {

@@ -213,9 +213,15 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   hashAt(position: number): Promise<string | undefined>;
   /**
    * Recomputes the hash chain over [from, to], as far as the log goes at the start; names the first position that does
-   * not fit. Other work goes on meanwhile. `onProgress` gets the events found good so far, in whatever order.
+   * not fit. Other work goes on meanwhile, in at most `threads` threads (default: one for each core). `onProgress` gets
+   * the events found good so far, in whatever order.
    */
-  verify(options?: { from?: number; to?: number; onProgress?: (checked: number) => void }): Promise<Verification>;
+  verify(options?: {
+    from?: number;
+    to?: number;
+    threads?: number;
+    onProgress?: (checked: number) => void;
+  }): Promise<Verification>;
   /**
    * Writes a consistent copy of the live log to a new file, which has its name only once it is found whole and fsynced.
    * Throws {@link TargetTaken} or {@link BackupFailed}.

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { formatPublicKey, loadSigningKey } from "eventstore-lite";
-import { findLoss, signHead } from "../../log/checkpoint.ts";
+import { signHeadNow } from "../../log/sign-head-now.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { logFiles } from "../../log/log-files.ts";
 import { Command, configOf, EXIT, type MakeCommand } from "../command.ts";
@@ -27,21 +27,18 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
         const config = configOf(terminal);
         await using store = await openStoredLog(config);
         const files = logFiles(config.log.file);
-        const key = loadSigningKey(files.signingKey);
         if (publicKey === true) {
-          terminal.out(`${formatPublicKey(key.publicKey)}\n`);
+          terminal.out(`${formatPublicKey(loadSigningKey(files.signingKey).publicKey)}\n`);
           return EXIT.ok;
         }
-        // A key that signed two histories of one log would prove neither.
-        const loss = await findLoss(store, files.checkpoint, key);
-        if (loss !== undefined) {
-          terminal.err(`${loss.sentence}; nothing was signed\n`);
+        const signed = await signHeadNow(store, files, systemClock);
+        if ("loss" in signed) {
+          terminal.err(`${signed.loss}; nothing was signed\n`);
           return EXIT.fault;
         }
-        const note = signHead(store, await store.head(), key, systemClock);
-        if (out === undefined) terminal.out(note);
+        if (out === undefined) terminal.out(signed.note);
         // Existing files are not overwritten: an older head proves something that a newer one cannot.
-        else await makeNewFile(out, (descriptor) => void writeSync(descriptor, note));
+        else await makeNewFile(out, (descriptor) => void writeSync(descriptor, signed.note));
         return EXIT.ok;
       }),
     );

@@ -1,9 +1,10 @@
-import type { Verification } from "eventstore-lite";
+import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
 import { logFiles } from "../../log/log-files.ts";
+import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
-import { compare, publicKeyOf, readKnownHeads, type Compared } from "./known-heads.ts";
+import { publicKeyOf } from "./public-key.ts";
 
 export const verify: MakeCommand = (terminal, exit) =>
   new Command("verify")
@@ -27,16 +28,14 @@ code is 1.`,
         await using store = await openStoredLog(config);
         const { position } = await store.head();
         const progress = startProgress(terminal, "verifying", position);
-        const verification = await store.verify({ onProgress: progress.update });
+        const verified = await verifyLog(store, known, { onProgress: progress.update });
         progress.end();
-        const compared: Compared[] = [];
-        for (const one of known) compared.push(await compare(store, one));
-        terminal.out(json === true ? asJson(verification, compared) : asText(verification, compared));
-        return verification.ok && compared.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.fault;
+        terminal.out(json === true ? asJson(verified) : asText(verified));
+        return verified.isWhole ? EXIT.ok : EXIT.fault;
       }),
     );
 
-function asText({ checked, head, fault }: Verification, compared: readonly Compared[]): string {
+function asText({ verification: { checked, head, fault }, compared }: VerifiedLog): string {
   const chain =
     fault === undefined
       ? `${checked} events, the chain is whole; head ${head.position} ${head.hash}`
@@ -47,13 +46,12 @@ function asText({ checked, head, fault }: Verification, compared: readonly Compa
   return [chain, ...heads].map((line) => `${line}\n`).join("");
 }
 
-function asJson({ ok, checked, head, fault }: Verification, compared: readonly Compared[]): string {
-  const heads = compared.map((one) => ({
+function asJson({ verification: { checked, head, fault }, compared, isWhole: ok }: VerifiedLog): string {
+  const heads = compared.map((one: Compared) => ({
     what: one.what,
     ok: one.fault === undefined,
     position: one.fault === undefined ? one.checkpoint.position : null,
     fault: one.fault ?? null,
   }));
-  const allOk = ok && heads.every((one) => one.ok);
-  return `${JSON.stringify({ ok: allOk, checked, head, fault: fault ?? null, heads })}\n`;
+  return `${JSON.stringify({ ok, checked, head, fault: fault ?? null, heads })}\n`;
 }

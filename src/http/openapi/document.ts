@@ -56,6 +56,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "www-authenticate": "What is wanted: a bearer token, or an authorization by X.",
   location: "Where the browser goes.",
   "set-cookie": "HttpOnly.",
+  "content-disposition": "The name of the file.",
 };
 
 type Json = Readonly<Record<string, unknown>>;

@@ -18,6 +18,9 @@ import { createSessions } from "../../../src/http/session.ts";
 import { createStreamPace } from "../../../src/http/stream-pace.ts";
 import { sleep } from "../../../src/platform/clock.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import { logFiles, type LogFiles } from "../../../src/log/log-files.ts";
+import { signHeadNow } from "../../../src/log/sign-head-now.ts";
+import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
 import { createPastStates } from "../../../src/projector/past-states.ts";
@@ -88,6 +91,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     given,
     eventLog,
     encryptedLog: log.store,
+    files: logFiles(log.folder.file("log.sqlite")),
     projector,
     clock,
     runner,
@@ -137,6 +141,7 @@ interface Wiring {
   readonly given: Given;
   readonly eventLog: EventLog;
   readonly encryptedLog: EncryptedLog;
+  readonly files: LogFiles;
   readonly projector: Projector;
   readonly clock: () => number;
   readonly runner: Runner;
@@ -145,7 +150,18 @@ interface Wiring {
   readonly settlement: () => Settlement | undefined;
 }
 
-function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged, used, settlement }: Wiring): AppDeps {
+function wire({
+  given,
+  eventLog,
+  encryptedLog,
+  files,
+  projector,
+  clock,
+  runner,
+  logged,
+  used,
+  settlement,
+}: Wiring): AppDeps {
   const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const authentication = createAuthentication({
@@ -168,6 +184,7 @@ function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged,
   const stopping = new AbortController().signal;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
   const account = given.account?.({ eventLog, projector, clock });
+  const verifier = createLogVerifier({ eventLog, files, clock, logger: log });
   return {
     authentication,
     failureLimit: createRateLimit(10, clock),
@@ -178,11 +195,13 @@ function wire({ given, eventLog, encryptedLog, projector, clock, runner, logged,
     load: createLoadShedding(),
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
+    verifier,
+    signHead: () => signHeadNow(eventLog.store, files, clock),
     console: createConsole({
       store: eventLog.store,
       projector,
       past: createPastStates({ store: eventLog.store, projector, stopping }),
-      circuit: delivery.circuit,
+      live: { circuit: delivery.circuit, verification: () => verifier.progress },
       settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels, hashesOf },
       clock,
     }),

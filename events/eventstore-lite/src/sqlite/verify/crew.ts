@@ -10,17 +10,30 @@ const THREADS_MAX = 8;
 /** Events that a thread checks in one go: enough to remember the streams' versions, few enough to share the end. */
 export const RANGE_EVENTS = 32_768;
 
+/** What is to be checked, and how. */
+export interface CheckJob {
+  readonly file: string;
+  readonly range: Range;
+  /** The range is the whole log, so the indexes are checked too. */
+  readonly isWhole: boolean;
+  /** At the most. */
+  readonly threads: number;
+  readonly onChecked: (events: number) => void;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Checks a range in as many threads as there are cores, each of which takes the next part when it has done one; of a
- * range that is the whole log, the indexes too. Once `signal` aborts it ends soon, without having checked all.
+ * Checks a range in as many threads as there are cores, if no fewer are wanted, each of which takes the next part when it
+ * has done one. Once `signal` aborts it ends soon, without having checked all.
  */
-export async function checkInThreads(
-  file: string,
-  range: Range,
-  isWhole: boolean,
-  onChecked: (events: number) => void,
-  signal: AbortSignal,
-): Promise<Findings> {
+export async function checkInThreads({
+  file,
+  range,
+  isWhole,
+  threads: threadsMax,
+  onChecked,
+  signal,
+}: CheckJob): Promise<Findings> {
   const parts = split(range);
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const stopAll = (): void => void Atomics.store(stop, 0, 1);
@@ -41,7 +54,9 @@ export async function checkInThreads(
     }
   }
 
-  const threads = Array.from({ length: threadsFor(range) }, () => startCheckThread({ file, stop }));
+  const threads = Array.from({ length: Math.min(threadsMax, threadsFor(range)) }, () =>
+    startCheckThread({ file, stop }),
+  );
   try {
     await Promise.all(threads.map(work));
     const [event] = faults.sort((a, b) => a.position - b.position);

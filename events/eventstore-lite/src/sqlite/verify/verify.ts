@@ -5,13 +5,15 @@ import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/heads.ts";
 import { createCheckRange } from "./check.ts";
-import { checkInThreads, RANGE_EVENTS } from "./crew.ts";
+import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./crew.ts";
 import { findUnindexed, walkIndexes } from "./indexes.ts";
-import type { Findings, Range } from "./range.ts";
+import type { Findings } from "./range.ts";
 
 export interface VerifyOptions {
   readonly from?: number;
   readonly to?: number;
+  /** Default: one for each core, up to a few. */
+  readonly threads?: number;
   readonly onProgress?: (checked: number) => void;
 }
 
@@ -30,7 +32,12 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
   const closing = new AbortController();
   const running = new Set<Promise<Verification>>();
 
-  async function verify({ from = 1, to = Infinity, onProgress }: VerifyOptions): Promise<Verification> {
+  async function verify({
+    from = 1,
+    to = Infinity,
+    threads = Infinity,
+    onProgress,
+  }: VerifyOptions): Promise<Verification> {
     const head = readHead(reader);
     const range = { first: Math.max(1, from), last: Math.min(to, head.position) };
     let checked = 0;
@@ -40,7 +47,7 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
     };
     const isWhole = range.first === 1 && range.last === head.position;
     const check = range.last - range.first < RANGE_EVENTS ? checkHere : checkInThreads;
-    const { event, index } = await check(file, range, isWhole, onChecked, closing.signal);
+    const { event, index } = await check({ file, range, isWhole, threads, onChecked, signal: closing.signal });
     if (closing.signal.aborted) throw new StoreClosed();
     if (event !== undefined) return { ok: false, checked: event.position - range.first, head, fault: event };
     return index === undefined ? { ok: true, checked, head } : { ok: false, checked, head, fault: index };
@@ -64,13 +71,7 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
 }
 
 /** For few events: before a thread had started they would be checked. Each chunk is one turn of the event loop. */
-async function checkHere(
-  file: string,
-  range: Range,
-  isWhole: boolean,
-  onChecked: (events: number) => void,
-  signal: AbortSignal,
-): Promise<Findings> {
+async function checkHere({ file, range, isWhole, onChecked, signal }: CheckJob): Promise<Findings> {
   const db = openReader(file);
   try {
     const chunks = createCheckRange(db)(range);

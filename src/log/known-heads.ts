@@ -1,19 +1,16 @@
 import type { KeyObject } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import {
   CheckpointRefused,
   loadSigningKey,
   openCheckpoint,
-  parsePublicKey,
   readCheckpointFile,
-  SigningKeyRefused,
   type Checkpoint,
   type EventStore,
 } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
-import { contradict } from "../../log/checkpoint.ts";
-import type { LogFiles } from "../../log/log-files.ts";
-import { usageError } from "../command.ts";
+import type { Event } from "../../events/catalog.ts";
+import { contradict } from "./checkpoint.ts";
+import type { LogFiles } from "./log-files.ts";
 
 /** A checkpoint that the log is compared with, as its file held it. */
 export interface KnownHead {
@@ -58,16 +55,6 @@ async function read(what: string, file: string): Promise<Omit<KnownHead, "public
     // It is no text, and thus no checkpoint: as any other file that is none, it is reported with the rest.
     if (fault instanceof CheckpointRefused) return { what, note: "" };
     throw fault;
-  }
-}
-
-/** The key given, as text or as a file of it. */
-export function publicKeyOf(given: string | undefined): KeyObject | undefined {
-  if (given === undefined) return undefined;
-  try {
-    return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
-  } catch (fault) {
-    throw fault instanceof SigningKeyRefused ? usageError(`--public-key: ${fault.message}`) : fault;
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadSigningKey } from "eventstore-lite";
-import { readKnownHeads } from "../../src/commands/audit/known-heads.ts";
+import { readKnownHeads } from "../../src/log/known-heads.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));

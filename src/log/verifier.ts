@@ -1,0 +1,106 @@
+import type { DataOf } from "../../events/catalog.ts";
+import { isoTime, type Clock } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { kindOf } from "./error-kind.ts";
+import { STREAMS, type EventLog, type EventMetadata } from "./event-log.ts";
+import { readKnownHeads, type KnownHead } from "./known-heads.ts";
+import type { LogFiles } from "./log-files.ts";
+import { verifyLog, type VerifiedLog } from "./verify-log.ts";
+
+/** A verification beside the service takes one core at the most: the others are for the requests. */
+const THREADS = 1;
+
+/** A verification that goes on. */
+export interface VerificationProgress {
+  /** Who started it. */
+  readonly caller: string | undefined;
+  /** ISO 8601. */
+  readonly started_at: string;
+  /** Events that were found good so far. */
+  readonly checked: number;
+  /** Where the log ended when it began. */
+  readonly position: number;
+}
+
+/** Verifies the log of a running service beside it. What comes of it is an event (`LogVerified`). */
+export interface LogVerifier {
+  /** Undefined: none goes on. */
+  readonly progress: VerificationProgress | undefined;
+  /** Begins, in the name of whoever asks; one at a time. Undefined: another one goes on. */
+  start(metadata: EventMetadata): Promise<Started | undefined>;
+}
+
+export interface Started {
+  readonly progress: VerificationProgress;
+  /** Resolves (never rejects) when it has ended, and its event is appended. */
+  readonly done: Promise<void>;
+}
+
+export interface LogVerifierDeps {
+  readonly eventLog: EventLog;
+  readonly files: LogFiles;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createLogVerifier({ eventLog, files, clock, logger }: LogVerifierDeps): LogVerifier {
+  const { store } = eventLog;
+  let progress: VerificationProgress | undefined;
+
+  const verify = async (metadata: EventMetadata): Promise<void> => {
+    try {
+      const known = (await readKnownHeads(files, undefined, undefined)).map(unplaced);
+      const verified = await verifyLog(store, known, {
+        threads: THREADS,
+        onProgress: (checked) => (progress = progress && { ...progress, checked }),
+      });
+      const data = dataOf(verified);
+      // Said in the logger too: a log that is broken may not take the event.
+      if (!verified.isWhole) logger.error("the log is broken", { ...data });
+      await eventLog.append(STREAMS.log, [{ type: "LogVerified", data }], metadata);
+    } catch (fault) {
+      // A service that stops closes the log, and its verification is over.
+      if (kindOf(fault) !== "closed") logger.error("the log could not be verified", errorFields(fault));
+    } finally {
+      progress = undefined;
+    }
+  };
+
+  return {
+    get progress() {
+      return progress;
+    },
+    async start(metadata) {
+      if (progress !== undefined) return undefined;
+      const begun = { caller: metadata.caller, started_at: isoTime(clock()), checked: 0, position: 0 };
+      // Before anything is waited for: of two that ask at the same moment one begins.
+      progress = begun;
+      try {
+        progress = { ...begun, position: (await store.head()).position };
+      } catch (fault) {
+        progress = undefined;
+        throw fault;
+      }
+      return { progress, done: verify(metadata) };
+    },
+  };
+}
+
+/** As pages and the log name it: a path says where the service lies. */
+function unplaced(known: KnownHead): KnownHead {
+  return { ...known, what: "the checkpoint beside the log" };
+}
+
+function dataOf({ verification, compared, isWhole }: VerifiedLog): DataOf<"LogVerified"> {
+  const { head, checked, fault } = verification;
+  const known = { position: head.position, hash: head.hash, checked };
+  if (isWhole) return { ...known, result: "whole" };
+  const denied = compared.find((one) => one.fault !== undefined)?.fault;
+  const sentence = fault === undefined ? denied : `the chain is broken at position ${fault.position}: ${fault.reason}`;
+  return {
+    ...known,
+    result: "broken",
+    ...(sentence === undefined ? {} : { fault: sentence }),
+    ...(fault === undefined ? {} : { broken_position: fault.position }),
+  };
+}
