@@ -23,6 +23,9 @@ const PATHS = [
   "/people?as_of=5",
 ];
 
+/** Where the newest event of a type leads to: its own page, and those of what it names. */
+const NAMING = ["DirectMessageSent", "RunStarted", "LinkClicked"];
+
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = [360, 768, 1_280] as const;
 
@@ -39,7 +42,10 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   beforeAll(async () => {
     installation = await openInstallation();
     const people = Array.from({ length: 12 }, (_, number) => `person_${number},opt_in,Person ${number}`);
-    const file = installation.file("people.csv", `username,basis,name\n${people.join("\n")}\nlong,none,${LONG}\n`);
+    const file = installation.file(
+      "people.csv",
+      `username,basis,name\n${people.join("\n")}\nlong,none,${LONG}\nada_builds,opt_in,Ada\n`,
+    );
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     service = await installation.serve();
     await authorize(service, installation.sandbox);
@@ -81,7 +87,15 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
 
   test.each(SCHEMES)("each page is accessible, and no wider than the screen, in the %s scheme", async (colorScheme) => {
     const { page, wrong } = await signedIn({ colorScheme });
-    for (const path of PATHS) {
+    const named: string[] = [];
+    for (const type of NAMING) {
+      await page.goto(`${service.url}/audit?type=${type}`);
+      const links = await page.locator(".events li:first-child a").all();
+      for (const link of links) named.push((await link.getAttribute("href")) ?? "");
+    }
+    const kinds = named.map((href) => href.split("/")[1] ?? "");
+    expect(kinds.join(" ")).toBe("audit people audit runs audit links");
+    for (const path of [...PATHS, ...named]) {
       await page.goto(service.url + path);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 });
