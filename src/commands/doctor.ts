@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { masterKeyOf } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
+import { partsOf, type ConfigPart, type PartName } from "../config/parts.ts";
 import { createAnnounce } from "../delivery/announce.ts";
 import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
@@ -52,16 +53,20 @@ with how to correct it.`,
       }),
     );
 
+const PART_NAMES: Readonly<Record<PartName, string>> = {
+  x: "outreach (X_CLIENT_ID)",
+  template: "the message (MESSAGE_TEMPLATE)",
+  ads: "ads",
+  chat: "chat",
+  messaging: "messaging",
+};
+
 /** Nothing has to be configured, but whoever forgot it wants to know. */
-function completeness({ x, outreach, meta, chat, messaging }: Config): string {
-  const parts = {
-    "outreach (X_CLIENT_ID)": x,
-    "the message (MESSAGE_TEMPLATE)": x === undefined ? "of no use" : outreach.template,
-    ads: meta,
-    chat,
-    messaging,
-  };
-  const missing = Object.entries(parts).flatMap(([name, part]) => (part === undefined ? [name] : []));
+function completeness(config: Config): string {
+  const parts = Object.entries(partsOf(config)) as [PartName, ConfigPart][];
+  // Without X a message is of no use.
+  const wanted = parts.filter(([name]) => name !== "template" || config.x !== undefined);
+  const missing = wanted.flatMap(([name, { isConfigured }]) => (isConfigured ? [] : [PART_NAMES[name]]));
   return missing.length === 0 ? "complete" : `without faults; not configured: ${missing.join(", ")}`;
 }
 

@@ -13,6 +13,7 @@ export const PAGES = [
   { path: "/deliveries", title: "Deliveries" },
   { path: "/variants", title: "Experiments" },
   { path: "/audit", title: "Audit" },
+  { path: "/setup", title: "Setup" },
 ] as const;
 
 export type PagePath = (typeof PAGES)[number]["path"];

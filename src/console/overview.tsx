@@ -17,6 +17,7 @@ import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
 import { runCard } from "./run-card.tsx";
+import { openSteps, setupSteps } from "./setup-steps.tsx";
 import { Time } from "./time.tsx";
 import { lastPeriods, newestEvents, type View } from "./view.ts";
 
@@ -33,6 +34,7 @@ export async function overviewPage(view: View): Promise<VNode> {
   return (
     <ConsoleDocument title="reachlog" path="/" view={view}>
       <h1>Overview</h1>
+      <SetupLeft view={view} />
       {attention.length === 0 ? null : (
         <section class="attention" aria-labelledby="attention">
           <h2 id="attention">Needs attention</h2>
@@ -66,6 +68,18 @@ export async function overviewPage(view: View): Promise<VNode> {
 
 interface Viewed {
   readonly view: View;
+}
+
+/** For whoever is new here; nothing where a run can start. */
+function SetupLeft({ view }: Viewed): VNode | null {
+  const left = openSteps(setupSteps(view)).map(({ title }) => title);
+  if (left.length === 0) return null;
+  return (
+    <p>
+      {view.position === 0 ? "Welcome. " : ""}Before a run can start: {left.join(", ")}.{" "}
+      <a href="/setup">What to set up</a>
+    </p>
+  );
 }
 
 function QuotaCard({ view }: Viewed): VNode {

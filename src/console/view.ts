@@ -5,8 +5,11 @@ import type { ChannelName } from "../../events/channel.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import type { PeriodsQuery } from "../../projections/periods.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
+import type { RecipientSource } from "../config/outreach.ts";
+import type { ConfigParts } from "../config/parts.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
 import type { VerificationProgress } from "../log/verifier.ts";
+import type { Template } from "../template/template.ts";
 
 /** What a page is made of: the projections and the log as of one moment, and what the browser asked for. */
 export interface View {
@@ -48,6 +51,17 @@ export interface ConsoleSettings {
   readonly configured: readonly ChannelName[];
   /** By which those are known who were erased. */
   readonly hashesOf: HashesOf;
+  /** What may be left out of the configuration. */
+  readonly parts: ConfigParts;
+  /** Undefined: no message is configured. */
+  readonly template: Template | undefined;
+  readonly requireConsent: boolean;
+  /** Where the people come from. */
+  readonly sources: readonly RecipientSource[];
+  /** Where X sends the browser back to. */
+  readonly callback: string;
+  /** Whether the console wants a token. */
+  wantsToken(): boolean;
 }
 
 export interface Notice {

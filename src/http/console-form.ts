@@ -45,8 +45,8 @@ interface Filled {
 type FormOptions = Filled &
   (
     | {
-        /** What was done, in a sentence. */
-        readonly says: (answer: never, fields: Fields) => string;
+        /** What was done, in a sentence; a notice where it is not as it should be. */
+        readonly says: (answer: never, fields: Fields) => string | Notice;
       }
     | {
         /** Shows what came of it in place of the page: for what is recorded nowhere. */
@@ -96,7 +96,7 @@ export function formOf<Deps, Body>(
       try {
         const body = operation.body.fit(options.body(fields)) as Body;
         const answer = JSON.parse((await operation.handle(deps, { ...asked, body })).body) as never;
-        if ("says" in options) return goBack({ text: options.says(answer, fields), isFault: false });
+        if ("says" in options) return goBack(noticeOf(options.says(answer, fields)));
         const formToken = deps.sessions.formToken(asked.request);
         const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
         const shown = await deps.console.render(options.page(answer), visit);
@@ -114,6 +114,10 @@ export function checkFormToken({ sessions }: FormDeps, request: Request, given: 
   const wanted = sessions.formToken(request);
   const [one, other] = [Buffer.from(wanted ?? ""), Buffer.from(given)];
   if (wanted === undefined || one.length !== other.length || !timingSafeEqual(one, other)) throw problems.foreignSite();
+}
+
+function noticeOf(said: string | Notice): Notice {
+  return typeof said === "string" ? { text: said, isFault: false } : said;
 }
 
 /** What the service refuses, with a way on; throws what is a fault of ours. */

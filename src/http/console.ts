@@ -8,6 +8,7 @@ import { overviewPage } from "../console/overview.tsx";
 import { peoplePage } from "../console/people.tsx";
 import { personPage } from "../console/person.tsx";
 import { runPage } from "../console/run.tsx";
+import { setupPage } from "../console/setup.tsx";
 import { signInPage } from "../console/sign-in.tsx";
 import { variantsPage } from "../console/variants.tsx";
 import type { Page } from "../console/view.ts";
@@ -157,6 +158,12 @@ export const showFound = show({
   summary: "The pages of what is called so.",
   query: { q: "A person, a link, a run or an event: by handle, address, id or position." },
   page: findPage,
+});
+
+export const showSetup = show({
+  id: "getConsoleSetup",
+  summary: "What is set up, and what is left to do.",
+  page: setupPage,
 });
 
 export const showEvent = show({

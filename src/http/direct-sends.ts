@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { level, type Level } from "../../events/delivery.ts";
 import type { Delivery, Settlement } from "../delivery/delivery.ts";
@@ -6,6 +6,7 @@ import { kindOf } from "../log/error-kind.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import { json, type Answer } from "./answer.ts";
 import { jsonBody } from "./body.ts";
+import { formOf } from "./console-form.ts";
 import { post } from "./endpoint.ts";
 import { problems } from "./problem.ts";
 import type { AppendedBy, RequestLog } from "./request-log.ts";
@@ -107,14 +108,15 @@ async function send(
   }
 }
 
-const results = perChannel(
-  Type.Object({
-    ok: Type.Boolean(),
-    status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
-    latency_ms: orNull(Type.Number({ minimum: 0 })),
-    detail: Type.Optional(Type.String()),
-  }),
-);
+const result = Type.Object({
+  ok: Type.Boolean(),
+  status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
+  latency_ms: orNull(Type.Number({ minimum: 0 })),
+  detail: Type.Optional(Type.String()),
+});
+type TestResult = Static<typeof result>;
+
+const results = perChannel(result);
 
 export const testChannels = post({
   id: "testChannels",
@@ -135,6 +137,26 @@ export const testChannels = post({
     return json(200, { results: Object.fromEntries(await Promise.all(tested)) });
   },
 });
+
+type TestAnswer = { readonly results: Readonly<Record<ChannelName, TestResult>> };
+
+export const testChannelsByForm = formOf(testChannels, {
+  body: () => ({}),
+  says: ({ results: tested }: TestAnswer) => {
+    const text = CHANNELS.map((name) => `${name}: ${wordsOf(tested[name])}`).join("; ");
+    const isFault = CHANNELS.some((name) => !tested[name].ok && tested[name].status !== "not_configured");
+    return { text: `${text}.`, isFault };
+  },
+});
+
+/** Characters of what a network answered that a notice shows. */
+const DETAIL_SHOWN = 150;
+
+function wordsOf({ status, latency_ms, detail }: TestResult): string {
+  const words = status.replaceAll("_", " ");
+  if (detail !== undefined) return `${words} (${detail.slice(0, DETAIL_SHOWN)})`;
+  return latency_ms === null ? words : `${words} in ${Math.round(latency_ms)} ms`;
+}
 
 function testResult(settlement: Settlement | undefined) {
   if (settlement === undefined) return { ok: false, status: "in_doubt", latency_ms: null, detail: "no answer in time" };

@@ -13,6 +13,7 @@ import {
   showPeople,
   showPerson,
   showRun,
+  showSetup,
   showVariants,
   stylesheet,
   type ConsoleDeps,
@@ -26,7 +27,7 @@ import {
   type DeadLettersDeps,
 } from "./dead-letters.ts";
 import type { FormDeps } from "./console-form.ts";
-import { notify, sendMessage, testChannels, type DirectSendDeps } from "./direct-sends.ts";
+import { notify, sendMessage, testChannels, testChannelsByForm, type DirectSendDeps } from "./direct-sends.ts";
 import type { Endpoint, Protection } from "./endpoint.ts";
 import { followEvents, type EventsDeps } from "./events.ts";
 import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
@@ -117,6 +118,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/audit", protection: "session", operation: showAudit },
   { method: "GET", path: "/find", protection: "session", operation: showFound },
   { method: "GET", path: "/audit/:position", protection: "session", operation: showEvent },
+  { method: "GET", path: "/setup", protection: "session", operation: showSetup },
   { method: "GET", path: "/console.css", protection: "open", operation: stylesheet },
   { method: "GET", path: "/console.js", protection: "open", operation: script },
   { method: "GET", path: "/idiomorph.js", protection: "open", operation: idiomorph },
@@ -132,6 +134,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/console/recipients/forget", protection: "form", operation: forgetByForm },
   { method: "POST", path: "/console/clicks/forget", protection: "form", operation: forgetClicksByForm },
   { method: "POST", path: "/console/audit/verify", protection: "form", operation: startVerificationByForm },
+  { method: "POST", path: "/console/channels/test", protection: "form", operation: testChannelsByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
 ];
 

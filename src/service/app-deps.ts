@@ -32,6 +32,7 @@ import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
 import { filesOf } from "./open.ts";
+import { consoleSettings } from "./console-settings.ts";
 
 /** What the HTTP server serves. */
 interface Served {
@@ -68,9 +69,12 @@ export function appDeps(served: Served): AppDeps {
     used: () => usedAt(projector.state("quota"), quotaNow(day)),
     resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
   };
-  const { timezone, dailyLimit } = config.outreach;
   const hashesOf = createSuppressionHashes(vault.stableKey("suppression"));
-  const settings = { dailyLimit, timezone, configured: delivery.configured, hashesOf };
+  const settings = consoleSettings(config, {
+    configured: delivery.configured,
+    hashesOf,
+    wantsToken: () => authentication.guardsConsole,
+  });
   const past = createPastStates({ store: eventLog.store, projector, stopping });
   const files = filesOf(config);
   const verifier = createLogVerifier({ eventLog, files, clock, logger });

@@ -19,6 +19,7 @@ const PATHS = [
   "/audit?type=LinkClicked",
   "/audit/1",
   "/find?q=long",
+  "/setup",
   "/?as_of=12",
   "/people?as_of=5",
 ];
@@ -167,6 +168,26 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.click("text=Show");
     await page.click(".events a");
     expect(await page.textContent("h1")).toContain("at position 1");
+    await page.context().close();
+  });
+
+  test("a dry run leads to a run; its page is accessible, and no wider than a phone", async () => {
+    const file = installation.file("more.csv", "username,basis\nada_builds,opt_in\n");
+    expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
+    const { page, wrong } = await signedIn({ viewport: { width: 360, height: 800 } });
+    await page.click("text=Dry run");
+    await page.waitForSelector("h1:has-text('Dry run')");
+    const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
+    const [scrollWidth, clientWidth] = await page.evaluate(widths);
+    expect(scrollWidth).toBe(clientWidth);
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run());
+    expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
+    await page.click("summary:has-text('Run')");
+    await page.click("button:has-text('Send up to')");
+    await page.waitForSelector("text=The run has started.");
+    await page.waitForSelector("text=sent by the last one");
+    expect(wrong).toEqual([]);
     await page.context().close();
   });
 

@@ -23,6 +23,7 @@ const PAGES = [
   "/variants",
   "/audit",
   "/audit/2",
+  "/setup",
 ];
 
 let world: AppHarness;

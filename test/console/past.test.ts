@@ -5,8 +5,10 @@ import { h } from "preact";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { createPastPages, type PastVisit } from "../../src/console/past.ts";
 import type { Page } from "../../src/console/view.ts";
+import { consoleSettings } from "../../src/service/console-settings.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { testLog } from "../harness/memory/events.ts";
 
@@ -17,7 +19,10 @@ function visitOf(query: string): PastVisit {
     parameters: {},
     query: new URLSearchParams(query),
     store: logInMemory(log.events) satisfies EventStore<Event>,
-    settings: { dailyLimit: 1, timezone: "UTC", configured: [], hashesOf: () => [] },
+    settings: consoleSettings(
+      loadConfig({}, () => ""),
+      { configured: [], hashesOf: () => [], wantsToken: () => false },
+    ),
     notice: undefined,
     head: 1,
     asOf: "1",

@@ -4,6 +4,7 @@ import type { EventStore } from "eventstore-lite";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
+import { loadConfig } from "../../../src/config/config.ts";
 import { createAccount, type AccountParts } from "../../../src/http/account.ts";
 import { createConsole } from "../../../src/console/console.ts";
 import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
@@ -27,6 +28,7 @@ import { createPastStates } from "../../../src/projector/past-states.ts";
 import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { consoleSettings } from "../../../src/service/console-settings.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { openEncryptedMemoryLog, randomId, type MemoryLog } from "./log.ts";
 
@@ -66,6 +68,8 @@ export interface Given {
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
+  /** What the console takes for the configuration. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
@@ -180,6 +184,7 @@ function wire({
     (...line: unknown[]): void =>
       void logged.push(JSON.stringify([level, ...line]));
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const config = loadConfig(given.env ?? {}, () => "");
   const quota = { limit: 100, used, resetsAt: () => DAY_END };
   const stopping = new AbortController().signal;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
@@ -202,7 +207,11 @@ function wire({
       projector,
       past: createPastStates({ store: eventLog.store, projector, stopping }),
       live: { circuit: delivery.circuit, verification: () => verifier.progress },
-      settings: { dailyLimit: quota.limit, timezone: "Etc/UTC", configured: channels, hashesOf },
+      settings: consoleSettings(config, {
+        configured: channels,
+        hashesOf,
+        wantsToken: () => authentication.guardsConsole,
+      }),
       clock,
     }),
     stopping,

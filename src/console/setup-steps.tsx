@@ -1,0 +1,163 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import type { ChannelName } from "../../events/channel.ts";
+import { missingPlaceholders } from "../template/template.ts";
+import { grouped } from "./document.tsx";
+import type { View } from "./view.ts";
+
+/** One thing to set up. */
+export interface Step {
+  readonly title: string;
+  readonly isDone: boolean;
+  /** Whether a run, or a click, does without it. */
+  readonly isOptional?: true;
+  /** How it stands, or what to do. */
+  readonly says: ComponentChildren;
+  /** Lines for `.env`. */
+  readonly env?: readonly string[];
+  /** For a terminal. */
+  readonly command?: string;
+}
+
+/** All that is to be set up, in its order: of the configuration, and of what the log knows. */
+export function setupSteps(view: View): readonly Step[] {
+  return [
+    xStep(view),
+    accountStep(view),
+    templateStep(view),
+    peopleStep(view),
+    channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
+    channelStep(view, "chat", "Team chat", "Clicks, notifications and what calls for action are posted to the team."),
+    channelStep(view, "messaging", "Messaging", "Clicks and messages are sent by Telegram, LINE or WhatsApp."),
+    tokenStep(view),
+    dayStep(view),
+  ];
+}
+
+/** Those without which nothing can be sent. */
+export function openSteps(steps: readonly Step[]): readonly Step[] {
+  return steps.filter(({ isDone, isOptional }) => !isDone && isOptional === undefined);
+}
+
+function xStep({ settings }: View): Step {
+  const { isConfigured, lines } = settings.parts.x;
+  if (isConfigured) return { title: "X app", isDone: true, says: "Its client id is configured." };
+  const says = (
+    <>
+      Make an app in X's developer console, of the type "Web app, automated app or bot", with the callback{" "}
+      <code>{settings.callback}</code>.
+    </>
+  );
+  return { title: "X app", isDone: false, says, env: lines };
+}
+
+function accountStep(view: View): Step {
+  const title = "X account";
+  const { user, authorized } = view.state("account");
+  if (user !== null && authorized) {
+    const says = (
+      <>
+        Messages are sent as <bdi>@{user.username}</bdi>.
+      </>
+    );
+    return { title, isDone: true, says };
+  }
+  if (!view.settings.parts.x.isConfigured) {
+    return { title, isDone: false, says: "It can be authorized once the X app is configured." };
+  }
+  const says = (
+    <>
+      {user === null ? null : (
+        <>
+          X does not accept the authorization of <bdi>@{user.username}</bdi> any more.{" "}
+        </>
+      )}
+      <a href="/social/auth">Authorize {user === null ? "an X account" : "it again"}</a>: X asks for consent and sends
+      you back.
+    </>
+  );
+  return { title, isDone: false, says };
+}
+
+function templateStep(view: View): Step {
+  const title = "Message";
+  const { template } = view.settings;
+  if (template === undefined) {
+    const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
+    return { title, isDone: false, says, env: view.settings.parts.template.lines };
+  }
+  const { people, fields } = view.state("contacts");
+  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
+  if (missing.length > 0) {
+    const says = `Nobody can get it: no imported person has ${missing.join(", ")}. Import it, or give it a fallback, such as {{${missing[0]}|…}}.`;
+    return { title, isDone: false, says };
+  }
+  const { length: variants } = template.variants;
+  const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
+  return { title, isDone: true, says };
+}
+
+function peopleStep(view: View): Step {
+  const title = "People";
+  const { people } = view.state("contacts");
+  const { sources, requireConsent } = view.settings;
+  if (people.size === 0 && sources.some((source) => source !== "list")) {
+    return { title, isDone: true, says: `Nobody is known yet; a run reads the sources ${sources.join(", ")}.` };
+  }
+  if (people.size === 0) {
+    const says = (
+      <>
+        Nobody is known yet. <a href="/people">People</a> takes a CSV or JSON file: a line for each, with
+        <code>username</code> and <code>basis</code>, the ground for writing to them.
+      </>
+    );
+    return { title, isDone: false, says, command: "reachlog recipients import FILE" };
+  }
+  let unagreed = 0;
+  for (const { basis } of people.values()) if (basis === "none") unagreed++;
+  const then = requireConsent ? "runs skip them" : "runs write to them, since REQUIRE_CONSENT is false";
+  const says = (
+    <>
+      <a href="/people">{grouped(people.size)} known</a>,{" "}
+      {unagreed === 0 ? (
+        "all of them with consent."
+      ) : (
+        <>
+          <a href="/people?basis=none">{grouped(unagreed)} without consent</a>: {then}.
+        </>
+      )}
+    </>
+  );
+  return { title, isDone: true, says };
+}
+
+function channelStep(view: View, name: ChannelName, title: string, purpose: string): Step {
+  const { isConfigured, lines } = view.settings.parts[name];
+  if (!isConfigured) return { title, isDone: false, isOptional: true, says: purpose, env: lines };
+  const { suspended } = view.state("deliveries")[name];
+  if (suspended === null) return { title, isDone: true, isOptional: true, says: `Configured. ${purpose}` };
+  const says = (
+    <>
+      Its network refuses it: <bdi>{suspended.detail}</bdi>. <a href="/deliveries">Deliveries</a> has the way on.
+    </>
+  );
+  return { title, isDone: false, says };
+}
+
+function tokenStep({ settings }: View): Step {
+  const title = "Tokens of the API";
+  if (settings.wantsToken())
+    return { title, isDone: true, isOptional: true, says: "Callers and this console want one." };
+  const says = "Nobody needs one, and what always wants one is closed. To try things out on this machine that is fine.";
+  return { title, isDone: false, isOptional: true, says, command: "reachlog token new NAME" };
+}
+
+function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
+  const says = (
+    <>
+      {grouped(dailyLimit)} messages a day, which begins at midnight in <bdi>{timezone}</bdi>.{" "}
+      <code>QUOTA_TIMEZONE</code> in <code>.env</code> changes that.
+    </>
+  );
+  return { title: "The day", isDone: true, isOptional: true, says };
+}

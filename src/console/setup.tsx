@@ -1,0 +1,67 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { ActionForm } from "./action-form.tsx";
+import { ConsoleDocument } from "./document.tsx";
+import { openSteps, setupSteps, type Step } from "./setup-steps.tsx";
+import type { View } from "./view.ts";
+
+/** What is set up, and what is left to do. */
+export function setupPage(view: View): VNode {
+  const steps = setupSteps(view);
+  const done = steps.filter(({ isDone }) => isDone).length;
+  return (
+    <ConsoleDocument title="Setup" path="/setup" view={view}>
+      <h1>Setup</h1>
+      <p>
+        {done} of {steps.length} steps are done.{" "}
+        {openSteps(steps).length === 0 ? (
+          <>
+            A run can start: <a href="/">the overview</a> has a dry run, which shows whom it would write to.
+          </>
+        ) : (
+          "What stands in .env counts from the next start of the service; all else is seen here at once."
+        )}
+      </p>
+      <ol class="steps">
+        {steps.map((step) => (
+          <StepItem step={step} />
+        ))}
+      </ol>
+      <section aria-labelledby="test">
+        <h2 id="test">Test the channels</h2>
+        <p>Sends a test message to each configured channel, and says what its network answered.</p>
+        <ActionForm view={view} back="/setup" action="/console/channels/test">
+          <button>Test channels</button>
+        </ActionForm>
+      </section>
+    </ConsoleDocument>
+  );
+}
+
+function StepItem({ step }: { readonly step: Step }): VNode {
+  const { title, says, env, command } = step;
+  return (
+    <li>
+      <h2>
+        {title} <StepStatus step={step} />
+      </h2>
+      <p>{says}</p>
+      {env === undefined ? null : <Lines where="In .env:" lines={env} />}
+      {command === undefined ? null : <Lines where="In a terminal:" lines={[command]} />}
+    </li>
+  );
+}
+
+function Lines({ where, lines }: { readonly where: string; readonly lines: readonly string[] }): VNode {
+  return (
+    <>
+      <p class="quiet">{where}</p>
+      <pre>{lines.join("\n")}</pre>
+    </>
+  );
+}
+
+function StepStatus({ step: { isDone, isOptional } }: { readonly step: Step }): VNode {
+  if (isDone) return <span class="status green">done</span>;
+  return isOptional ? <span class="status grey">left out</span> : <span class="status amber">to do</span>;
+}
