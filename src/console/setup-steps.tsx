@@ -28,7 +28,12 @@ export function setupSteps(view: View): readonly Step[] {
     peopleStep(view),
     channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
     channelStep(view, "chat", "Team chat", "Clicks, notifications and what calls for action are posted to the team."),
-    channelStep(view, "messaging", "Messaging", "Clicks and messages are sent by Telegram, LINE or WhatsApp."),
+    channelStep(
+      view,
+      "messaging",
+      "Messaging",
+      "Clicks and messages are sent to a chat of Telegram, LINE or WhatsApp.",
+    ),
     tokenStep(view),
     dayStep(view),
   ];
