@@ -10,8 +10,11 @@ import { listPast, PAST_EVERY_POSITIONS } from "./past.ts";
 import { loadRebuilt } from "./snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** Positions after which a long catch-up is kept, so that a start that is killed does not begin anew. */
-const STRETCH_POSITIONS = 500_000;
+/**
+ * Positions after which a long catch-up is kept, so that a start that is killed does not begin anew, and no moment is far
+ * from a snapshot of the past.
+ */
+const STRETCH_POSITIONS = 250_000;
 
 export interface Restored {
   readonly states: FoldedStates;

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createConsole } from "../../src/console/console.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
@@ -172,15 +173,13 @@ describe("as of an earlier moment", () => {
   });
 
   test("a moment that is not ready is a page that says so, and asks again", async () => {
-    const late = createApp({
-      ...world.deps,
-      console: { render: async (page, visit) => ({ outcome: "not_ready", text: `${page.name} ${visit.query}` }) },
-    });
-    const response = await ask(late, "/people?as_of=5");
-    expect([response.status, response.headers.get("retry-after"), response.headers.get("refresh")]).toEqual([
-      503,
-      "2",
-      "2",
-    ]);
+    const { store, projector } = world;
+    const sources = { store, projector, past: { at: async () => undefined }, circuit: () => undefined };
+    const settings = { dailyLimit: 1, timezone: "UTC", configured: [], hashesOf: () => [] };
+    const late = createApp({ ...world.deps, console: createConsole({ ...sources, settings, clock: Date.now }) });
+    const response = await ask(late, "/people?status=open&as_of=5");
+    const { status, headers } = response;
+    expect([status, headers.get("retry-after"), headers.get("refresh")]).toEqual([503, "2", "2"]);
+    expect(await response.text()).toContain('<a href="?status=open&amp;as_of=5">Ask again</a>');
   });
 });
