@@ -22,6 +22,8 @@ export interface Contact {
   /** A message of theirs is known, and one that came after ours. */
   received: boolean;
   replied: boolean;
+  /** Of the newest message that was decided, whatever came of it: `A`, `B` … */
+  variant?: string;
   /** When the newest message that may have reached them was decided, ISO 8601. */
   attempted_at?: string;
   /** To be tried again though their source may be read no more: an operator allowed it, or it was not their failure. */
@@ -56,7 +58,7 @@ export interface Contacts {
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 8,
+  version: 9,
   types: [
     "RecipientAdded",
     "RecipientSuppressed",
@@ -136,7 +138,7 @@ function evolveContact(state: Contacts, event: Folded): Contact | undefined {
     case "DirectMessageSkipped":
       return skip(meet(state, event.data.recipient), event.data);
     case "DirectMessageAttempted":
-      return attempt(meet(state, event.data.recipient), event.time);
+      return attempt(meet(state, event.data.recipient), event.data.variant, event.time);
     case "DirectMessageSent":
       return take(state, meet(state, event.data.recipient));
     case "DirectMessageInDoubt":
@@ -205,8 +207,9 @@ function receive(contact: Contact, receivedAt: string): Contact {
   return contact;
 }
 
-function attempt(contact: Contact, at: string): Contact {
+function attempt(contact: Contact, variant: string, at: string): Contact {
   contact.status = "attempted";
+  contact.variant = variant;
   contact.attempted_at = at;
   contact.again = false;
   return contact;

@@ -10,16 +10,19 @@ interface ActionFormProps {
   readonly action: `/console/${string}`;
   /** What is not filled in by hand. */
   readonly fields?: Readonly<Record<string, string>>;
+  /** One of the fields is a file. */
+  readonly sendsFile?: boolean;
   /** What is, and the button. */
   readonly children: ComponentChildren;
 }
 
 /** A form that does something; nothing at all for whoever may look only. */
-export function ActionForm({ view, back, action, fields = {}, children }: ActionFormProps): VNode | null {
+export function ActionForm(props: ActionFormProps): VNode | null {
+  const { view, back, action, fields = {}, sendsFile = false, children } = props;
   if (view.formToken === undefined) return null;
   const hidden = Object.entries({ form_token: view.formToken, back, ...fields });
   return (
-    <form class="action" method="post" action={action}>
+    <form class="action" method="post" action={action} encType={sendsFile ? "multipart/form-data" : undefined}>
       {hidden.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}

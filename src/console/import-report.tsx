@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { ConsoleDocument, grouped } from "./document.tsx";
+import type { Page } from "./view.ts";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
@@ -22,10 +23,11 @@ interface Some<Member> {
   readonly first: readonly Member[];
 }
 
-/** Answered to the form itself: the report is kept nowhere. So it is not live, and loads no script. */
-export function importReportPage({ added, updated, withoutConsent, fields, refused, duplicates }: ImportView): VNode {
-  return (
-    <ConsoleDocument title="Import" path="/people">
+/** What was taken of a file, and what was not. It is recorded nowhere, so it is shown in place of the page, and stands still. */
+export function importReportPage(report: ImportView): Page {
+  const { added, updated, withoutConsent, fields, refused, duplicates } = report;
+  return (view) => (
+    <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>Import</h1>
       <p>
         {grouped(added)} added, {grouped(updated)} updated, {grouped(refused.count)} refused.

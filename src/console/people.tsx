@@ -1,20 +1,32 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
-import type { Contact, ContactStatus } from "../../projections/contacts.ts";
+import type { ComponentChildren, VNode } from "preact";
 import type { Basis } from "../../events/outreach.ts";
+import type { Contact } from "../../projections/contacts.ts";
 import { personHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
+import { ImportForm } from "./import-form.tsx";
 import { Linked } from "./linked.tsx";
+import {
+  BASES,
+  basisOf,
+  filterOf,
+  findPeople,
+  ORIGINS,
+  peopleHref,
+  PERSON_STATUSES,
+  SKIP_REASONS,
+  statusOf,
+  type FoundPeople,
+  type Origin,
+  type PeopleFilter,
+  type PersonStatus,
+} from "./people-filter.ts";
+import { PersonActions } from "./person-actions.tsx";
 import { Time } from "./time.tsx";
-import { defined, numberOf, oneOf, textOf, type View } from "./view.ts";
+import { textOf, type View } from "./view.ts";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
-
-/** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
-type PersonStatus = ContactStatus | "suppressed";
-
-const PERSON_STATUSES: readonly PersonStatus[] = ["open", "attempted", "in_doubt", "sent", "failed", "suppressed"];
 
 /** Words for whoever reads them. */
 export const STATUS_WORDS: Readonly<Record<PersonStatus, string>> = {
@@ -32,77 +44,139 @@ export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
   none: "none",
 };
 
-const BASES = Object.keys(BASIS_WORDS) as Basis[];
-
-interface PeopleFilter {
-  /** Part of a handle, name or id. */
-  readonly search?: string;
-  readonly status?: PersonStatus;
-  readonly basis?: Basis;
-}
+const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
+  imported: "imported",
+  wrote_first: "wrote first",
+  met: "met by a run",
+};
 
 /** Everybody known, and how far we got with them. */
 export function peoplePage(view: View): VNode {
+  const contacts = view.state("contacts");
   const filter = filterOf(view);
-  const skip = numberOf(view, "skip") ?? 0;
-  const { people: contacts } = view.state("contacts");
-  const known = contacts.size;
-  const all = [...contacts.values()].filter((contact) => isFound(contact, filter));
-  const found = all.length;
-  const people = all.slice(skip, skip + PEOPLE_SHOWN);
+  const after = textOf(view, "after");
+  const isGone = after !== undefined && !contacts.people.has(after);
+  const found = findPeople(contacts, filter, { after: isGone ? undefined : after, limit: PEOPLE_SHOWN });
+  const [only, other] = found.page;
   return (
     <ConsoleDocument title="People" path="/people" view={view}>
       <h1>People</h1>
-      <Filter filter={filter} />
-      {known === 0 ? (
+      {contacts.people.size === 0 ? (
         <p class="empty">
           Nobody is known yet. <code>reachlog recipients import FILE</code> takes a CSV or JSON file.
         </p>
       ) : (
-        <p>
-          {grouped(found)} of {grouped(known)} {known === 1 ? "person" : "people"}.
-        </p>
+        <>
+          <Filter filter={filter} variants={variantsOf(view)} />
+          <Counts filter={filter} counts={found.counts} known={contacts.people.size} />
+        </>
       )}
-      {people.length === 0 ? null : <PeopleTable people={people} />}
-      {skip + PEOPLE_SHOWN >= found ? null : (
-        <p>
-          <a href={`/people?${queryOf(filter, skip + PEOPLE_SHOWN)}`}>More people</a>
-        </p>
+      {isGone ? <p>The person this page began behind is not known any more. These are the first ones.</p> : null}
+      {found.page.length === 0 ? null : <PeopleTable people={found.page} />}
+      {only === undefined || other !== undefined || after !== undefined ? null : (
+        <PersonActions view={view} contact={only} back={peopleHref(filter)} />
       )}
+      <Pages filter={filter} after={after} next={found.next} />
+      <ImportForm view={view} />
     </ConsoleDocument>
   );
 }
 
-function Filter({ filter }: { readonly filter: PeopleFilter }): VNode {
+/** Names of all variants that were ever used. */
+function variantsOf(view: View): readonly string[] {
+  return [...new Set(view.state("variants").groups.map(({ variant }) => variant))].sort();
+}
+
+interface FilterProps {
+  readonly filter: PeopleFilter;
+  readonly variants: readonly string[];
+}
+
+function Filter({ filter, variants }: FilterProps): VNode {
   return (
     <form class="filter" method="get" action="/people">
       <label>
         Search <input name="search" value={filter.search ?? ""} maxLength={100} placeholder="handle, name or id" />
       </label>
-      <label>
-        Status{" "}
-        <select name="status">
-          <option value="">all</option>
-          {PERSON_STATUSES.map((status) => (
-            <option value={status} selected={status === filter.status}>
-              {STATUS_WORDS[status]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Basis{" "}
-        <select name="basis">
-          <option value="">all</option>
-          {BASES.map((basis) => (
-            <option value={basis} selected={basis === filter.basis}>
-              {BASIS_WORDS[basis]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice name="status" label="Status" values={PERSON_STATUSES} chosen={filter.status} words={STATUS_WORDS} />
+      <Choice name="basis" label="Basis" values={BASES} chosen={filter.basis} words={BASIS_WORDS} />
+      <Choice name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
+      {variants.length === 0 ? null : (
+        <Choice name="variant" label="Variant" values={variants} chosen={filter.variant} />
+      )}
+      <Choice name="source" label="Source" values={ORIGINS} chosen={filter.source} words={ORIGIN_WORDS} />
       <button>Show</button>
     </form>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly name: keyof PeopleFilter;
+  readonly label: string;
+  readonly values: readonly Value[];
+  readonly chosen: string | undefined;
+  /** Default: the values themselves. */
+  readonly words?: Readonly<Record<Value, string>>;
+}
+
+function Choice<Value extends string>({ name, label, values, chosen, words }: ChoiceProps<Value>): VNode {
+  return (
+    <label>
+      {label}{" "}
+      <select name={name}>
+        <option value="">all</option>
+        {values.map((value) => (
+          <option value={value} selected={value === chosen}>
+            {words === undefined ? value.replaceAll("_", " ") : words[value]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface CountsProps extends Pick<FoundPeople, "counts"> {
+  readonly filter: PeopleFilter;
+  readonly known: number;
+}
+
+/** How many of those found have which status, each a way to just them. */
+function Counts({ filter: { status, ...filter }, counts, known }: CountsProps): VNode {
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return (
+    <>
+      <p>
+        {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
+      </p>
+      <ul class="counts" aria-label="By status">
+        <li>
+          <Chosen isChosen={status === undefined} href={peopleHref(filter)}>
+            all {grouped(all)}
+          </Chosen>
+        </li>
+        {PERSON_STATUSES.map((one) => (
+          <li>
+            <Chosen isChosen={status === one} href={peopleHref({ ...filter, status: one })}>
+              {STATUS_WORDS[one]} {grouped(counts[one])}
+            </Chosen>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface ChosenProps {
+  readonly isChosen: boolean;
+  readonly href: string;
+  readonly children: ComponentChildren;
+}
+
+function Chosen({ isChosen, href, children }: ChosenProps): VNode {
+  return (
+    <a href={href} aria-current={isChosen ? "true" : undefined}>
+      {children}
+    </a>
   );
 }
 
@@ -112,8 +186,12 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
       <table>
         <thead>
           <tr>
-            {["person", "status", "basis", "skipped for", "last message"].map((head) => (
-              <th scope="col">{head}</th>
+            <th scope="col">person</th>
+            <th scope="col">status</th>
+            {["basis", "skipped for", "last message"].map((head) => (
+              <th scope="col" class="roomy">
+                {head}
+              </th>
             ))}
           </tr>
         </thead>
@@ -126,9 +204,9 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
                 </Linked>
               </th>
               <td>{STATUS_WORDS[statusOf(contact)]}</td>
-              <td>{contact.inbound ? BASIS_WORDS.dm_first : BASIS_WORDS[contact.basis]}</td>
-              <td>{contact.skipped.join(", ").replaceAll("_", " ")}</td>
-              <td>{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+              <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>
+              <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
+              <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
             </tr>
           ))}
         </tbody>
@@ -137,39 +215,23 @@ function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode
   );
 }
 
-function filterOf(view: View): PeopleFilter {
-  return defined({
-    search: textOf(view, "search"),
-    status: oneOf(view, "status", PERSON_STATUSES),
-    basis: oneOf(view, "basis", BASES),
-  });
+interface PagesProps {
+  readonly filter: PeopleFilter;
+  readonly after: string | undefined;
+  readonly next: string | undefined;
 }
 
-/** Those who fit the filter. */
-function isFound(contact: Contact, { search = "", status, basis }: PeopleFilter): boolean {
-  if (status !== undefined && statusOf(contact) !== status) return false;
-  if (basis !== undefined && contact.basis !== basis) return false;
-  const wanted = search.replace(/^@/, "").toLowerCase();
-  if (wanted === "") return true;
-  const { id = "", username = "", name = "" } = contact;
-  return id === wanted || username.toLowerCase().includes(wanted) || name.toLowerCase().includes(wanted);
-}
-
-export function statusOf({ suppressed, status }: Contact): PersonStatus {
-  return suppressed ? "suppressed" : status;
+function Pages({ filter, after, next }: PagesProps): VNode {
+  return (
+    <p>
+      {after === undefined ? null : <a href={peopleHref(filter)}>First people</a>}{" "}
+      {next === undefined ? null : <a href={peopleHref(filter, next)}>More people</a>}
+    </p>
+  );
 }
 
 /** As people call them. */
 export function nameOf({ id, username, name }: Contact): string {
   const handle = username === undefined ? (id ?? "somebody") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
-}
-
-function queryOf({ search, status, basis }: PeopleFilter, skip: number): string {
-  const query = new URLSearchParams();
-  if (search !== undefined) query.set("search", search);
-  if (status !== undefined) query.set("status", status);
-  if (basis !== undefined) query.set("basis", basis);
-  query.set("skip", String(skip));
-  return query.toString();
 }

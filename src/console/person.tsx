@@ -4,10 +4,12 @@ import type { Recorded } from "../../events/catalog.ts";
 import type { Basis } from "../../events/outreach.ts";
 import { findContact, type Contact } from "../../projections/contacts.ts";
 import { eventsAt } from "../log/events-at.ts";
-import { eventHref, runHref } from "./addresses.ts";
+import { eventHref, personHref, runHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
-import { BASIS_WORDS, nameOf, STATUS_WORDS, statusOf } from "./people.tsx";
+import { statusOf } from "./people-filter.ts";
+import { BASIS_WORDS, nameOf, STATUS_WORDS } from "./people.tsx";
+import { PersonActions } from "./person-actions.tsx";
 import { TheirLinks } from "./their-links.tsx";
 import { Time } from "./time.tsx";
 import { numberOf, type View } from "./view.ts";
@@ -37,6 +39,7 @@ export async function personPage(view: View): Promise<VNode> {
       <h1 class="breakable">
         <bdi>{nameOf(contact)}</bdi>
       </h1>
+      <PersonActions view={view} contact={contact} back={personHref(contact) ?? "/people"} />
       <Facts contact={contact} events={events} variant={attempts[0]?.data.variant} />
       {before === undefined ? (
         <>

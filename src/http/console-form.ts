@@ -97,16 +97,25 @@ export function formOf<Deps, Body>(
         const body = operation.body.fit(options.body(fields)) as Body;
         const answer = JSON.parse((await operation.handle(deps, { ...asked, body })).body) as never;
         if ("says" in options) return goBack(noticeOf(options.says(answer, fields)));
-        const formToken = deps.sessions.formToken(asked.request);
-        const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
-        const shown = await deps.console.render(options.page(answer), visit);
-        if (shown === undefined) throw problems.notFound();
-        return html(200, shown.text);
+        return await showInPlace(deps, asked.request, options.page(answer));
       } catch (fault) {
         return goBack(faultNotice(fault));
       }
     },
   });
+}
+
+/** A page as the answer to a form: for what is recorded nowhere. */
+export async function showInPlace({ console, sessions }: FormDeps, request: Request, page: Page): Promise<Answer> {
+  const formToken = sessions.formToken(request);
+  const shown = await console.render(page, {
+    parameters: {},
+    query: new URLSearchParams(),
+    formToken,
+    notice: undefined,
+  });
+  if (shown === undefined) throw problems.notFound();
+  return html(200, shown.text);
 }
 
 /** Throws 403 for a form that is none of ours, or of another session. */

@@ -98,7 +98,10 @@ export const showPeople = show({
     search: "Part of a handle or name, or an id.",
     status: "How far we got with them.",
     basis: "The ground for writing to them.",
-    skip: SKIP,
+    skipped: "Why a run passed over them.",
+    variant: "Of the newest message to them.",
+    source: "Where they are from.",
+    after: "The people behind this one, as the page before leads there.",
   },
   page: peoplePage,
 });

@@ -1,11 +1,11 @@
-import { renderPage } from "../console/document.tsx";
 import { importReportPage } from "../console/import-report.tsx";
 import { formatOfName, type RecipientsFormat } from "../outreach/recipients-file/format.ts";
-import { html, redirect } from "./answer.ts";
-import { checkFormToken, commonFields, faultNotice, type FormDeps } from "./console-form.ts";
+import { SENT_BYTES_MAX } from "../outreach/recipients-file/limits.ts";
+import { redirect } from "./answer.ts";
+import { checkFormToken, commonFields, faultNotice, showInPlace, type FormDeps } from "./console-form.ts";
 import { post } from "./endpoint.ts";
 import { problems } from "./problem.ts";
-import { importList, LIST_BYTES_MAX, takeList, type RecipientsDeps } from "./recipients.ts";
+import { importList, takeList, type RecipientsDeps } from "./recipients.ts";
 import { uploadBody } from "./upload.ts";
 
 /** Of the fields and the marks between them, beside the file. */
@@ -18,7 +18,7 @@ export const importByForm = post({
   tag: "service",
   summary: `${importList.summary} As a form of the console.`,
   description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
-  body: uploadBody(commonFields, LIST_BYTES_MAX + FORM_BYTES_MAX),
+  body: uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX),
   isSlow: true,
   answers: {
     200: { says: "The page that says what was taken.", mediaType: "text/html" },
@@ -29,7 +29,7 @@ export const importByForm = post({
     checkFormToken(deps, request, fields.form_token);
     try {
       const report = await takeList(deps, file.bytes, formatOf(file.kind), metadata);
-      return html(200, renderPage(importReportPage(report)));
+      return await showInPlace(deps, request, importReportPage(report));
     } catch (fault) {
       return redirect(303, fields.back, { "set-cookie": deps.notices.give(faultNotice(fault)) });
     }

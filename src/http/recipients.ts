@@ -3,6 +3,7 @@ import type { EventLog, EventMetadata } from "../log/event-log.ts";
 import { allowRetry, type RetryRefusal } from "../outreach/allow-retry.ts";
 import { importRecipients } from "../outreach/import-recipients.ts";
 import type { RecipientsFormat } from "../outreach/recipients-file/format.ts";
+import { SENT_BYTES_MAX } from "../outreach/recipients-file/limits.ts";
 import { readApart, type ReadFile } from "../outreach/recipients-file/read-apart.ts";
 import { suppress } from "../outreach/suppress.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
@@ -24,9 +25,6 @@ export interface RecipientsDeps {
   /** Aborts when the service begins to stop. */
   readonly stopping: AbortSignal;
 }
-
-/** A hundred thousand people with some fields each. Longer lists come by the command line, or in parts. */
-export const LIST_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Rows appended at once: few milliseconds of the thread that serves requests. */
 const CHUNK_ROWS = 500;
@@ -111,7 +109,7 @@ export const importList = post({
     "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing.",
   body: fileBody({
     kinds: FORMATS,
-    bytesMax: LIST_BYTES_MAX,
+    bytesMax: SENT_BYTES_MAX,
     description: 'CSV with a header; an array of objects, or `{"recipients": […]}`; or an object a line.',
   }),
   isSlow: true,

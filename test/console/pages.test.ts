@@ -64,7 +64,7 @@ describe("people", () => {
     await harness.append("outreach", ...many, person("other"));
     const first = await pageAt(harness, "/people?search=person");
     expect(await rowsOf(first)).toHaveLength(PEOPLE_SHOWN);
-    const next = /href="(\/people\?[^"]*skip[^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const next = /href="(\/people\?[^"]*after[^"]*)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(next).toContain("search=person");
     const rest = await pageAt(harness, next);
     expect((await rowsOf(rest)).map((row) => row.split(" ")[0])).toEqual([

@@ -1,0 +1,134 @@
+import type { Basis, SkipReason } from "../../events/outreach.ts";
+import type { Contact, Contacts, ContactStatus } from "../../projections/contacts.ts";
+import { defined, oneOf, textOf, type View } from "./view.ts";
+
+/** What a person may be looked for by; `suppressed` is shown in place of how far we got. */
+export type PersonStatus = ContactStatus | "suppressed";
+
+export const PERSON_STATUSES = [
+  "open",
+  "attempted",
+  "in_doubt",
+  "sent",
+  "failed",
+  "suppressed",
+] as const satisfies readonly PersonStatus[];
+
+export const BASES = ["dm_first", "opt_in", "none"] as const satisfies readonly Basis[];
+
+export const SKIP_REASONS = [
+  "already_contacted",
+  "suppressed",
+  "no_consent",
+  "cannot_receive_dm",
+  "protected",
+  "self",
+  "invalid_recipient",
+  "missing_field",
+] as const satisfies readonly SkipReason[];
+
+/** Where we have somebody from. One person may be of the first two. */
+export const ORIGINS = ["imported", "wrote_first", "met"] as const;
+export type Origin = (typeof ORIGINS)[number];
+
+export interface PeopleFilter {
+  /** Part of a handle or name, or an id. */
+  readonly search?: string;
+  readonly status?: PersonStatus;
+  readonly basis?: Basis;
+  readonly skipped?: SkipReason;
+  readonly variant?: string;
+  readonly source?: Origin;
+}
+
+/** What of the page's address chooses people. */
+export function filterOf(view: View): PeopleFilter {
+  return defined({
+    search: textOf(view, "search"),
+    status: oneOf(view, "status", PERSON_STATUSES),
+    basis: oneOf(view, "basis", BASES),
+    skipped: oneOf(view, "skipped", SKIP_REASONS),
+    variant: textOf(view, "variant"),
+    source: oneOf(view, "source", ORIGINS),
+  });
+}
+
+/** The page's address with this filter, from behind the person of that key on. */
+export function peopleHref(filter: PeopleFilter, after?: string): string {
+  const query = new URLSearchParams(Object.entries({ ...filter, ...(after === undefined ? {} : { after }) }));
+  return query.size === 0 ? "/people" : `/people?${query}`;
+}
+
+export function statusOf({ suppressed, status }: Contact): PersonStatus {
+  return suppressed ? "suppressed" : status;
+}
+
+/** Of everybody who fits but for the status, how many have which, and those of one page who fit. */
+export interface FoundPeople {
+  readonly counts: Readonly<Record<PersonStatus, number>>;
+  readonly page: readonly Contact[];
+  /** Key of the last person of the page, where others follow. */
+  readonly next: string | undefined;
+}
+
+/** Keys stay while people are met and change: a page begins behind a person, and not behind a number of them. */
+export interface PageOfPeople {
+  /** Undefined: from the first person on. */
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+/** Looks at everybody once, and copies nobody. */
+export function findPeople(
+  { people }: Pick<Contacts, "people">,
+  { status, ...filter }: PeopleFilter,
+  { after, limit }: PageOfPeople,
+): FoundPeople {
+  const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0 };
+  const fits = createTest(filter);
+  const page: Contact[] = [];
+  let isBehind = after === undefined;
+  let last: string | undefined;
+  let hasMore = false;
+  for (const [key, contact] of people) {
+    const found = statusOf(contact);
+    if (fits(contact)) {
+      counts[found]++;
+      if (isBehind && (status === undefined || status === found)) {
+        if (page.length === limit) hasMore = true;
+        else {
+          page.push(contact);
+          last = key;
+        }
+      }
+    }
+    if (key === after) isBehind = true;
+  }
+  return { counts, page, next: hasMore ? last : undefined };
+}
+
+/** Whether somebody fits, whatever their status. */
+function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
+  const wanted = search.replace(/^@/, "").toLowerCase();
+  const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
+    wanted === "" ||
+    id === wanted ||
+    username.toLowerCase().includes(wanted) ||
+    (name !== "" && name.toLowerCase().includes(wanted));
+  return (contact) =>
+    (basis === undefined || basisOf(contact) === basis) &&
+    (skipped === undefined || contact.skipped.includes(skipped)) &&
+    (variant === undefined || contact.variant === variant) &&
+    (source === undefined || isOf(contact, source)) &&
+    isNamed(contact);
+}
+
+/** Whoever wrote first has agreed, whatever an import says. */
+export function basisOf({ inbound, basis }: Contact): Basis {
+  return inbound ? "dm_first" : basis;
+}
+
+function isOf({ listed, inbound }: Contact, source: Origin): boolean {
+  if (source === "imported") return listed;
+  return source === "wrote_first" ? inbound : !listed && !inbound;
+}
