@@ -1,6 +1,5 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createConsole } from "../../src/console/console.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
@@ -173,11 +172,9 @@ describe("as of an earlier moment", () => {
   });
 
   test("a moment that is not ready is a page that says so, and asks again", async () => {
-    const { store, projector } = world;
-    const sources = { store, projector, past: { at: async () => undefined }, circuit: () => undefined };
-    const settings = { dailyLimit: 1, timezone: "UTC", configured: [], hashesOf: () => [] };
-    const late = createApp({ ...world.deps, console: createConsole({ ...sources, settings, clock: Date.now }) });
-    const response = await ask(late, "/people?status=open&as_of=5");
+    await using late = await openApp({ tokens: false, past: { at: async () => undefined } });
+    for (const [stream, ...newEvents] of LIFE) await late.append(stream, ...newEvents);
+    const response = await ask(late.app, "/people?status=open&as_of=5");
     const { status, headers } = response;
     expect([status, headers.get("retry-after"), headers.get("refresh")]).toEqual([503, "2", "2"]);
     expect(await response.text()).toContain('<a href="?status=open&amp;as_of=5">Ask again</a>');

@@ -24,7 +24,7 @@ import { signHeadNow } from "../../../src/log/sign-head-now.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
-import { createPastStates } from "../../../src/projector/past-states.ts";
+import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
 import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
 import { erasing } from "../../../src/privacy/apply-erasures.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
@@ -70,6 +70,8 @@ export interface Given {
   readonly isWritable?: boolean;
   /** What the console takes for the configuration. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What the pages of earlier moments are made of. */
+  readonly past?: PastStates;
   /** Stands between the app and the log. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
   readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
@@ -205,7 +207,7 @@ function wire({
     console: createConsole({
       store: eventLog.store,
       projector,
-      past: createPastStates({ store: eventLog.store, projector, stopping }),
+      past: given.past ?? createPastStates({ store: eventLog.store, projector, stopping }),
       live: { circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, {
         configured: channels,
