@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import type { Recorded } from "../../events/catalog.ts";
 import { ERASED } from "../../events/encryption.ts";
+import { EVENT_ID } from "../history/find-event.ts";
 import { sentenceOf } from "../history/words.ts";
 import type { Mention, Sentence } from "../history/words/phrases.ts";
 import { eventHref, isErased, linkHref, personHref, runHref } from "./addresses.ts";
@@ -41,11 +42,21 @@ function Named({ mention }: { readonly mention: Mention }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
   if (mention.kind === "position") return <a href={eventHref(mention.position)}>{grouped(mention.position)}</a>;
   if (mention.kind === "person" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
+  const short = shortOf(mention);
   return (
     <Linked href={hrefOf(mention)}>
-      <bdi>{mention.text}</bdi>
+      {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
     </Linked>
   );
+}
+
+/** A run's id, as far as it tells runs apart. */
+const RUN_DIGITS = 8;
+
+/** What is shown of a name that is long, and whole on the page that it leads to; undefined: all of it. */
+function shortOf(mention: Mention): string | undefined {
+  if (mention.kind === "person" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
+  return mention.kind === "run" && EVENT_ID.test(mention.text) ? `…${mention.text.slice(-RUN_DIGITS)}` : undefined;
 }
 
 function hrefOf(mention: Mention): string | undefined {

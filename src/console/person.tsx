@@ -98,7 +98,7 @@ function Facts({ contact, events, variant }: FactsProps): VNode {
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
     ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],
-    ["wrote to us", replied ? "yes, after our message" : received ? "yes" : "no"],
+    ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
   return (

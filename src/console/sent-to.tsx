@@ -4,7 +4,6 @@ import type { Recorded } from "../../events/catalog.ts";
 import { ERASED } from "../../events/encryption.ts";
 import { linkKey } from "../../projections/sent-links.ts";
 import type { Referrers } from "../../projections/referrers.ts";
-import { nameOf } from "../history/words/phrases.ts";
 import { eventsAt } from "../log/events-at.ts";
 import { isErased, personHref } from "./addresses.ts";
 import { grouped } from "./document.tsx";
@@ -85,7 +84,7 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
               <tr>
                 <th scope="row" class="breakable">
                   <Linked href={personHref(recipient)}>
-                    <bdi>{isErased(recipient) ? ERASED : nameOf(recipient)}</bdi>
+                    <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
                   </Linked>
                 </th>
                 <td class="breakable">

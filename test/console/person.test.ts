@@ -55,7 +55,7 @@ describe("the page of a person", () => {
       source: "imported",
       id: "1001",
       handle: "@ada",
-      "wrote to us": "yes, after our message",
+      "messages from them": "after ours",
       company: "Acme & Co",
     });
   });
@@ -73,10 +73,10 @@ describe("the page of a person", () => {
   test("tells all that the log says of them, and of nobody else, newest first", async () => {
     const harness = await openWithAda();
     const sentences = await sentencesOf(await pageAt(harness, "/people/1001"));
-    expect(sentences.map((sentence) => sentence.replace(/ \(.*| was.*| set.*/, ""))).toEqual([
+    expect(sentences.map((sentence) => sentence.replace(/ wrote.*| was.*| set.*/, ""))).toEqual([
       "@ada",
       "the message to @ada",
-      `run ${RUN}`,
+      "run …000000aa",
       "@ada",
     ]);
   });
@@ -106,7 +106,11 @@ describe("the page of a person", () => {
     expect((await factsOf(page))["grounds for writing"]).toBe("wrote first, by event 1");
     expect((await textsAt(page, "dl dd")).flatMap(({ links }) => links)).toEqual(["/audit/1"]);
     const bob = await factsOf(await pageAt(harness, "/people/@bob"));
-    expect(bob).toMatchObject({ "grounds for writing": "none, by event 3", "wrote to us": "no", id: "not known yet" });
+    expect(bob).toMatchObject({
+      "grounds for writing": "none, by event 3",
+      "messages from them": "none was read",
+      id: "not known yet",
+    });
   });
 
   test("of what failed, or is in doubt, says so", async () => {
