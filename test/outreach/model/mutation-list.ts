@@ -190,7 +190,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",
-    'if (contact.status !== "failed") return;',
+    'if (contact.status !== "failed") return contact;',
     "",
   ),
   one(
@@ -238,8 +238,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "what was found after a restore closes nobody",
     CONTACTS,
-    "if (found === undefined) return;",
-    "if (contact) return;",
+    "if (found === undefined) return contact;",
+    "if (contact) return contact;",
   ),
   one(
     "the key file is not asked who was forgotten",
@@ -250,8 +250,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "forget takes the keys of a handle whoever has it",
     "src/privacy/find-person.ts",
-    "    .filter((handle) => isHeldBy(contacts, handle, contact))\n",
-    '    .filter((handle) => isHeldBy(contacts, handle, contact) || handle !== "")\n',
+    "    .filter(isHeld)\n",
+    '    .filter((handle) => isHeld(handle) || handle !== "")\n',
   ),
   one(
     "forget takes what was recorded by a handle of those who had it before",
@@ -259,7 +259,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "one !== baseOf(one) && !spared.has(one)",
     "one !== baseOf(one)",
   ),
-  one("nobody writes down who was forgotten", CONTACTS, "return mark(state, event.data.hashes);", "return;"),
+  one("nobody writes down who was forgotten", CONTACTS, "      mark(state, event.data.hashes);\n", ""),
   one(
     "one person's refusal is the account's",
     DECIDE,
