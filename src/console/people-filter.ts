@@ -128,7 +128,8 @@ export function basisOf({ inbound, basis }: Contact): Basis {
   return inbound ? "dm_first" : basis;
 }
 
-function isOf({ listed, inbound }: Contact, source: Origin): boolean {
+/** Whether they come from there: who was imported may have written first too. */
+export function isOf({ listed, inbound }: Contact, source: Origin): boolean {
   if (source === "imported") return listed;
   return source === "wrote_first" ? inbound : !listed && !inbound;
 }

@@ -44,7 +44,7 @@ export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
   none: "none",
 };
 
-const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
+export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   imported: "imported",
   wrote_first: "wrote first",
   met: "met by a run",

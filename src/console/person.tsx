@@ -7,8 +7,8 @@ import { eventsAt } from "../log/events-at.ts";
 import { eventHref, personHref, runHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
-import { statusOf } from "./people-filter.ts";
-import { BASIS_WORDS, nameOf, STATUS_WORDS } from "./people.tsx";
+import { basisOf, isOf, ORIGINS, statusOf } from "./people-filter.ts";
+import { BASIS_WORDS, nameOf, ORIGIN_WORDS, STATUS_WORDS } from "./people.tsx";
 import { PersonActions } from "./person-actions.tsx";
 import { TheirLinks } from "./their-links.tsx";
 import { Time } from "./time.tsx";
@@ -40,7 +40,7 @@ export async function personPage(view: View): Promise<VNode> {
         <bdi>{nameOf(contact)}</bdi>
       </h1>
       <PersonActions view={view} contact={contact} back={personHref(contact) ?? "/people"} />
-      <Facts contact={contact} events={events} variant={attempts[0]?.data.variant} />
+      <Facts contact={contact} events={events} />
       {before === undefined ? (
         <>
           <Messages attempts={attempts} events={events} />
@@ -83,17 +83,20 @@ interface FactsProps {
   readonly contact: Contact;
   /** The newest first. */
   readonly events: readonly Recorded[];
-  /** Of the last message. */
-  readonly variant: string | undefined;
 }
 
-function Facts({ contact, events, variant }: FactsProps): VNode {
-  const { id, username, basis, inbound, received, replied, listed, skipped, fields, attempted_at } = contact;
+function Facts({ contact, events }: FactsProps): VNode {
+  const { id, username, variant, received, replied, skipped, fields, attempted_at } = contact;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["status", STATUS_WORDS[statusOf(contact)]],
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
-    ["grounds for writing", <Grounds basis={inbound ? "dm_first" : basis} events={events} />],
-    ["source", listed ? "imported" : received && !replied ? "wrote to us" : "met by a run"],
+    ["grounds for writing", <Grounds basis={basisOf(contact)} events={events} />],
+    [
+      "source",
+      ORIGINS.filter((origin) => isOf(contact, origin))
+        .map((origin) => ORIGIN_WORDS[origin])
+        .join(", "),
+    ],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
