@@ -1,8 +1,7 @@
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
 import type { Contact } from "../../projections/contacts.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog } from "./log-session.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { parseMoment, type Moment } from "../projector/moment.ts";
 import { AS_OF_OPTION, asOf, foldAsOf, stateNow } from "./moment.ts";
 import { findNamed } from "../outreach/person.ts";
@@ -45,7 +44,7 @@ export async function showContacts(terminal: Terminal, { wanted, json, ...option
   return EXIT.ok;
 }
 
-async function stateAsOf(terminal: Terminal, store: EventStore<Event>, moment: Moment) {
+async function stateAsOf(terminal: Terminal, store: EncryptedLog, moment: Moment) {
   const { states, position, time } = await foldAsOf(terminal, store, ["contacts"], moment);
   return { state: states.contacts, position, time };
 }

@@ -3,6 +3,7 @@ import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, StateOf } from "../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../projector/fold-to.ts";
 import { checkMoment, type Moment, type Place } from "../projector/moment.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import { restore } from "../projector/restore.ts";
 import type { Terminal } from "./command.ts";
 import { startProgress } from "./progress.ts";
@@ -15,17 +16,17 @@ export const AS_OF_OPTION = [
     "without Z or offset, is one of QUOTA_TIMEZONE. A time to come means now",
 ] as const;
 
-/** The states at a moment; long work shows on the terminal. */
+/** The states at a moment; long work shows on the terminal, and what it passes is kept for the next time. */
 export async function foldAsOf<Name extends ProjectionName>(
   terminal: Terminal,
-  store: EventStore<Event>,
+  store: EventStore<Event> & Pick<EncryptedLog, "erasedTo">,
   names: readonly Name[],
   moment: Moment,
 ): Promise<FoldedTo<Name>> {
   await checkMoment(store, moment);
   const { position: head } = await store.head();
   const progress = startProgress(terminal, "reading", Math.min(moment.to ?? head, head));
-  const folded = await foldTo(store, names, { ...moment, onProgress: progress.update });
+  const folded = await foldTo(store, names, { ...moment, keepSince: store.erasedTo, onProgress: progress.update });
   progress.end();
   return folded;
 }

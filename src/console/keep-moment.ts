@@ -23,9 +23,11 @@ function keep(node: ComponentChildren, asOf: string): ComponentChildren {
   return cloneElement(node, {}, [children, h("input", { type: "hidden", name: "as_of", value: asOf })]);
 }
 
-/** Paths are pages of ours; a part of this page, and what is elsewhere, stay as they are. */
+/** A path of ours that is no operation of the API; a part of this page, and what is elsewhere, stay as they are. */
+const PAGE = /^\/(?!\/|api\/|social\/)/;
+
 function hrefOf(href: string, asOf: string): string {
-  if (!/^\/(?!\/)/.test(href)) return href;
+  if (!PAGE.test(href)) return href;
   const { pathname, searchParams, hash } = new URL(href, "http://console");
   searchParams.set("as_of", asOf);
   return `${pathname}?${searchParams}${hash}`;

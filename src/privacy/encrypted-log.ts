@@ -11,6 +11,8 @@ import { keysLost, newestKeys } from "./lost-keys.ts";
 /** A log whose personal data is encrypted. */
 export interface EncryptedLog extends EventStore<Event> {
   readonly keyring: Keyring;
+  /** The keys of all who were forgotten up to this position were gone when the log was opened. */
+  readonly erasedTo: number;
   /** Shows a stored event as it was written, or as erased. */
   readonly open: EncryptingCodec<Event>["open"];
 }
@@ -44,12 +46,14 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
     const data = { lost, replaced_by: keyring.id };
     await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, SERVICE_METADATA)]);
   }
+  const { position: erasedTo } = await store.head();
   await applyErasures(store, keyring, clock());
   const resources = opening.move();
   return {
     ...store,
     snapshots: encryptSnapshots(store, keyring),
     keyring,
+    erasedTo,
     open: codec.open,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

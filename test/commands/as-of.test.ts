@@ -23,7 +23,7 @@ test(
         const last = events[to - 1];
         const moments = [{ to }, { until: new Date(last === undefined ? 0 : Date.parse(last.time) + 999) }];
         for (const moment of moments) {
-          const folded = await foldAsOf(terminal, logInMemory(events), names, moment);
+          const folded = await foldAsOf(terminal, { ...logInMemory(events), erasedTo: 0 }, names, moment);
           expect(folded.states).toEqual(expected.all());
           expect([folded.position, folded.time]).toEqual([to, last?.time]);
         }

@@ -1,6 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { LINKS_MAX } from "../../projections/recent-links.ts";
+import { makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { clicks } from "../../src/commands/clicks.ts";
 import type { MakeCommand } from "../../src/commands/command.ts";
@@ -256,4 +257,20 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   expect(out).not.toContain("go.example/first");
   expect(out).toMatch(/\n\(links no longer told apart\) {2}1000 {4}0 {10}0\ntotal {25}10001 {3}0 {10}0\n/);
   expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
+});
+
+test("the way to a moment is kept, so that the next question about it is answered from there", async () => {
+  await using world = await openCommands();
+  const skipped = (): Event[] =>
+    Array.from({ length: 10_000 }, () => {
+      const data = { run_id: "r", recipient: { id: "1" }, reason: "self" } as const;
+      return makeEvent("DirectMessageSkipped", makeId(), data, {});
+    });
+  for (let done = 0; done < 3; done++) await world.store.append(STREAMS.outreach, skipped());
+  const shown = async (): Promise<string> => (await world.run(stats, "--as-of", "25000")).out;
+  const first = await shown();
+  expect(first).toStartWith("sent 0, skipped 25000, failed 0");
+  const kept = await world.store.snapshots.list("past/stats/");
+  expect(kept.map(({ name }) => name)).toEqual(["past/stats/20000/30000"]);
+  expect(await shown()).toBe(first);
 });

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { PAGES as MENU } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
@@ -24,6 +25,8 @@ const PAGES = [
   "/audit",
   "/audit/2",
   "/setup",
+  "/find?q=@bob",
+  `/find?q=${RUN}`,
 ];
 
 let world: AppHarness;
@@ -107,6 +110,7 @@ test("each page as of a moment is what it was then, to the letter", async () => 
     if (position < head && main !== mainOf(await pageAt(path))) different++;
   }
   expect(different).toBeGreaterThan(LIFE.length * 4);
+  expect(MENU.filter(({ path }) => !PAGES.includes(path))).toEqual([]);
 });
 
 describe("as of an earlier moment", () => {
@@ -118,7 +122,10 @@ describe("as of an earlier moment", () => {
     for (const path of [...PAGES, "/audit?type=LinkClicked", "/links?skip=0"]) {
       const page = await pageAt(asOf(path, 9));
       const links = [...page.matchAll(/<a\b[^>]*?href="([^"]*)"/g)].map(([, href = ""]) => href);
-      const pages = links.filter((href) => href.startsWith("/"));
+      const [operations = [], pages = []] = [true, false].map((isApi) =>
+        links.filter((href) => href.startsWith("/") && /^\/(?:api|social)\//.test(href) === isApi),
+      );
+      expect(operations.filter((href) => href.includes("as_of"))).toEqual([]);
       expect(pages.length).toBeGreaterThan(5);
       for (const href of pages) expect(href).toMatch(/[?;]as_of=9$/);
       expect(links.filter((href) => href.startsWith("?"))).toHaveLength(1);
