@@ -89,23 +89,26 @@ function MomentBar({ view }: { readonly view: View }): VNode | null {
   return (
     <section class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
       {asOf === undefined ? null : <PastSays view={view} />}
-      <form class="filter" method="get" data-moment>
-        <OtherFields query={view.query} />
-        <label class="slider">
-          <span>
-            As of position <span data-value>{grouped(position)}</span>
-          </span>
-          <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
-        </label>
-        <button>Go</button>
-      </form>
-      <form class="filter" method="get" data-moment>
-        <OtherFields query={view.query} />
-        <label>
-          End of <input type="date" name="as_of" required />
-        </label>
-        <button>Go</button>
-      </form>
+      <details open={asOf !== undefined}>
+        <summary>Look at an earlier moment</summary>
+        <form class="filter" method="get" data-moment>
+          <OtherFields query={view.query} />
+          <label class="slider">
+            <span>
+              As of position <span data-value>{grouped(position)}</span>
+            </span>
+            <input type="range" name="as_of" min={1} max={head} value={Math.max(1, position)} />
+          </label>
+          <button>Go</button>
+        </form>
+        <form class="filter" method="get" data-moment>
+          <OtherFields query={view.query} />
+          <label>
+            End of <input type="date" name="as_of" required />
+          </label>
+          <button>Go</button>
+        </form>
+      </details>
     </section>
   );
 }

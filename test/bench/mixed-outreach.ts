@@ -14,7 +14,7 @@ const RUN_MESSAGES = 20;
 /** Then the next day's quota is used. */
 const RUNS_A_DAY = 5;
 
-/** Imports, `first` of them at once, and runs that write to those who were imported. */
+/** Imports, `first` of them at the beginning, and runs that write to those who were imported. */
 export function outreachPart(first = 0): Part {
   let rounds = 0;
   let people = 0;
@@ -22,7 +22,7 @@ export function outreachPart(first = 0): Part {
   let runs = 0;
   return (emit, random) => {
     rounds++;
-    while (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random));
+    if (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random));
     if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX) emit(STREAMS.outreach, [importOf(people++, random)]);
     if (rounds % ROUNDS_A_RUN !== FIRST_RUN_ROUND) return;
     const run_id = `run-${++runs}`;

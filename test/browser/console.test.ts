@@ -140,6 +140,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   test("the slider, let go of at an earlier moment, shows that moment; the page stands still, and leads back", async () => {
     const { page, wrong } = await signedIn();
     await page.goto(`${service.url}/people?search=person`);
+    await page.click("text=Look at an earlier moment");
     await page.locator("input[type=range]").focus();
     await page.keyboard.press("Home");
     await page.waitForSelector(".past >> text=As of position 1");
