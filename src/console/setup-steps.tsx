@@ -8,9 +8,9 @@ import type { View } from "./view.ts";
 /** One thing to set up. */
 export interface Step {
   readonly title: string;
-  readonly isDone: boolean;
-  /** Whether a run, or a click, does without it. */
-  readonly isOptional?: true;
+  readonly status: "done" | "to_do" | "left_out";
+  /** No run can start without it. */
+  readonly isNeeded?: true;
   /** How it stands, or what to do. */
   readonly says: ComponentChildren;
   /** Lines for `.env`. */
@@ -39,21 +39,21 @@ export function setupSteps(view: View): readonly Step[] {
   ];
 }
 
-/** Those without which nothing can be sent. */
-export function openSteps(steps: readonly Step[]): readonly Step[] {
-  return steps.filter(({ isDone, isOptional }) => !isDone && isOptional === undefined);
+/** What is left to do before a run can start. */
+export function neededSteps(steps: readonly Step[]): readonly Step[] {
+  return steps.filter(({ status, isNeeded }) => isNeeded === true && status !== "done");
 }
 
 function xStep({ settings }: View): Step {
   const { isConfigured, lines } = settings.parts.x;
-  if (isConfigured) return { title: "X app", isDone: true, says: "Its client id is configured." };
+  if (isConfigured) return { title: "X app", status: "done", says: "Its client id is configured." };
   const says = (
     <>
       Make an app in X's developer console, of the type "Web app, automated app or bot", with the callback{" "}
       <code>{settings.callback}</code>.
     </>
   );
-  return { title: "X app", isDone: false, says, env: lines };
+  return { title: "X app", status: "to_do", isNeeded: true, says, env: lines };
 }
 
 function accountStep(view: View): Step {
@@ -65,10 +65,10 @@ function accountStep(view: View): Step {
         Messages are sent as <bdi>@{user.username}</bdi>.
       </>
     );
-    return { title, isDone: true, says };
+    return { title, status: "done", says };
   }
   if (!view.settings.parts.x.isConfigured) {
-    return { title, isDone: false, says: "It can be authorized once the X app is configured." };
+    return { title, status: "to_do", isNeeded: true, says: "It can be authorized once the X app is configured." };
   }
   const says = (
     <>
@@ -81,7 +81,7 @@ function accountStep(view: View): Step {
       you back.
     </>
   );
-  return { title, isDone: false, says };
+  return { title, status: "to_do", isNeeded: true, says };
 }
 
 function templateStep(view: View): Step {
@@ -89,17 +89,17 @@ function templateStep(view: View): Step {
   const { template } = view.settings;
   if (template === undefined) {
     const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
-    return { title, isDone: false, says, env: view.settings.parts.template.lines };
+    return { title, status: "to_do", isNeeded: true, says, env: view.settings.parts.template.lines };
   }
   const { people, fields } = view.state("contacts");
   const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length > 0) {
     const says = `Nobody can get it: no imported person has ${missing.join(", ")}. Import it, or give it a fallback, such as {{${missing[0]}|…}}.`;
-    return { title, isDone: false, says };
+    return { title, status: "to_do", isNeeded: true, says };
   }
   const { length: variants } = template.variants;
   const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
-  return { title, isDone: true, says };
+  return { title, status: "done", says };
 }
 
 function peopleStep(view: View): Step {
@@ -107,7 +107,7 @@ function peopleStep(view: View): Step {
   const { people } = view.state("contacts");
   const { sources, requireConsent } = view.settings;
   if (people.size === 0 && sources.some((source) => source !== "list")) {
-    return { title, isDone: true, says: `Nobody is known yet; a run reads the sources ${sources.join(", ")}.` };
+    return { title, status: "done", says: `Nobody is known yet; a run reads the sources ${sources.join(", ")}.` };
   }
   if (people.size === 0) {
     const says = (
@@ -116,7 +116,7 @@ function peopleStep(view: View): Step {
         <code>username</code> and <code>basis</code>, the ground for writing to them.
       </>
     );
-    return { title, isDone: false, says, command: "reachlog recipients import FILE" };
+    return { title, status: "to_do", isNeeded: true, says, command: "reachlog recipients import FILE" };
   }
   let unagreed = 0;
   for (const { basis } of people.values()) if (basis === "none") unagreed++;
@@ -133,28 +133,27 @@ function peopleStep(view: View): Step {
       )}
     </>
   );
-  return { title, isDone: true, says };
+  return { title, status: "done", says };
 }
 
 function channelStep(view: View, name: ChannelName, title: string, purpose: string): Step {
   const { isConfigured, lines } = view.settings.parts[name];
-  if (!isConfigured) return { title, isDone: false, isOptional: true, says: purpose, env: lines };
+  if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
   const { suspended } = view.state("deliveries")[name];
-  if (suspended === null) return { title, isDone: true, isOptional: true, says: `Configured. ${purpose}` };
+  if (suspended === null) return { title, status: "done", says: `Configured. ${purpose}` };
   const says = (
     <>
       Its network refuses it: <bdi>{suspended.detail}</bdi>. <a href="/deliveries">Deliveries</a> has the way on.
     </>
   );
-  return { title, isDone: false, says };
+  return { title, status: "to_do", says };
 }
 
 function tokenStep({ settings }: View): Step {
   const title = "Tokens of the API";
-  if (settings.wantsToken())
-    return { title, isDone: true, isOptional: true, says: "Callers and this console want one." };
+  if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console want one." };
   const says = "Nobody needs one, and what always wants one is closed. To try things out on this machine that is fine.";
-  return { title, isDone: false, isOptional: true, says, command: "reachlog token new NAME" };
+  return { title, status: "left_out", says, command: "reachlog token new NAME" };
 }
 
 function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
@@ -164,5 +163,5 @@ function dayStep({ settings: { timezone, dailyLimit } }: View): Step {
       <code>QUOTA_TIMEZONE</code> in <code>.env</code> changes that.
     </>
   );
-  return { title: "The day", isDone: true, isOptional: true, says };
+  return { title: "The day", status: "done", says };
 }

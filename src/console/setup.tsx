@@ -2,19 +2,19 @@
 import type { VNode } from "preact";
 import { ActionForm } from "./action-form.tsx";
 import { ConsoleDocument } from "./document.tsx";
-import { openSteps, setupSteps, type Step } from "./setup-steps.tsx";
+import { neededSteps, setupSteps, type Step } from "./setup-steps.tsx";
 import type { View } from "./view.ts";
 
 /** What is set up, and what is left to do. */
 export function setupPage(view: View): VNode {
   const steps = setupSteps(view);
-  const done = steps.filter(({ isDone }) => isDone).length;
+  const done = steps.filter(({ status }) => status === "done").length;
   return (
     <ConsoleDocument title="Setup" path="/setup" view={view}>
       <h1>Setup</h1>
       <p>
         {done} of {steps.length} steps are done.{" "}
-        {openSteps(steps).length === 0 ? (
+        {neededSteps(steps).length === 0 ? (
           <>
             A run can start: <a href="/">the overview</a> has a dry run, which shows whom it would write to.
           </>
@@ -39,11 +39,11 @@ export function setupPage(view: View): VNode {
 }
 
 function StepItem({ step }: { readonly step: Step }): VNode {
-  const { title, says, env, command } = step;
+  const { title, status, says, env, command } = step;
   return (
     <li>
       <h2>
-        {title} <StepStatus step={step} />
+        {title} <StepStatus status={status} />
       </h2>
       <p>{says}</p>
       {env === undefined ? null : <Lines where="In .env:" lines={env} />}
@@ -61,7 +61,13 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
   );
 }
 
-function StepStatus({ step: { isDone, isOptional } }: { readonly step: Step }): VNode {
-  if (isDone) return <span class="status green">done</span>;
-  return isOptional ? <span class="status grey">left out</span> : <span class="status amber">to do</span>;
+function StepStatus({ status }: Pick<Step, "status">): VNode {
+  const [color, words] = STATUS_WORDS[status];
+  return <span class={`status ${color}`}>{words}</span>;
 }
+
+const STATUS_WORDS: Readonly<Record<Step["status"], readonly [color: string, words: string]>> = {
+  done: ["green", "done"],
+  to_do: ["amber", "to do"],
+  left_out: ["grey", "left out"],
+};

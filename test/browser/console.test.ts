@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   });
 
   test("a dry run leads to a run; its page is accessible, and no wider than a phone", async () => {
-    const file = installation.file("more.csv", "username,basis\nada_builds,opt_in\n");
+    const file = installation.file("more.csv", "username,basis\ngrace_codes,opt_in\n");
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     const { page, wrong } = await signedIn({ viewport: { width: 360, height: 800 } });
     await page.click("text=Dry run");

@@ -85,6 +85,8 @@ test("what was set up and works no more is to do again", async () => {
   expect(page).toContain("no imported person has company");
   expect(page).toContain("channel_is_archived");
   expect(page).toContain("Authorize it again");
+  // A run does without the chat.
+  expect(await pageAt(harness, "/")).toContain("Before a run can start: X account, Message.");
 });
 
 test("people that a run finds by itself need no import", async () => {
