@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
 import { usedAt } from "../../projections/quota.ts";
-import { nameOf, plain } from "../history/words/phrases.ts";
+import { plain } from "../history/words/phrases.ts";
 import { momentIn } from "../outreach/quota-day.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import { personHref } from "./addresses.ts";
@@ -66,12 +66,13 @@ function Run({ view, count }: { readonly view: View; readonly count: number }): 
       label="Run"
       says={
         <>
-          This sends real messages as <bdi>@{user}</bdi>: to those below, and never more than {grouped(left)}, which is
-          what the day has places for. A run can be stopped; what it sent cannot be called back.
+          This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, to whoever else may be written to by then,
+          and never more than {grouped(left)}, which is what the day has places for. A run can be stopped; what it sent
+          cannot be called back.
         </>
       }
     >
-      <button>Send up to {grouped(left)} messages</button>
+      <button>Send messages</button>
     </ConfirmedAction>
   );
 }
@@ -86,7 +87,7 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
     <section aria-labelledby="sends">
       <h2 id="sends">Would get a message</h2>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of messages">
-        <table>
+        <table class="stacked">
           <thead>
             <tr>
               <th scope="col">recipient</th>
@@ -128,7 +129,7 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
         ))}
       </ul>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of those skipped">
-        <table>
+        <table class="stacked">
           <thead>
             <tr>
               <th scope="col">recipient</th>
@@ -155,9 +156,13 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
 function Person({ recipient }: { readonly recipient: Recipient }): VNode {
   return (
     <Linked href={personHref(recipient)}>
-      <bdi>{nameOf(recipient)}</bdi>
+      <bdi>{handleOf(recipient)}</bdi>
     </Linked>
   );
+}
+
+function handleOf({ id, username }: Recipient): string {
+  return username === undefined ? (id ?? "somebody") : `@${username}`;
 }
 
 /** Says that there are more than the table shows. */

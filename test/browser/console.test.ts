@@ -185,7 +185,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     const { violations } = await page.evaluate(() => axe.run());
     expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
     await page.click("summary:has-text('Run')");
-    await page.click("button:has-text('Send up to')");
+    await page.click("button:has-text('Send messages')");
     await page.waitForSelector("text=The run has started.");
     await page.waitForSelector("text=sent by the last one");
     expect(wrong).toEqual([]);

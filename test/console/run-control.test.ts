@@ -132,8 +132,8 @@ describe("a dry run", () => {
     expect(page).toContain("A run would write to <b>2 people</b> now and skip 3 people.");
     expect(page).toContain("costs at most <b>1.50 USD</b>. This look cost at most 0.10 USD");
     const rows = await rowsOf(page);
-    expect(rows[0]).toBe("@user_0 (0) | A | Hi &lt;b>");
-    expect(rows[1]).toMatch(/^@user_1 \(1\) \| A \| x{500}… \(10,000 characters\)$/);
+    expect(rows[0]).toBe("@user_0 | A | Hi &lt;b>");
+    expect(rows[1]).toMatch(/^@user_1 \| A \| x{500}… \(10,000 characters\)$/);
     expect(rows.slice(2)).toEqual(["@other_0 | suppressed", "@other_1 | no consent", "@other_2 | no consent"]);
     expect(page).toContain("<li>no consent: 2</li>");
     // It cannot be asked for again, so it does not follow the log.
@@ -145,7 +145,9 @@ describe("a dry run", () => {
     finding(harness, found(2, 0));
     const page = await (await send(harness, "dry")).text();
     expect(page).toContain('action="/console/run/start"');
-    expect(page).toContain("as <bdi>@we</bdi>: to those below, and never more than 100");
+    expect(page).toContain(
+      "as <bdi>@we</bdi>: to 2 people, to whoever else may be written to by then, and never more than 100",
+    );
     finding(harness, found(0, 1));
     const empty = await (await send(harness, "dry")).text();
     expect(empty).toContain("There is nobody to write to");
