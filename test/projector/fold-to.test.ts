@@ -11,6 +11,7 @@ import { erasing } from "../../src/privacy/apply-erasures.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
 import { listPast, PAST_MAX } from "../../src/projector/past.ts";
+import { forgetSnapshots } from "../../src/projector/snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { clicksPart } from "../bench/mixed-clicks.ts";
 import type { Emit, Part } from "../bench/mixed-log.ts";
@@ -175,6 +176,16 @@ describe("snapshots of the past", () => {
     await foldTo(reader.store, PROJECTION_NAMES, { to });
     const alongLog = reader.folded.filter(({ types }) => types === undefined);
     expect(alongLog.map(({ from }) => from)).toEqual([2 * PAST_EVERY + 1]);
+  });
+
+  test("are gone with all others when the log goes on without its lost end", async () => {
+    await using world = await openCommands();
+    const { serve } = livesOn(world);
+    await serve(3);
+    await serve(3);
+    expect(await world.store.snapshots.list("past/")).not.toEqual([]);
+    await forgetSnapshots(world.store);
+    expect(await world.store.snapshots.list("past/")).toEqual([]);
   });
 
   test("stay behind while a service runs and starts anew, in the bytes that it saved anyway", async () => {
