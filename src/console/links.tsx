@@ -10,12 +10,16 @@ import { STREAMS } from "../log/event-log.ts";
 import { linkHrefOf } from "./addresses.ts";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
+import { EventList } from "./event-list.tsx";
 import { SentTo, sentWith } from "./sent-to.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, numberOf, type View } from "./view.ts";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
+
+/** Clicks of a link that its page says one by one. */
+const CLICKS_SHOWN = 20;
 
 /** Newest clicks of a link that its page is made of: a page must not take as long as the link is old. */
 const LINK_CLICKS_READ_MAX = 5_000;
@@ -132,9 +136,15 @@ export async function linkPage(view: View): Promise<VNode> {
         </>
       )}
       <SentTo sent={sent} />
-      <p>
-        <a href={`/audit?${new URLSearchParams({ stream })}`}>Events of this link</a>
-      </p>
+      {clicks.length === 0 ? null : (
+        <section aria-labelledby="newest">
+          <h2 id="newest">Newest clicks</h2>
+          <EventList events={clicks.slice(0, CLICKS_SHOWN)} />
+          <p>
+            <a href={`/audit?${new URLSearchParams({ stream })}`}>All events of this link</a>
+          </p>
+        </section>
+      )}
     </ConsoleDocument>
   );
 }

@@ -76,54 +76,6 @@ describe("people", () => {
   });
 });
 
-describe("links", () => {
-  test("are listed, the one clicked last first, and each leads to its own page", async () => {
-    const harness = await openConsole();
-    await harness.append("link-go.example/a", click("a"));
-    await harness.append("link-go.example/b", click("b"), click("b", true), click("b", false, "203.0.113.2"));
-    const page = await pageAt(harness, "/links");
-    const rows = await rowsOf(page);
-    expect(rows.filter((row) => row.startsWith("go.example")).map((row) => row.slice(0, 24))).toEqual([
-      "go.example/b | 2 | 0 | 1",
-      "go.example/a | 1 | 0 | 0",
-    ]);
-    const link = await pageAt(harness, "/links/go.example/b");
-    expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
-    expect(link).toContain("2 different visitors");
-  });
-
-  test("of which nothing is known say so", async () => {
-    const harness = await openConsole();
-    expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
-  });
-});
-
-describe("the audit", () => {
-  test("shows the newest events first, by type and stream, page by page", async () => {
-    const harness = await openConsole();
-    await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
-    await harness.append("outreach", person("ada"));
-    const first = await pageAt(harness, "/audit");
-    const positions = (page: string) => [...page.matchAll(/\/audit\/(\d+)"/g)].map(([, at]) => Number(at));
-    expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
-    const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
-    expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
-    expect(positions(await pageAt(harness, "/audit?type=RecipientAdded"))).toEqual([102]);
-    expect(positions(await pageAt(harness, "/audit?stream=outreach"))).toEqual([102]);
-    expect(positions(await pageAt(harness, "/audit?stream=nobody"))).toEqual([]);
-  });
-
-  test("opens an event with its hash, the one before it, and who caused it", async () => {
-    const harness = await openConsole();
-    await harness.append("outreach", person("ada"), person("bob"));
-    const page = await pageAt(harness, "/audit/2");
-    expect(page).toContain((await harness.store.hashAt(2)) ?? "none");
-    expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
-    expect(page).toContain("&quot;bob&quot;");
-    expect((await ask(harness.app, "/audit/3")).status).toBe(404);
-  });
-});
-
 const HOSTILE = `<img src=x onerror=alert(1)>"><script>alert(1)</script>\u202e\u0000'\`javascript:alert(1)`;
 
 test("markup in a page is found", async () => {

@@ -25,6 +25,34 @@ function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...m
   ];
 }
 
+describe("links", () => {
+  test("are listed, the one clicked last first, and each leads to its own page", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("a"));
+    await harness.append("link-go.example/b", click("b"), click("b", true), click("b", false, "203.0.113.2"));
+    const page = await pageAt(harness, "/links");
+    const rows = await rowsOf(page);
+    expect(rows.filter((row) => row.startsWith("go.example")).map((row) => row.slice(0, 24))).toEqual([
+      "go.example/b | 2 | 0 | 1",
+      "go.example/a | 1 | 0 | 0",
+    ]);
+    const link = await pageAt(harness, "/links/go.example/b");
+    expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
+    expect(link).toContain("2 different visitors");
+    const clicks = await textsAt(link, ".events .sentence");
+    expect(clicks.map(({ text }) => text.slice(0, 16))).toEqual([
+      "a person clicked",
+      "a bot clicked go",
+      "a person clicked",
+    ]);
+  });
+
+  test("of which nothing is known say so", async () => {
+    const harness = await openConsole();
+    expect(await pageAt(harness, "/links/nobody/x")).toContain("No click of this link");
+  });
+});
+
 describe("the page of a link", () => {
   test("shows to whom it was sent and in which variant, also before anybody clicked it", async () => {
     const harness = await openConsole();

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { eventAt } from "../../src/log/events-at.ts";
+import { ask } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { click, openConsole, pageAt, person, textsAt } from "./pages.ts";
 
@@ -14,6 +15,32 @@ function dispatched(code: string): NewEvent {
 }
 
 const sentencesOf = async (page: string) => (await textsAt(page, ".events .sentence")).map(({ text }) => text);
+
+describe("the audit", () => {
+  test("shows the newest events first, by type and stream, page by page", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
+    await harness.append("outreach", person("ada"));
+    const first = await pageAt(harness, "/audit");
+    const positions = (page: string) => [...page.matchAll(/\/audit\/(\d+)"/g)].map(([, at]) => Number(at));
+    expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
+    const older = /href="(\/audit\?before=[^"]*)"/.exec(first)?.[1] ?? "";
+    expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
+    expect(positions(await pageAt(harness, "/audit?type=RecipientAdded"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/audit?stream=outreach"))).toEqual([102]);
+    expect(positions(await pageAt(harness, "/audit?stream=nobody"))).toEqual([]);
+  });
+
+  test("opens an event with its hash, the one before it, and who caused it", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", person("ada"), person("bob"));
+    const page = await pageAt(harness, "/audit/2");
+    expect(page).toContain((await harness.store.hashAt(2)) ?? "none");
+    expect(page).toContain((await harness.store.hashAt(1)) ?? "none");
+    expect(page).toContain("&quot;bob&quot;");
+    expect((await ask(harness.app, "/audit/3")).status).toBe(404);
+  });
+});
 
 describe("the page of a click", () => {
   test("shows every attempt on each channel up to the final one, and what it came to", async () => {
