@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
+import { EVENT_TYPES } from "../../events/catalog.ts";
+import { filterIn, selectionOf, type LogFilter } from "../history/log-filter.ts";
 import { outcomesOf } from "../history/outcomes.ts";
+import { pageOf, type Selection } from "../history/selection.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import { eventHref } from "./addresses.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList, spaced } from "./event-list.tsx";
@@ -10,78 +13,117 @@ import { FindForm } from "./find.tsx";
 import { Time } from "./time.tsx";
 import { WhatBecame } from "./what-became.tsx";
 import { proofOf } from "./verification.tsx";
-import { defined, newestEvents, numberOf, oneOf, textOf, type View } from "./view.ts";
+import { newestEvents, numberOf, type View } from "./view.ts";
 
 const EVENTS_SHOWN = 100;
 
-/** Which events are shown; all of it is in the page's address. */
-interface AuditFilter {
-  readonly type?: EventType;
-  readonly stream?: string;
-  /** Only events before this position. */
-  readonly before?: number;
-}
-
-/** The log, newest first, by type and stream. */
+/** The log in sentences, newest first: all of it, or what is asked for by type, stream, person, link, run and time. */
 export async function auditPage(view: View): Promise<VNode> {
-  const filter = filterOf(view);
-  const { type, stream, before } = filter;
-  const found = await newestEvents(view, {
-    limit: EVENTS_SHOWN + 1,
-    ...(type === undefined ? {} : { types: [type] }),
-    ...(stream === undefined ? {} : { stream }),
-    ...(before === undefined ? {} : { to: before - 1 }),
-  });
-  const shown = found.slice(0, EVENTS_SHOWN);
+  const filter = filterIn(view.query);
+  const selection = await selected(view, filter);
   return (
     <ConsoleDocument title="Audit" path="/audit" view={view}>
       <h1>Audit</h1>
       <FindForm />
       {await proofOf(view)}
-      <form class="filter" method="get" action="/audit">
-        <label>
-          Type{" "}
-          <select name="type">
-            <option value="">all</option>
-            {EVENT_TYPES.map((known) => (
-              <option value={known} selected={known === type}>
-                {spaced(known)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Stream <input name="stream" value={stream ?? ""} maxLength={300} placeholder="all" />
-        </label>
-        <label>
-          Before position <input name="before" type="number" min={1} value={before} placeholder="end" />
-        </label>
-        <button>Show</button>
-      </form>
-      <EventList events={shown} />
-      {found.length > EVENTS_SHOWN ? (
-        <p>
-          <a href={olderHref(filter, shown)}>Older events</a>
+      <FilterForm filter={filter} />
+      {typeof selection === "string" ? (
+        <p class="notice fault" role="alert">
+          {selection}.
         </p>
-      ) : null}
+      ) : (
+        await found(view, selection)
+      )}
     </ConsoleDocument>
   );
 }
 
-function filterOf(view: View): AuditFilter {
-  return defined({
-    type: oneOf(view, "type", EVENT_TYPES),
-    stream: textOf(view, "stream"),
-    before: numberOf(view, "before"),
-  });
+/** What the filter means; a text: why it can mean nothing. */
+async function selected({ store, state, settings, position }: View, filter: LogFilter): Promise<Selection | string> {
+  const { timezone } = settings;
+  try {
+    return await selectionOf(filter, { store, contacts: () => state("contacts"), timezone, position });
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
 }
 
-function olderHref({ type, stream }: AuditFilter, events: readonly Recorded[]): string {
-  const query = new URLSearchParams();
-  if (type !== undefined) query.set("type", type);
-  if (stream !== undefined) query.set("stream", stream);
-  query.set("before", String(events.at(-1)?.position ?? 1));
-  return `/audit?${query}`;
+async function found(view: View, selection: Selection): Promise<VNode> {
+  const { events, next } = await pageOf(view.store, selection, {
+    before: numberOf(view, "before"),
+    limit: EVENTS_SHOWN,
+  });
+  const last = selection.kind === "range" ? selection.range.last : view.position;
+  return (
+    <>
+      {events.length === 0 && next !== undefined ? (
+        <p class="empty">None among those looked at.</p>
+      ) : (
+        <EventList events={events} />
+      )}
+      <p>
+        {view.query.has("before") ? <a href={addressOf("/audit", view.query, {})}>Newest events</a> : null}{" "}
+        {next === undefined ? null : (
+          <a href={addressOf("/audit", view.query, { before: String(next) })}>Older events</a>
+        )}
+      </p>
+      <p>
+        Export all that fit:{" "}
+        <a href={addressOf("/api/audit/export", view.query, { to: String(last) })} download>
+          JSON Lines
+        </a>
+        ,{" "}
+        <a href={addressOf("/api/audit/export", view.query, { to: String(last), format: "csv" })} download>
+          CSV
+        </a>
+        .
+      </p>
+    </>
+  );
+}
+
+function FilterForm({ filter }: { readonly filter: LogFilter }): VNode {
+  const [type] = filter.types ?? [];
+  return (
+    <form class="filter" method="get" action="/audit">
+      <label>
+        Type{" "}
+        <select name="type">
+          <option value="">all</option>
+          {EVENT_TYPES.map((known) => (
+            <option value={known} selected={known === type}>
+              {spaced(known)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {TEXT_FIELDS.map(({ name, label, placeholder }) => (
+        <label>
+          {label} <input name={name} value={filter[name] ?? ""} maxLength={400} placeholder={placeholder} />
+        </label>
+      ))}
+      <button>Show</button>
+    </form>
+  );
+}
+
+const TEXT_FIELDS = [
+  { name: "stream", label: "Stream", placeholder: "all" },
+  { name: "person", label: "Person", placeholder: "@handle or id" },
+  { name: "link", label: "Link", placeholder: "domain/code" },
+  { name: "run", label: "Run", placeholder: "id" },
+  { name: "from", label: "From", placeholder: "day, time or position" },
+  { name: "to", label: "To", placeholder: "day, time or position" },
+] as const;
+
+/** An address with the same filter, and what is another there. */
+function addressOf(path: string, query: URLSearchParams, other: Readonly<Record<string, string>>): string {
+  const kept = [...query].filter(
+    ([name, value]) => value !== "" && !["before", "as_of"].includes(name) && !(name in other),
+  );
+  const all = new URLSearchParams([...kept, ...Object.entries(other)]);
+  return all.size === 0 ? path : `${path}?${all}`;
 }
 
 /** One event with all that the log holds of it, what became of what it requested, and the hash of the event before it: of position 1, 64 zeros. */

@@ -101,6 +101,22 @@ export async function startOf(reading: Reading, run_id: string): Promise<number 
   return undefined;
 }
 
+/** Ends of runs looked at for that of one: another one begins only after it. */
+const ENDS_MAX = 100;
+
+/** Position of the run's last event but for what is found out later; undefined: it goes on. */
+export async function endOf({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
+  for await (const event of store.read({ types: ENDS, from: start, to, limit: ENDS_MAX })) {
+    if (runOf(event).includes(run_id)) return event.position;
+  }
+  return undefined;
+}
+
+/** Whether an event is about that run. */
+export function isOfRun(run_id: string): (event: Told) => boolean {
+  return (event) => runOf(event).includes(run_id);
+}
+
 const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];
 
 function runOf({ data }: Told): string[] {

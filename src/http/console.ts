@@ -12,6 +12,7 @@ import { setupPage } from "../console/setup.tsx";
 import { signInPage } from "../console/sign-in.tsx";
 import { variantsPage } from "../console/variants.tsx";
 import type { Page } from "../console/view.ts";
+import { FILTER_WORDS } from "../history/log-filter.ts";
 import { html, type Answer } from "./answer.ts";
 import type { Operation } from "./endpoint.ts";
 import { problems } from "./problem.ts";
@@ -148,11 +149,7 @@ export const showVariants = show({
 export const showAudit = show({
   id: "getConsoleAudit",
   summary: "The log, newest event first.",
-  query: {
-    type: "Only events of this type.",
-    stream: "Only events of this stream.",
-    before: "Only events before this position.",
-  },
+  query: { ...FILTER_WORDS, before: "Only events before this position: where the page before ended." },
   page: auditPage,
 });
 

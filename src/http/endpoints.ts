@@ -31,6 +31,7 @@ import { notify, sendMessage, testChannels, testChannelsByForm, type DirectSendD
 import type { Endpoint, Protection } from "./endpoint.ts";
 import { followEvents, type EventsDeps } from "./events.ts";
 import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type ForgetDeps } from "./forget.ts";
+import { exportEvents, type ExportDeps } from "./export.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { importByForm } from "./import-form.ts";
 import { showDocument, type DocumentDeps } from "./openapi/document.ts";
@@ -64,6 +65,7 @@ export type EndpointDeps = AccountDeps &
   DirectSendDeps &
   DocumentDeps &
   EventsDeps &
+  ExportDeps &
   ForgetDeps &
   FormDeps &
   OutreachHealthDeps &
@@ -105,6 +107,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/api/audit/verify", protection: "token", operation: startVerification },
   { method: "GET", path: "/api/audit/verify", protection: "token", operation: showVerification },
   { method: "GET", path: "/api/audit/head", protection: "session", operation: downloadHead },
+  { method: "GET", path: "/api/audit/export", protection: "session", operation: exportEvents },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },

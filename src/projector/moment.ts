@@ -36,6 +36,14 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
   throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 
+/** When a day begins, in ms since 1970 as a date; undefined: the text is no day. */
+export function startOfDay(text: string, timezone: string): Date | undefined {
+  if (!DAY.test(text)) return undefined;
+  const { to, until } = parseMoment(text, timezone);
+  if (to !== undefined || until === undefined) return undefined;
+  return new Date(Temporal.PlainDate.from(text).toZonedDateTime(timezone).epochMilliseconds);
+}
+
 /** The day's last millisecond: what users mean by "as of that day". */
 function endOfDay(text: string, timezone: string): Date {
   const next = Temporal.PlainDate.from(text).add({ days: 1 }).toZonedDateTime(timezone);

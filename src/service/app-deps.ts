@@ -92,6 +92,7 @@ export function appDeps(served: Served): AppDeps {
     idempotency: createIdempotency(eventLog, logger),
     eventLog,
     encryptedLog: served.encryptedLog,
+    timezone: config.outreach.timezone,
     hashesOf,
     requestLog: createRequestLog(eventLog, isWritable),
     projector,

@@ -1,8 +1,8 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FORMATS, type Format } from "../../src/commands/export-formats.ts";
-import { LineFault, type StoredEvent } from "../../src/commands/export-formats/format.ts";
+import { FORMATS, type Format } from "../../src/log/export-formats.ts";
+import { LineFault, type StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
 
 const CASES = 1_000;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportLog } from "../../src/commands/audit/export.ts";
 import { importLog } from "../../src/commands/audit/import.ts";
-import { FORMATS, type Format } from "../../src/commands/export-formats.ts";
+import { FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { capture } from "../harness/capture.ts";
 import { name, newEvent } from "./events.ts";
 

@@ -13,7 +13,11 @@ export const ACTIONS = [
 ] as const;
 
 /** What the console, the command line and scripts read beside: method, path and protection. */
-export const READINGS = ["GET /api/audit/verify token", "GET /api/audit/head session"] as const;
+export const READINGS = [
+  "GET /api/audit/verify token",
+  "GET /api/audit/head session",
+  "GET /api/audit/export session",
+] as const;
 
 /** The paths of these. */
 export const READ_PATHS = READINGS.map((reading) => reading.split(" ")[1] ?? "");

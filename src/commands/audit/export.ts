@@ -1,8 +1,10 @@
 import type { EventStore } from "eventstore-lite";
-import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { formatOption, FORMATS, type Format } from "../export-formats.ts";
-import type { ShownEvent, StoredEvent } from "../export-formats/format.ts";
+import { allUpTo, storedEvents } from "../../history/selection.ts";
+import { FORMATS, type Format } from "../../log/export-formats.ts";
+import type { ShownEvent, StoredEvent } from "../../log/export-formats/format.ts";
+import { exportText, shownBy } from "../../log/export-text.ts";
+import { formatOption } from "../format-option.ts";
 import { openExistingLog, openStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";
 import { startProgress } from "../progress.ts";
@@ -44,16 +46,8 @@ async function openSource(terminal: Terminal, encrypted: boolean): Promise<Sourc
     return { store, show: (event) => event, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
   }
   const store = await openExistingLog(config);
-  return { store, show: (event) => shown(store, event), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  return { store, show: shownBy(store.open), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
-
-function shown(store: EncryptedLog, event: StoredEvent): ShownEvent {
-  const { data } = store.open(event);
-  return data === event.data ? event : { ...event, data, stored: event.data };
-}
-
-/** Characters written at once: more are not faster, and a slow reader holds back the next read. */
-const WRITE_CHARS = 64 * 1024;
 
 /** Half an export would pass for a whole one: interrupted, none is made. Answers the exit code. */
 async function exportToFile(source: Source, terminal: Terminal, format: Format, file: string): Promise<number> {
@@ -80,17 +74,11 @@ async function writeLog(
   format: Format,
   write: (text: string) => void,
 ): Promise<void> {
-  const { head, line } = FORMATS[format];
   const { position } = await store.head();
   const progress = startProgress(terminal, "exporting", position);
-  let buffer = head;
-  for await (const event of store.readStored({ to: position })) {
-    buffer += line(show(event));
-    if (buffer.length < WRITE_CHARS) continue;
-    write(buffer);
-    buffer = "";
-    progress.update(event.position);
+  for await (const chunk of exportText(storedEvents(store, allUpTo(position), show), FORMATS[format])) {
+    write(chunk.text);
+    progress.update(chunk.position);
   }
-  write(buffer);
   progress.end();
 }

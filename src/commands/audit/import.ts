@@ -1,8 +1,9 @@
 import { createReadStream, statSync } from "node:fs";
 import { importSqliteLog, ImportRefused } from "eventstore-lite";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
-import { formatOption, FORMATS, type Format } from "../export-formats.ts";
-import { LineFault, type StoredEvent } from "../export-formats/format.ts";
+import { FORMATS, type Format } from "../../log/export-formats.ts";
+import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
+import { formatOption } from "../format-option.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
 import { fileFault, readLines } from "./lines.ts";

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand } from "../command.ts";
-import { FORMATS } from "../export-formats.ts";
+import { FORMATS } from "../../log/export-formats.ts";
 import { openExistingLog } from "../log-session.ts";
 import { printable } from "../table.ts";
 

@@ -221,6 +221,7 @@ function wire({
     idempotency: createIdempotency(eventLog, log),
     eventLog,
     encryptedLog,
+    timezone: "Etc/UTC",
     hashesOf,
     requestLog: createRequestLog(eventLog, () => given.isWritable ?? true),
     projector,

@@ -1,4 +1,3 @@
-import { Option } from "./command.ts";
 import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
 import { readJsonLines, storedOf, type ExportFormat, type ShownEvent } from "./export-formats/format.ts";
@@ -16,7 +15,4 @@ export const FORMATS = { jsonl, csv, cloudevents } as const satisfies Record<str
 
 export type Format = keyof typeof FORMATS;
 
-const NAMES = Object.keys(FORMATS) as readonly Format[];
-
-export const formatOption = () =>
-  new Option("--format <name>", "the form of the file").choices(NAMES).default("jsonl" as const);
+export const FORMAT_NAMES = Object.keys(FORMATS) as readonly Format[];

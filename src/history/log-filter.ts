@@ -1,0 +1,134 @@
+import type { EventStore } from "eventstore-lite";
+import { EVENT_TYPES, type Event, type EventType } from "../../events/catalog.ts";
+import { findPerson, type Contacts } from "../../projections/contacts.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { escapeControls } from "../platform/escape-controls.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { parseMoment, placeOf, startOfDay } from "../projector/moment.ts";
+import { EVENT_ID, positionBefore } from "./find-event.ts";
+import { endOf, isOfRun, startOf } from "./runs.ts";
+import type { Selection } from "./selection.ts";
+
+/** Which events are wanted, in the words of whoever asks; all that is given has to hold. */
+export interface LogFilter {
+  readonly types?: readonly string[];
+  readonly stream?: string;
+  /** An id or a handle. */
+  readonly person?: string;
+  /** `domain/short_code` */
+  readonly link?: string;
+  /** The id of a run. */
+  readonly run?: string;
+  /** First and last: a position, a day or a time, as `--as-of` takes it. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** What each member of a filter chooses, for whoever documents it. */
+export const FILTER_WORDS = {
+  type: "Only events of this type; may be given several times.",
+  stream: "Only events of this stream.",
+  person: "Only what happened to this person: an id or a handle.",
+  link: "Only clicks of this link: `domain/short_code`.",
+  run: "Only events of the run with this id.",
+  from: "Only events from this position, day or time on.",
+  to: "Only events up to this position, day or time.",
+} as const;
+
+/** The filter in the query of an address. */
+export function filterIn(query: URLSearchParams): LogFilter {
+  const types = query.getAll("type").filter((type) => type !== "");
+  const texts = (["stream", "person", "link", "run", "from", "to"] as const).flatMap((name) => {
+    const text = query.get(name)?.trim() ?? "";
+    return text === "" ? [] : [[name, text] as const];
+  });
+  return { ...(types.length === 0 ? {} : { types }), ...Object.fromEntries(texts) };
+}
+
+export interface FilterSources {
+  readonly store: EventStore<Event>;
+  readonly contacts: () => Contacts;
+  /** IANA name; days are days of it. */
+  readonly timezone: string;
+  /** Nothing behind this position counts. */
+  readonly position: number;
+}
+
+/** What a filter means in this log. Throws a ServiceError (usage) on what can mean nothing. */
+export async function selectionOf(filter: LogFilter, sources: FilterSources): Promise<Selection> {
+  const types = filter.types?.map(typeOf);
+  const range = await rangeOf(filter, sources);
+  const asked = filter.link === undefined ? filter.stream : streamOf(filter.link, filter.stream);
+  if (asked === null) return NOTHING;
+  const { person, run } = filter;
+  if (person === undefined && run === undefined) return { kind: "range", range, types, stream: asked };
+  const ofRun = run === undefined ? undefined : await runRange(run, range, sources);
+  if (ofRun === null) return NOTHING;
+  const isOf = run === undefined ? undefined : isOfRun(run.toLowerCase());
+  if (person === undefined) {
+    const isElsewhere = asked !== undefined && asked !== STREAMS.outreach;
+    if (isElsewhere || ofRun === undefined) return NOTHING;
+    return { kind: "range", range: ofRun, types, stream: STREAMS.outreach, isWanted: isOf };
+  }
+  const { first, last } = ofRun ?? range;
+  const contacts = sources.contacts();
+  const known = findPerson(contacts, { id: person }) ?? findPerson(contacts, { username: person.replace(/^@/, "") });
+  const positions = (known?.positions ?? []).filter((position) => position >= first && position <= last);
+  return { kind: "places", positions, types, stream: asked, isWanted: isOf };
+}
+
+const NOTHING: Selection = { kind: "places", positions: [], types: undefined, stream: undefined };
+
+function typeOf(text: string): EventType {
+  const type = EVENT_TYPES.find((known) => known === text);
+  if (type === undefined) throw usageError(`there is no type of event called "${shown(text)}"`);
+  return type;
+}
+
+/** The stream of a link; null: another stream is wanted too. */
+function streamOf(link: string, stream: string | undefined): string | null {
+  const slash = link.indexOf("/");
+  if (slash < 1 || slash === link.length - 1) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
+  const own = STREAMS.link(link.slice(0, slash), link.slice(slash + 1));
+  return stream === undefined || stream === own ? own : null;
+}
+
+async function rangeOf({ from, to }: LogFilter, sources: FilterSources) {
+  const { store, position, timezone } = sources;
+  const first = from === undefined ? 1 : await firstPosition(from, sources);
+  if (to === undefined) return { first, last: position };
+  if (/^\d{1,15}$/.test(to)) return { first, last: Math.min(Number(to), position) };
+  const place = await placeOf(store, parseMoment(to, timezone));
+  return { first, last: Math.min(place.position, position) };
+}
+
+async function firstPosition(from: string, { store, position: to, timezone }: FilterSources): Promise<number> {
+  if (/^\d{1,15}$/.test(from)) return Math.max(1, Number(from));
+  const until = startOfDay(from, timezone) ?? parseMoment(from, timezone).until;
+  if (until === undefined) throw usageError(`there is no such time as ${shown(from)}`);
+  return (await positionBefore({ store, to, onProgress: () => {} }, until.getTime())) + 1;
+}
+
+/** From its start to its end, as far as that is wanted; null: there is no such run. */
+async function runRange(run: string, { first, last }: Selected, { store, position: to }: FilterSources) {
+  if (!EVENT_ID.test(run))
+    throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);
+  const reading = { store, to, onProgress: () => {} };
+  const start = await startOf(reading, run.toLowerCase());
+  if (start === undefined) return null;
+  const end = await endOf(reading, run.toLowerCase(), start);
+  return { first: Math.max(first, start), last: Math.min(last, end ?? to) };
+}
+
+interface Selected {
+  readonly first: number;
+  readonly last: number;
+}
+
+function shown(text: string): string {
+  return escapeControls(text.slice(0, 60));
+}
+
+function usageError(message: string): ServiceError {
+  return new ServiceError("usage", message);
+}

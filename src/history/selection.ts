@@ -1,0 +1,137 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
+import { eventsAt } from "../log/events-at.ts";
+import type { ShownEvent, StoredEvent } from "../log/export-formats/format.ts";
+
+/** What can be asked of an event by all ways of reading it. */
+type Told = Pick<Folded, "type" | "data">;
+
+interface Wanted {
+  readonly types: readonly EventType[] | undefined;
+  readonly stream: string | undefined;
+  /** Absent: all of these types and of this stream. */
+  readonly isWanted?: ((event: Told) => boolean) | undefined;
+}
+
+/** Events of the log: those within a range that are wanted, or those at some positions, in their order. */
+export type Selection = Wanted &
+  (
+    | { readonly kind: "range"; readonly range: { readonly first: number; readonly last: number } }
+    | { readonly kind: "places"; readonly positions: readonly number[] }
+  );
+
+/** All that the log holds up to a position. */
+export function allUpTo(last: number): Selection {
+  return { kind: "range", range: { first: 1, last }, types: undefined, stream: undefined };
+}
+
+/** Events looked at for one page at the most: of a long stream only few may be wanted. */
+const READ_MAX = 5_000;
+
+/** The same of those at known positions, which are read whole. */
+const PLACES_READ_MAX = 1_000;
+
+export interface SelectionPage {
+  /** The newest first. */
+  readonly events: readonly Recorded[];
+  /** The next page has events before this position; undefined: there are none. */
+  readonly next: number | undefined;
+}
+
+interface PageQuery {
+  /** Undefined: from the newest on. */
+  readonly before: number | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Some events of a selection, the newest first, found by the log's indexes. Where few of a stream's are wanted, a page may
+ * have fewer than `limit`, and none at all, and go on all the same: it looks at {@link READ_MAX} at the most.
+ */
+export async function pageOf(
+  store: EventStore<Event>,
+  selection: Selection,
+  { before = Infinity, limit }: PageQuery,
+): Promise<SelectionPage> {
+  const looked =
+    selection.kind === "places" ? lookAt(selection, before, limit) : await lookFor(store, selection, before, limit);
+  const found: Recorded[] = [];
+  for await (const event of eventsAt(store, looked.positions.toReversed()))
+    if (isOf(selection, event)) found.push(event);
+  const events = found.toReversed().slice(0, limit);
+  return { events, next: found.length > limit ? events.at(-1)?.position : looked.end };
+}
+
+/** Where events may be that are wanted, the newest first; `end`: how far back was looked, where there is more behind it. */
+interface Looked {
+  readonly positions: readonly number[];
+  readonly end: number | undefined;
+}
+
+function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number): Looked {
+  const isFiltered = types !== undefined || stream !== undefined || isWanted !== undefined;
+  const older = positions.filter((position) => position < before);
+  const looked = older.slice(-(isFiltered ? PLACES_READ_MAX : limit + 1));
+  const end = isFiltered && looked.length < older.length ? looked[0] : undefined;
+  return { positions: looked.toReversed(), end };
+}
+
+type Places = Extract<Selection, { kind: "places" }>;
+type Range = Extract<Selection, { kind: "range" }>;
+
+/** One more than `limit` of those that are wanted. */
+async function lookFor(
+  store: EventStore<Event>,
+  { range, types, stream, isWanted }: Range,
+  before: number,
+  limit: number,
+): Promise<Looked> {
+  const positions: number[] = [];
+  const to = Math.min(range.last, before - 1);
+  // An index finds the events of a stream, or those of types: of both at once it would have to look at all of the stream.
+  const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };
+  const isFiltered = isWanted !== undefined || (stream !== undefined && types !== undefined);
+  const most = isFiltered ? READ_MAX : limit + 1;
+  let read = 0;
+  for await (const batch of store.readFolded({ ...query, from: range.first, to, backwards: true, limit: most })) {
+    for (const event of batch) {
+      read++;
+      if (isToldOf({ types, isWanted }, event)) positions.push(event.position);
+      if (positions.length > limit) return { positions, end: undefined };
+      if (read === READ_MAX) return { positions, end: event.position };
+    }
+  }
+  return { positions, end: undefined };
+}
+
+/** All events of a selection as they are stored and as `show` shows them, in the order of the log. */
+export async function* storedEvents(
+  store: Pick<EventStore, "readStored">,
+  selection: Selection,
+  show: (event: StoredEvent) => ShownEvent,
+): AsyncGenerator<ShownEvent, void, void> {
+  for (const query of queriesOf(selection)) {
+    for await (const stored of store.readStored(query)) {
+      const event = show(stored);
+      if (isOf(selection, event as unknown as Recorded)) yield event;
+    }
+  }
+}
+
+function* queriesOf(selection: Selection) {
+  if (selection.kind === "places") {
+    for (const position of selection.positions) yield { from: position, to: position };
+    return;
+  }
+  const { range, types, stream } = selection;
+  const by = { ...(types === undefined ? {} : { types }), ...(stream === undefined ? {} : { stream }) };
+  yield { ...by, from: range.first, to: range.last };
+}
+
+function isOf(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
+  return (selection.stream === undefined || selection.stream === event.stream) && isToldOf(selection, event);
+}
+
+function isToldOf({ types, isWanted }: Pick<Wanted, "types" | "isWanted">, event: Told): boolean {
+  return (types === undefined || types.includes(event.type)) && (isWanted === undefined || isWanted(event));
+}

@@ -1,0 +1,117 @@
+import { filterIn, FILTER_WORDS, selectionOf, type FilterSources } from "../history/log-filter.ts";
+import { storedEvents, type Selection } from "../history/selection.ts";
+import { FORMAT_NAMES, FORMATS, type Format } from "../log/export-formats.ts";
+import { exportText, shownBy, type ExportChunk } from "../log/export-text.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { EncryptedLog } from "../privacy/encrypted-log.ts";
+import type { Projector } from "../projector/projector.ts";
+import type { Answer } from "./answer.ts";
+import type { Operation } from "./endpoint.ts";
+import type { LoadShedding } from "./load-shedding.ts";
+import { problems } from "./problem.ts";
+import { wantReader, type Sessions } from "./session.ts";
+import type { StreamPace } from "./stream-pace.ts";
+
+export interface ExportDeps {
+  readonly encryptedLog: EncryptedLog;
+  readonly projector: Projector;
+  readonly sessions: Sessions;
+  readonly load: LoadShedding;
+  /** Aborts when the service stops: what is not written by then is not. */
+  readonly stopping: AbortSignal;
+  readonly streamPace: StreamPace;
+  /** IANA name; days are days of it. */
+  readonly timezone: string;
+}
+
+/** Media types, and how a file of it is called. */
+const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
+  jsonl: { type: "application/x-ndjson", name: "reachlog-events.jsonl" },
+  csv: { type: "text/csv; charset=utf-8", name: "reachlog-events.csv" },
+  cloudevents: { type: "application/x-ndjson", name: "reachlog-events.cloudevents.jsonl" },
+};
+
+export const exportEvents: Operation<ExportDeps> = {
+  id: "exportEvents",
+  tag: "service",
+  summary: "Writes events of the log, one a line.",
+  description:
+    "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
+    "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
+    "token is configured.",
+  query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
+  answers: { 200: { says: "The events.", mediaType: "application/x-ndjson", headers: ["content-disposition"] } },
+  problems: ["invalid"],
+  isSlow: true,
+  async handle(deps, { request, metadata }) {
+    wantReader(deps.sessions, request, metadata);
+    const { searchParams } = new URL(request.url);
+    const format = formatIn(searchParams);
+    const selection = await selectionIn(searchParams, deps);
+    const { type, name } = FILES[format];
+    const headers = {
+      "content-type": type,
+      "cache-control": "no-store",
+      "content-disposition": `attachment; filename="${name}"`,
+    };
+    if (request.method === "HEAD") return { status: 200, headers, body: "" };
+    return { status: 200, headers, body: "", stream: streamOf(deps, selection, format) };
+  },
+};
+
+function formatIn(query: URLSearchParams): Format {
+  const wanted = query.get("format") ?? "jsonl";
+  const format = FORMAT_NAMES.find((name) => name === wanted);
+  if (format !== undefined) return format;
+  throw problems.invalid([{ path: "?format", message: `Expected one of ${FORMAT_NAMES.join(", ")}` }]);
+}
+
+/** Throws the problem 422. */
+async function selectionIn(
+  query: URLSearchParams,
+  { encryptedLog: store, projector, timezone }: ExportDeps,
+): Promise<Selection> {
+  const { position } = projector;
+  const sources: FilterSources = { store, contacts: () => projector.state("contacts"), timezone, position };
+  try {
+    return await selectionOf(filterIn(query), sources);
+  } catch (fault) {
+    if (!(fault instanceof ServiceError) || fault.kind !== "usage") throw fault;
+    throw problems.invalid([{ path: "?", message: fault.message }]);
+  }
+}
+
+/** Each chunk is read when its reader takes it. */
+function streamOf(deps: ExportDeps, selection: Selection, format: Format): NonNullable<Answer["stream"]> {
+  const { encryptedLog, load, stopping, streamPace } = deps;
+  const onGone = load.openStream();
+  const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));
+  const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, FORMATS[format]);
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          await streamPace.turn(stopping);
+          // Half an export must not pass for a whole one.
+          stopping.throwIfAborted();
+          const { done, value } = await chunks.next();
+          if (done !== true) {
+            streamPace.sent(value.events);
+            return controller.enqueue(encoder.encode(value.text));
+          }
+        } catch (fault) {
+          onGone();
+          throw fault;
+        }
+        onGone();
+        controller.close();
+      },
+      async cancel() {
+        onGone();
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}
