@@ -64,6 +64,8 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     `/people/${sent.data.recipient.id}`,
     "/links",
     `/links/${domain}/${encodeURIComponent(short_code)}`,
+    // In all messages.
+    "/links/go.example/spring",
     "/deliveries",
     "/variants",
     "/audit",
