@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { findContact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -57,6 +58,8 @@ export async function importRecipients(
     appending.catch(() => {});
     await before;
     before = appending;
+    // Answers of the writer thread come so fast that timers and sockets would have no turn in between.
+    await nextTurn();
     taken += chunk.length;
     onProgress?.(taken);
   }

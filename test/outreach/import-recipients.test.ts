@@ -1,0 +1,87 @@
+// On the memory harness.
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { EventLog } from "../../src/log/event-log.ts";
+import { importRecipients } from "../../src/outreach/import-recipients.ts";
+import { parseRecipients } from "../../src/outreach/recipients-file.ts";
+import { readApart } from "../../src/outreach/recipients-file/read-apart.ts";
+import { startProjector, type Projector } from "../../src/projector/projector.ts";
+import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+
+const PEOPLE = parseRecipients("username,basis,city\nann,opt_in,Rome\nbea,,\ncid,opt_in,\ndan,none,", "csv").rows;
+const NEVER = new AbortController().signal;
+
+let log: MemoryLog;
+let projector: Projector;
+beforeEach(async () => {
+  log = await openMemoryLog();
+  projector = log.use(await startProjector(log.store));
+});
+afterEach(() => log[Symbol.asyncDispose]());
+
+test("an import adds who is new, updates who is known, and counts who did not agree", async () => {
+  const deps = { eventLog: log.eventLog, projector };
+  const first = await importRecipients(deps, PEOPLE.slice(0, 2), METADATA, { chunkRows: 10, signal: NEVER });
+  expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, fields: ["city"] });
+  const received = {
+    recipient: { id: "4", username: "dan" },
+    message_id: "m",
+    received_at: "2026-03-01T08:00:00.000Z",
+  };
+  await log.eventLog.append("outreach", [{ type: "DirectMessageReceived", data: received }], METADATA);
+  await projector.until((await log.store.head()).position);
+  const all = await importRecipients(deps, PEOPLE, { caller: "ops" }, { chunkRows: 1, signal: NEVER });
+  expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, fields: ["city"] });
+  expect(projector.state("contacts").people.size).toBe(4);
+  expect((await log.events("RecipientAdded")).map(({ meta }) => meta.caller)).toEqual([
+    ...["tests", "tests"],
+    ...["ops", "ops", "ops", "ops"],
+  ]);
+});
+
+test("interrupted, an import ends between two chunks and says how far it came", async () => {
+  const stop = new AbortController();
+  const onProgress = (taken: number): void => {
+    if (taken === 2) stop.abort();
+  };
+  const deps = { eventLog: log.eventLog, projector };
+  const report = await importRecipients(deps, PEOPLE, METADATA, { chunkRows: 2, signal: stop.signal, onProgress });
+  expect(report).toMatchObject({ taken: 2, added: 2 });
+  expect(await log.events("RecipientAdded")).toHaveLength(2);
+});
+
+test("requests have their turn after each chunk, however fast the log is", async () => {
+  const { last } = await log.eventLog.append("outreach", [{ type: "RunFinished", data: runFinished }], METADATA);
+  const appended = Promise.resolve({ first: last, last, version: 1, repeated: false, ids: [] });
+  const eventLog: EventLog = { ...log.eventLog, append: () => appended };
+  let turns = 0;
+  const turn = (): void => {
+    turns++;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  await importRecipients({ eventLog, projector }, PEOPLE, METADATA, { chunkRows: 1, signal: NEVER });
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(PEOPLE.length - 1);
+});
+
+const runFinished = { run_id: "r", reason: "completed", sent: 0, skipped: 0, failed: 0, in_doubt: 0 } as const;
+
+test("a file is read apart as it is read on the spot", async () => {
+  const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
+  const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
+  const { rows: read, refused, duplicates } = parseRecipients(text, "csv");
+  expect(await readApart(new TextEncoder().encode(text), "csv")).toEqual({
+    rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
+    refused: { count: 1, first: refused },
+    duplicates: { count: 1, first: duplicates },
+  });
+});
+
+test("what cannot be read apart says why, as on the spot", async () => {
+  const file = new TextEncoder().encode("name\nAnn");
+  expect(readApart(file, "csv")).rejects.toMatchObject({
+    kind: "invalid",
+    message: expect.stringContaining("no column is named username"),
+  });
+  expect(readApart(file, "json")).rejects.toMatchObject({ message: "the file is not valid JSON" });
+});
