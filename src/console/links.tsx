@@ -11,6 +11,7 @@ import { linkHrefOf } from "./addresses.ts";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
+import { ForgetClicks } from "./forget-clicks.tsx";
 import { SentTo, sentWith } from "./sent-to.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, numberOf, type View } from "./view.ts";
@@ -63,6 +64,7 @@ export function linksPage(view: View): VNode {
         {skipped > 0 ? <a href="/links">First links</a> : null}{" "}
         {next >= names.length ? null : <a href={`/links?skip=${next}`}>More links</a>}
       </p>
+      <ForgetClicks view={view} />
     </ConsoleDocument>
   );
 }

@@ -4,7 +4,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { ask, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
 import { oddIn } from "../harness/page.ts";
-import { openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -295,6 +295,20 @@ describe("what is done with one person", () => {
     expect(people).not.toMatch(/bob|Bob/);
     const again = await world.follow(await act(world, "forget", BOB.id));
     expect(again).toContain('role="alert">Nobody is known by that name');
+  });
+
+  test("or with an address, whose clicks are erased from the page of links", async () => {
+    const world = await openSignedIn();
+    await world.harness.append("link-go.example/a", click("a", false, "203.0.113.9"), click("a"));
+    const erase = (ip: string): Promise<Response> => {
+      const body = new URLSearchParams({ form_token: world.form_token, back: "/links", ip }).toString();
+      return post(world.harness.app, "/console/clicks/forget", body, { headers: { ...FORM, cookie: world.cookie } });
+    };
+    expect(await world.follow(await erase("203.0.113.9"))).toContain(
+      "Erased: 1 event can no longer be read, 1 key was",
+    );
+    expect(JSON.stringify(await world.harness.events("LinkClicked"))).not.toContain("203.0.113.9");
+    expect(await world.follow(await erase("somebody"))).toContain('role="alert">The request does not fit');
   });
 
   test("is nothing for whoever may look only, nor in the past", async () => {

@@ -32,10 +32,8 @@ test("an import adds who is new, updates who is known, and counts who did not ag
   const all = await importRecipients(deps, PEOPLE, { caller: "ops" }, { chunkRows: 1, signal: NEVER });
   expect(all).toEqual({ taken: 4, added: 2, withoutConsent: 1, fields: ["city"] });
   expect(projector.state("contacts").people.size).toBe(4);
-  expect((await log.events("RecipientAdded")).map(({ meta }) => meta.caller)).toEqual([
-    ...["tests", "tests"],
-    ...["ops", "ops", "ops", "ops"],
-  ]);
+  const callers = (await log.events("RecipientAdded")).map(({ meta }) => meta.caller);
+  expect(callers.join()).toBe("tests,tests,ops,ops,ops,ops");
 });
 
 test("interrupted, an import ends between two chunks and says how far it came", async () => {
