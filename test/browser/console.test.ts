@@ -11,6 +11,7 @@ const PATHS = [
   "/",
   "/people",
   "/links",
+  "/people?search=long",
   "/people/@long",
   "/links/go.example/a",
   "/deliveries",
@@ -191,6 +192,35 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(wrong).toEqual([]);
     await page.context().close();
   });
+
+  test.each([true, false])(
+    "a file is taken and one person suppressed on a phone, with script: %j",
+    async (hasScript) => {
+      const viewport = { width: 360, height: 800 };
+      const { page, wrong } = await signedIn({ viewport, javaScriptEnabled: hasScript });
+      await page.goto(`${service.url}/people`);
+      const name = `by_file_${hasScript}`;
+      const buffer = Buffer.from(`username,basis,note\n${name},opt_in,x\n${LONG},,\n`);
+      await page.setInputFiles("input[type=file]", { name: "people.csv", mimeType: "text/csv", buffer });
+      await page.click("button:has-text('Import')");
+      await page.waitForSelector("text=1 added, 0 updated, 1 refused.");
+      if (hasScript) {
+        const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
+        const [scrollWidth, clientWidth] = await page.evaluate(widths);
+        expect(scrollWidth).toBe(clientWidth);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate(() => axe.run());
+        expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
+      }
+      await page.goto(`${service.url}/people?search=${name}`);
+      await page.click("summary:has-text('Suppress')");
+      await page.click(`button:has-text('Suppress @${name}')`);
+      await page.waitForSelector("text=The person will never be written to.");
+      expect(await page.textContent("tbody")).toContain("suppressed");
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
