@@ -126,7 +126,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   test("a click arrives on an open page without a reload, and what was opened stays open", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/links`);
-    await page.click("summary");
+    await page.click("main summary");
     await page.evaluate(() => {
       document.body.dataset["loaded"] = "once";
     });
@@ -134,7 +134,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await click("live");
     await page.waitForSelector("text=go.example/live");
     expect(await page.evaluate(() => document.body.dataset["loaded"])).toBe("once");
-    expect(await page.evaluate(() => document.querySelector("details")?.open)).toBe(true);
+    expect(await page.evaluate(() => document.querySelector("main details")?.open)).toBe(true);
     await page.context().close();
   });
 
