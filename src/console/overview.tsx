@@ -17,7 +17,7 @@ import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
 import { runCard } from "./run-card.tsx";
-import { neededSteps, setupSteps } from "./setup-steps.tsx";
+import { missingForRun } from "./setup-steps.tsx";
 import { Time } from "./time.tsx";
 import { lastPeriods, newestEvents, type View } from "./view.ts";
 
@@ -72,7 +72,7 @@ interface Viewed {
 
 /** For whoever is new here; nothing where a run can start. */
 function SetupLeft({ view }: Viewed): VNode | null {
-  const left = neededSteps(setupSteps(view)).map(({ title }) => title);
+  const left = missingForRun(view).map(({ title }) => title);
   if (left.length === 0) return null;
   return (
     <p>

@@ -64,7 +64,8 @@ function Progress({ view, run }: RunProps): VNode {
       ) : null}
       {stop_requested_at === null ? null : (
         <p>
-          It was asked to stop <Time at={stop_requested_at} />, and ends once what is in flight is settled.
+          It was asked to stop <Time at={stop_requested_at} />, and ends once what is in flight is settled. If its
+          process died, <code>reachlog outreach reconcile</code> closes it.
         </p>
       )}
     </>

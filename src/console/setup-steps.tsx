@@ -9,8 +9,6 @@ import type { View } from "./view.ts";
 export interface Step {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";
-  /** No run can start without it. */
-  readonly isNeeded?: true;
   /** How it stands, or what to do. */
   readonly says: ComponentChildren;
   /** Lines for `.env`. */
@@ -39,9 +37,10 @@ export function setupSteps(view: View): readonly Step[] {
   ];
 }
 
-/** What is left to do before a run can start. */
-export function neededSteps(steps: readonly Step[]): readonly Step[] {
-  return steps.filter(({ status, isNeeded }) => isNeeded === true && status !== "done");
+/** What no run can start without. Reads nothing of the people: the overview asks, also of moments long ago. */
+export function missingForRun(view: View): readonly Step[] {
+  const steps = [xStep(view), accountStep(view), ...(view.settings.template === undefined ? [templateStep(view)] : [])];
+  return steps.filter(({ status }) => status !== "done");
 }
 
 function xStep({ settings }: View): Step {
@@ -53,7 +52,7 @@ function xStep({ settings }: View): Step {
       <code>{settings.callback}</code>.
     </>
   );
-  return { title: "X app", status: "to_do", isNeeded: true, says, env: lines };
+  return { title: "X app", status: "to_do", says, env: lines };
 }
 
 function accountStep(view: View): Step {
@@ -68,7 +67,7 @@ function accountStep(view: View): Step {
     return { title, status: "done", says };
   }
   if (!view.settings.parts.x.isConfigured) {
-    return { title, status: "to_do", isNeeded: true, says: "It can be authorized once the X app is configured." };
+    return { title, status: "to_do", says: "It can be authorized once the X app is configured." };
   }
   const says = (
     <>
@@ -81,7 +80,7 @@ function accountStep(view: View): Step {
       you back.
     </>
   );
-  return { title, status: "to_do", isNeeded: true, says };
+  return { title, status: "to_do", says };
 }
 
 function templateStep(view: View): Step {
@@ -89,13 +88,13 @@ function templateStep(view: View): Step {
   const { template } = view.settings;
   if (template === undefined) {
     const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
-    return { title, status: "to_do", isNeeded: true, says, env: view.settings.parts.template.lines };
+    return { title, status: "to_do", says, env: view.settings.parts.template.lines };
   }
   const { people, fields } = view.state("contacts");
   const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length > 0) {
     const says = `Nobody can get it: no imported person has ${missing.join(", ")}. Import it, or give it a fallback, such as {{${missing[0]}|…}}.`;
-    return { title, status: "to_do", isNeeded: true, says };
+    return { title, status: "to_do", says };
   }
   const { length: variants } = template.variants;
   const says = variants === 1 ? "It is configured." : `It is configured, in ${grouped(variants)} variants.`;
@@ -116,7 +115,7 @@ function peopleStep(view: View): Step {
         <code>username</code> and <code>basis</code>, the ground for writing to them.
       </>
     );
-    return { title, status: "to_do", isNeeded: true, says, command: "reachlog recipients import FILE" };
+    return { title, status: "to_do", says, command: "reachlog recipients import FILE" };
   }
   let unagreed = 0;
   for (const { basis } of people.values()) if (basis === "none") unagreed++;

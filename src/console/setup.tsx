@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { ActionForm } from "./action-form.tsx";
 import { ConsoleDocument } from "./document.tsx";
-import { neededSteps, setupSteps, type Step } from "./setup-steps.tsx";
+import { setupSteps, type Step } from "./setup-steps.tsx";
 import type { View } from "./view.ts";
 
 /** What is set up, and what is left to do. */
@@ -14,7 +14,7 @@ export function setupPage(view: View): VNode {
       <h1>Setup</h1>
       <p>
         {done} of {steps.length} steps are done.{" "}
-        {neededSteps(steps).length === 0 ? (
+        {steps.every(({ status }) => status !== "to_do") ? (
           <>
             A run can start: <a href="/">the overview</a> has a dry run, which shows whom it would write to.
           </>
