@@ -78,6 +78,8 @@ export interface Success {
   readonly schema?: TSchema;
   /** Of what is no JSON. */
   readonly mediaType?: string;
+  /** Into which the query may turn it. */
+  readonly otherMediaTypes?: readonly string[];
   readonly headers?: readonly string[];
 }
 

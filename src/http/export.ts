@@ -40,7 +40,14 @@ export const exportEvents: Operation<ExportDeps> = {
     "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
     "token is configured.",
   query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
-  answers: { 200: { says: "The events.", mediaType: "application/x-ndjson", headers: ["content-disposition"] } },
+  answers: {
+    200: {
+      says: "The events.",
+      mediaType: "application/x-ndjson",
+      otherMediaTypes: ["text/csv"],
+      headers: ["content-disposition"],
+    },
+  },
   problems: ["invalid"],
   isSlow: true,
   async handle(deps, { request, metadata }) {

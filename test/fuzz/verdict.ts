@@ -68,8 +68,13 @@ function againstDocument(
   const schema = type === undefined ? undefined : content.get(type);
   if (schema === undefined) return [...missing, `${answer.status} of the type ${type}`];
   if (method === "HEAD") return missing;
-  const value: unknown = type?.endsWith("json") === true ? JSON.parse(answer.body) : answer.body;
+  const value: unknown = isJson(type) ? JSON.parse(answer.body) : answer.body;
   return [...missing, ...misfits(schema, value)];
+}
+
+/** Of JSON Lines the document describes no single line. */
+function isJson(type: string | undefined): boolean {
+  return type?.endsWith("json") === true && type !== "application/x-ndjson";
 }
 
 /** Refusals of what was sent; any other status is one of the service's state. */

@@ -208,8 +208,10 @@ function responseOf(success: Success, mayHave: readonly string[]): Json {
   return { description: says, headers: headersOf(headers, mayHave), content: contentOf(success) };
 }
 
-function contentOf({ schema, mediaType }: Success): Json {
-  if (mediaType !== undefined) return { [mediaType]: { schema: STRING } };
+function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
+  if (mediaType !== undefined) {
+    return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
+  }
   return schema === undefined ? {} : { "application/json": { schema: plain(schema) } };
 }
 

@@ -14,7 +14,10 @@ export interface AnswerReader {
   expectNoBody(): void;
 }
 
-/** Reads answers as the service writes them, one behind the other: each with a length. Interim ones (1xx) are skipped. */
+/**
+ * Reads answers as the service writes them, one behind the other: each with a length, or in chunks. Interim ones (1xx) are
+ * skipped.
+ */
 export function createReader(): AnswerReader {
   const answers: WireAnswer[] = [];
   const bodiless = new Set<number>();
@@ -26,12 +29,13 @@ export function createReader(): AnswerReader {
     if (headEnds === -1) return undefined;
     const { status, headers } = headOf(seen.toString("latin1", 0, headEnds));
     const isBodiless = bodiless.has(answers.length) || status < 200 || status === 204 || status === 304;
-    const length = isBodiless ? 0 : Number(headers.get("content-length")?.[0] ?? 0);
-    const end = headEnds + 4 + length;
-    if (seen.length < end) return undefined;
-    const body = seen.toString("utf8", headEnds + 4, end);
-    seen = seen.subarray(end);
-    return { status, headers, body };
+    const isChunked = headers.get("transfer-encoding")?.[0] === "chunked" && !isBodiless;
+    const read = isChunked
+      ? unchunked(seen, headEnds + 4)
+      : ofLength(seen, headEnds + 4, isBodiless ? 0 : Number(headers.get("content-length")?.[0] ?? 0));
+    if (read === undefined) return undefined;
+    seen = seen.subarray(read.end);
+    return { status, headers, body: read.body };
   };
 
   return {
@@ -44,6 +48,29 @@ export function createReader(): AnswerReader {
     },
     expectNoBody: () => void bodiless.add(answers.length),
   };
+}
+
+/** A body, and where the next answer begins; undefined: not all of it has come. */
+type Read = { readonly body: string; readonly end: number } | undefined;
+
+function ofLength(bytes: Buffer, start: number, length: number): Read {
+  const end = start + length;
+  return bytes.length < end ? undefined : { body: bytes.toString("utf8", start, end), end };
+}
+
+/** RFC 9112, section 7.1, without trailers. */
+function unchunked(bytes: Buffer, start: number): Read {
+  const chunks: Buffer[] = [];
+  for (let at = start; ;) {
+    const lineEnds = bytes.indexOf("\r\n", at);
+    if (lineEnds === -1) return undefined;
+    const size = Number.parseInt(bytes.toString("latin1", at, lineEnds), 16);
+    const end = lineEnds + 2 + size + 2;
+    if (bytes.length < end) return undefined;
+    if (size === 0) return { body: Buffer.concat(chunks).toString("utf8"), end };
+    chunks.push(bytes.subarray(lineEnds + 2, end - 2));
+    at = end;
+  }
 }
 
 function headOf(head: string): Pick<WireAnswer, "status" | "headers"> {
