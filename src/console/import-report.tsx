@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { VNode } from "preact";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import type { Page } from "./view.ts";
 
@@ -50,27 +50,8 @@ export function importReportPage(report: ImportView): Page {
           .
         </p>
       )}
-      <Rows title="Refused rows" all={refused} heads={["line", "value", "reason"]}>
-        {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
-          <tr>
-            <th scope="row">{grouped(line)}</th>
-            <td class="breakable">
-              <bdi>{value}</bdi>
-            </td>
-            <td class="breakable">
-              <bdi>{reason}</bdi>
-            </td>
-          </tr>
-        ))}
-      </Rows>
-      <Rows title="The same person twice" all={duplicates} heads={["this row counts", "in place of"]}>
-        {duplicates.first.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
-          <tr>
-            <th scope="row">line {grouped(line)}</th>
-            <td>line {grouped(of)}</td>
-          </tr>
-        ))}
-      </Rows>
+      <Refused refused={refused} />
+      <Duplicates duplicates={duplicates} />
       <p>
         <a href="/people">All people</a>
       </p>
@@ -78,36 +59,63 @@ export function importReportPage(report: ImportView): Page {
   );
 }
 
-interface RowsProps {
-  readonly title: string;
-  readonly all: Some<unknown>;
-  readonly heads: readonly string[];
-  readonly children: ComponentChildren;
-}
-
-/** A table of what was remarked; nothing where there is nothing. */
-function Rows({ title, all, heads, children }: RowsProps): VNode | null {
-  if (all.count === 0) return null;
+function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
+  if (refused.count === 0) return null;
   return (
-    <section>
-      <h2>{title}</h2>
-      {all.count > ROWS_SHOWN_MAX ? (
-        <p>
-          The first {grouped(ROWS_SHOWN_MAX)} of {grouped(all.count)}.
-        </p>
-      ) : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label={title}>
-        <table>
+    <section aria-labelledby="refused">
+      <h2 id="refused">Refused rows</h2>
+      <Cut count={refused.count} />
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of refused rows">
+        <table class="stacked">
           <thead>
             <tr>
-              {heads.map((head) => (
+              {["row", "value", "reason"].map((head) => (
                 <th scope="col">{head}</th>
               ))}
             </tr>
           </thead>
-          <tbody>{children}</tbody>
+          <tbody>
+            {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
+              <tr>
+                <th scope="row">line {grouped(line)}</th>
+                <td class="breakable">
+                  <bdi>{value}</bdi>
+                </td>
+                <td class="breakable">
+                  <bdi>{reason}</bdi>
+                </td>
+              </tr>
+            ))}
+          </tbody>
         </table>
       </div>
     </section>
+  );
+}
+
+function Duplicates({ duplicates }: Pick<ImportView, "duplicates">): VNode | null {
+  if (duplicates.count === 0) return null;
+  return (
+    <section aria-labelledby="duplicates">
+      <h2 id="duplicates">The same person twice</h2>
+      <Cut count={duplicates.count} />
+      <ul>
+        {duplicates.first.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
+          <li>
+            Line {grouped(line)} counts in place of line {grouped(of)}.
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Says that there are more than are shown. */
+function Cut({ count }: { readonly count: number }): VNode | null {
+  if (count <= ROWS_SHOWN_MAX) return null;
+  return (
+    <p>
+      The first {grouped(ROWS_SHOWN_MAX)} of {grouped(count)}.
+    </p>
   );
 }

@@ -166,9 +166,9 @@ describe("a file chosen in the browser", () => {
     expect(page).toContain("1 of them without consent");
     expect(page).toMatch(/Template fields:.*<bdi>product<\/bdi>/);
     expect(await rowsOf(page)).toEqual([
-      "4 | no handle | username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
-      "line 5 | line 2",
+      "line 4 | no handle | username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
     ]);
+    expect(page).toContain("Line 5 counts in place of line 2.");
     expect(page).not.toContain("data-position");
     const [event] = await world.harness.events("RecipientAdded");
     expect(event?.meta.caller).toBe("tests");
