@@ -204,8 +204,8 @@ function Dispatch({ one, children }: DispatchProps): VNode {
     <li id={`${channel}-${source.position}`}>
       <a href={eventHref(source.position)}>{grouped(source.position)}</a> <EventSentence event={source} />
       <p class="quiet">
-        <b>{channel}</b>, {request.attempt === 1 ? "1 attempt" : `${grouped(request.attempt)} attempts`}, the last{" "}
-        <Time at={outcome.time} /> (<a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
+        <b>{channel}</b>, {endOf(request)}, <Time at={outcome.time} /> (
+        <a href={eventHref(outcome.position)}>event {grouped(outcome.position)}</a>
         {request.status === undefined ? null : `, status ${request.status}`}): <bdi>{request.detail}</bdi>
         {doubtful === undefined ? null : (
           <>
@@ -216,6 +216,15 @@ function Dispatch({ one, children }: DispatchProps): VNode {
       {children}
     </li>
   );
+}
+
+/** How the dispatch ended. */
+function endOf(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
+  const { attempt } = request;
+  if (!("refused" in request)) return `in doubt at attempt ${attempt}`;
+  return request.refused
+    ? `refused for good at attempt ${attempt}`
+    : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
 }
 
 type CursorName = "letters_after" | "doubts_after";

@@ -47,7 +47,7 @@ export function filterIn(query: URLSearchParams): LogFilter {
 
 export interface FilterSources {
   readonly store: EventStore<Event>;
-  readonly contacts: () => Contacts;
+  readonly contacts: () => Contacts | Promise<Contacts>;
   /** IANA name; days are days of it. */
   readonly timezone: string;
   /** Nothing behind this position counts. */
@@ -71,7 +71,7 @@ export async function selectionOf(filter: LogFilter, sources: FilterSources): Pr
     return { kind: "range", range: ofRun, types, stream: STREAMS.outreach, isWanted: isOf };
   }
   const { first, last } = ofRun ?? range;
-  const contacts = sources.contacts();
+  const contacts = await sources.contacts();
   const known = findPerson(contacts, { id: person }) ?? findPerson(contacts, { username: person.replace(/^@/, "") });
   const positions = (known?.positions ?? []).filter((position) => position >= first && position <= last);
   return { kind: "places", positions, types, stream: asked, isWanted: isOf };

@@ -20,11 +20,6 @@ export type Selection = Wanted &
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
-/** All that the log holds up to a position. */
-export function allUpTo(last: number): Selection {
-  return { kind: "range", range: { first: 1, last }, types: undefined, stream: undefined };
-}
-
 /** Events looked at for one page at the most: of a long stream only few may be wanted. */
 const READ_MAX = 5_000;
 

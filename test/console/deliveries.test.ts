@@ -114,17 +114,17 @@ describe("the page of deliveries", () => {
     await harness.append(STREAMS.requests, NOTIFICATION, click("ads"));
     await harness.append(
       STREAMS.delivery("chat"),
-      gaveUp(1, "chat", { lane: "direct", attempt: 8, doubtful_since: "2026-03-01T08:00:00.000Z" }),
+      gaveUp(1, "chat", { lane: "direct", attempt: 8, refused: false, doubtful_since: "2026-03-01T08:00:00.000Z" }),
     );
     await harness.append(STREAMS.delivery("ads"), doubted(2, "ads"));
     const page = await pageAt("/deliveries");
     const [letters = "", doubts = ""] = page.slice(page.indexOf('id="letters"')).split('id="doubts"');
     expect(letters).toContain("disk &lt;full>");
     expect(letters).toMatch(
-      /<b>chat<\/b>, 8 attempts, the last .*: <bdi>gone<\/bdi>; an attempt of .* may have arrived/s,
+      /<b>chat<\/b>, out of attempts after 8, .*: <bdi>gone<\/bdi>; an attempt of .* may have arrived/s,
     );
     expect(doubts).toContain('a person clicked <a href="/links/go.example/x">');
-    expect(doubts).toMatch(/<b>ads<\/b>, 1 attempt, .*status 504\): <bdi>timed out<\/bdi>/s);
+    expect(doubts).toMatch(/<b>ads<\/b>, in doubt at attempt 1, .*status 504\): <bdi>timed out<\/bdi>/s);
     expect(await pageAt("/deliveries?channel=messaging")).not.toContain("timed out");
   });
 

@@ -1,9 +1,11 @@
 import type { EventStore } from "eventstore-lite";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
-import { allUpTo, storedEvents } from "../../history/selection.ts";
+import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
+import { selectionOf, type LogFilter } from "../../history/log-filter.ts";
+import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import type { ShownEvent, StoredEvent } from "../../log/export-formats/format.ts";
 import { exportText, shownBy } from "../../log/export-text.ts";
+import { foldTo } from "../../projector/fold-to.ts";
 import { formatOption } from "../format-option.ts";
 import { openExistingLog, openStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";
@@ -13,20 +15,32 @@ import { writeText } from "../write.ts";
 
 export const exportLog: MakeCommand = (terminal, exit) =>
   new Command("export")
-    .summary("write all events, one a line")
+    .summary("write all events, or those that fit, one a line")
     .description(
-      `Writes all events, one a line. Personal data is written openly (erased where its
+      `Writes all events, or those that fit all that is given, one a line. Personal data is written openly (erased where its
 key is gone), beside the data as it is stored, which the hashes cover. In a CSV,
 cells that a spreadsheet would run as formulas begin with an apostrophe. A
-FILE.*.partial is left of an export that was killed.`,
+FILE.*.partial is left of an export that was killed. Only the export of all
+events can be imported.`,
     )
     .addOption(formatOption())
     .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
     .option("--sealed", "only the data as it is stored: needs no keys, and nobody without them reads anything personal")
+    .option("--type <names>", "only events of these types, with commas between them", (text) => text.split(","))
+    .option("--stream <name>", "only events of this stream")
+    .option("--person <name>", "only what happened to this person: an id or a handle")
+    .option("--link <link>", "only clicks of this link: domain/short_code")
+    .option("--run <id>", "only events of this run")
+    .option("--from <moment>", "from this position, day or time on")
+    .option("--to <moment>", "up to this position, day or time")
     .addHelpText("after", "\nExample:\n  reachlog audit export --format csv --out log.csv")
     .action(
-      exit(async ({ format, out, sealed }) => {
-        await using source = await openSource(terminal, sealed === true);
+      exit(async ({ format, out, sealed, type: types, ...others }) => {
+        const filter = types === undefined ? others : { ...others, types };
+        if (sealed === true && filter.person !== undefined) {
+          throw usageError("export --sealed opens nothing, and finds no person");
+        }
+        await using source = await openSource(terminal, sealed === true, filter);
         if (out !== undefined) return await exportToFile(source, terminal, format, out);
         await writeLog(source, terminal, format, terminal.out);
         return EXIT.ok;
@@ -37,16 +51,26 @@ FILE.*.partial is left of an export that was killed.`,
 interface Source extends AsyncDisposable {
   readonly store: EventStore;
   readonly show: (event: StoredEvent) => ShownEvent;
+  readonly selection: Selection;
 }
 
-async function openSource(terminal: Terminal, encrypted: boolean): Promise<Source> {
+async function openSource(terminal: Terminal, isSealed: boolean, filter: LogFilter): Promise<Source> {
+  await using opening = new AsyncDisposableStack();
+  const { store, show } = await openShown(opening, terminal, isSealed);
+  const { position } = await store.head();
+  const { timezone } = configOf(terminal).outreach;
+  const contacts = async () => (await foldTo(store, ["contacts"], { to: position })).states.contacts;
+  const selection = await selectionOf(filter, { store, contacts, timezone, position });
+  const resources = opening.move();
+  return { store, show, selection, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+}
+
+/** Sealed, events are shown as they are stored. */
+async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isSealed: boolean) {
   const config = configOf(terminal);
-  if (encrypted) {
-    const store = await openStoredLog(config);
-    return { store, show: (event) => event, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
-  }
-  const store = await openExistingLog(config);
-  return { store, show: shownBy(store.open), [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  if (isSealed) return { store: stack.use(await openStoredLog(config)), show: (event: StoredEvent) => event };
+  const store = stack.use(await openExistingLog(config));
+  return { store, show: shownBy(store.open) };
 }
 
 /** Half an export would pass for a whole one: interrupted, none is made. Answers the exit code. */
@@ -69,14 +93,14 @@ async function exportToFile(source: Source, terminal: Terminal, format: Format, 
 }
 
 async function writeLog(
-  { store, show }: Source,
+  { store, show, selection }: Source,
   terminal: Terminal,
   format: Format,
   write: (text: string) => void,
 ): Promise<void> {
   const { position } = await store.head();
   const progress = startProgress(terminal, "exporting", position);
-  for await (const chunk of exportText(storedEvents(store, allUpTo(position), show), FORMATS[format])) {
+  for await (const chunk of exportText(storedEvents(store, selection, show), FORMATS[format])) {
     write(chunk.text);
     progress.update(chunk.position);
   }

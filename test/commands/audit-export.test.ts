@@ -1,0 +1,66 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { audit } from "../../src/commands/audit.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
+
+const person = (username: string): NewEvent => ({
+  type: "RecipientAdded",
+  data: { recipient: { username }, basis: "opt_in", fields: {}, source: "list" },
+});
+
+const CLICK: NewEvent = {
+  type: "LinkClicked",
+  data: {
+    domain: "go.example",
+    short_code: "x",
+    original_url: "https://a.example",
+    event: "click",
+    bot: false,
+    channels: [],
+    ip: "203.0.113.7",
+  },
+};
+
+/** 1 and 2 people, 3 a click, 4 a message; a minute apart. */
+async function openLog(): Promise<CommandHarness> {
+  const world = await openCommands();
+  await world.append(STREAMS.outreach, [person("ada"), person("bob")]);
+  await world.append(STREAMS.link("go.example", "x"), [CLICK]);
+  await world.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: "hello" } }]);
+  return world;
+}
+
+test.each<[string[], number[]]>([
+  [[], [1, 2, 3, 4]],
+  [
+    ["--type", "LinkClicked,MessageRequested"],
+    [3, 4],
+  ],
+  [
+    ["--stream", "outreach"],
+    [1, 2],
+  ],
+  [["--person", "@bob"], [2]],
+  [["--link", "go.example/x"], [3]],
+  [
+    ["--from", timeAt(2), "--to", timeAt(3)],
+    [2, 3],
+  ],
+  [["--sealed", "--link", "go.example/x"], [3]],
+])("audit export %j writes what fits", async (args, positions) => {
+  await using world = await openLog();
+  const { code, out } = await world.run(audit, "export", ...args);
+  expect(code).toBe(0);
+  const lines = out.split("\n").filter((line) => line !== "");
+  expect(lines.map((line) => (JSON.parse(line) as { position: number }).position)).toEqual(positions);
+  if (args.includes("--sealed")) expect(out).not.toContain("203.0.113.7");
+});
+
+test.each([[["--sealed", "--person", "bob"]], [["--type", "Nonsense"]], [["--run", "1"]], [["--from", "yesterday"]]])(
+  "audit export %j: a usage error",
+  async (args) => {
+    await using world = await openLog();
+    expect(await world.run(audit, "export", ...args).catch((fault: unknown) => fault)).toMatchObject({ kind: "usage" });
+  },
+);
