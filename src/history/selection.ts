@@ -83,7 +83,10 @@ async function lookFor(
 ): Promise<Looked> {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
-  // An index finds the events of a stream, or those of types: of both at once it would have to look at all of the stream.
+  // An index finds the events of a stream, or those of types, and none finds both: where few are of the types, these are
+  // looked at, else those of the stream.
+  const few = stream === undefined || types === undefined ? undefined : await fewOf(store, types, range.first, to);
+  if (few !== undefined) return { positions: few, end: undefined };
   const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };
   const isFiltered = isWanted !== undefined || (stream !== undefined && types !== undefined);
   const most = isFiltered ? READ_MAX : limit + 1;
@@ -97,6 +100,19 @@ async function lookFor(
     }
   }
   return { positions, end: undefined };
+}
+
+/** All events of these types, the newest first; undefined: there are more than are looked at. */
+async function fewOf(
+  store: EventStore<Event>,
+  types: readonly EventType[],
+  from: number,
+  to: number,
+): Promise<readonly number[] | undefined> {
+  const positions: number[] = [];
+  const query = { types, from, to, backwards: true, limit: PLACES_READ_MAX + 1 };
+  for await (const batch of store.readFolded(query)) positions.push(...batch.map(({ position }) => position));
+  return positions.length > PLACES_READ_MAX ? undefined : positions;
 }
 
 /** All events of a selection as they are stored and as `show` shows them, in the order of the log. */

@@ -41,9 +41,11 @@ export interface LogVerifierDeps {
   readonly files: LogFiles;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Tells the operator what calls for action; `key` names the occasion, each of which is told once. */
+  readonly announce: (text: string, key: string) => Promise<void>;
 }
 
-export function createLogVerifier({ eventLog, files, clock, logger }: LogVerifierDeps): LogVerifier {
+export function createLogVerifier({ eventLog, files, clock, logger, announce }: LogVerifierDeps): LogVerifier {
   const { store } = eventLog;
   let progress: VerificationProgress | undefined;
 
@@ -58,6 +60,8 @@ export function createLogVerifier({ eventLog, files, clock, logger }: LogVerifie
       // Said in the logger too: a log that is broken may not take the event.
       if (!verified.isWhole) logger.error("the log is broken", { ...data });
       await eventLog.append(STREAMS.log, [{ type: "LogVerified", data }], metadata);
+      if (verified.isWhole) return;
+      await announce(`the log is broken: ${data.fault}`, `broken/${data.broken_position ?? data.position}`);
     } catch (fault) {
       // A service that stops closes the log, and its verification is over.
       if (kindOf(fault) !== "closed") logger.error("the log could not be verified", errorFields(fault));

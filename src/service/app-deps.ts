@@ -3,6 +3,7 @@ import { createUsedStates } from "../account/used-states.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopback } from "../config/urls.ts";
 import { createConsole } from "../console/console.ts";
+import type { Announce } from "../delivery/announce.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { AppDeps } from "../http/app.ts";
 import { createAccount, createAuthorizationCookie } from "../http/account.ts";
@@ -45,6 +46,7 @@ interface Served {
   readonly projector: Projector;
   readonly logger: Logger;
   readonly access: Authenticator;
+  readonly announce: Announce;
   readonly delivery: Delivery;
   readonly account: Account | undefined;
   readonly runner: Runner | undefined;
@@ -77,7 +79,7 @@ export function appDeps(served: Served): AppDeps {
   });
   const past = createPastStates({ store: eventLog.store, projector, stopping });
   const files = filesOf(config);
-  const verifier = createLogVerifier({ eventLog, files, clock, logger });
+  const verifier = createLogVerifier({ eventLog, files, clock, logger, announce: served.announce });
   const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
     authentication,

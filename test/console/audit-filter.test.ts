@@ -140,15 +140,22 @@ test("a page that is cut goes on where it ended, under the same filter", async (
   expect(seen).toEqual(Array.from({ length: 205 }, (_, index) => 205 - index));
 });
 
-test("of a long stream only so much is looked at for one page, and the next one goes on", async () => {
+test("of a long stream only so much is looked at for one page, and the next one goes on; what is rare is found at once", async () => {
   await using long = await openApp({ tokens: false });
-  await long.append("requests", { type: "MessageRequested", data: { text: "x" } });
+  const message: NewEvent = { type: "MessageRequested", data: { text: "x" } };
+  await long.append("requests", message, { type: "ChannelTestRequested", data: { channels: [] } });
+  for (let round = 0; round < 2; round++) await long.append("elsewhere", ...Array.from({ length: 501 }, () => message));
   const other: NewEvent = { type: "NotificationRequested", data: { message: "m", service: "s", level: "info" } };
   for (let round = 0; round < 10; round++) await long.append("requests", ...Array.from({ length: 500 }, () => other));
   const page = await (await ask(long.app, "/audit?stream=requests&type=MessageRequested")).text();
   expect(page).toContain("None among those looked at.");
   const older = /href="([^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
   expect(await (await ask(long.app, older)).text()).toContain('<a href="/audit/1">');
+  const rare = await (await ask(long.app, "/audit?stream=requests&type=ChannelTestRequested")).text();
+  expect(rare).toContain('<div class="quiet"><a href="/audit/2">');
+  expect(await (await ask(long.app, "/audit?stream=elsewhere&type=ChannelTestRequested")).text()).toContain(
+    "No events.",
+  );
 });
 
 test("a run of long ago is found without a look at what came since", async () => {

@@ -67,7 +67,8 @@ test("a log that is broken is not hidden: where and why is said on the pages, by
   const last = { checked: 6, result: "broken", broken_position: 7, fault };
   expect(await untilVerified()).toMatchObject({ last });
   for (const path of ["/", "/audit"]) expect(await page(path)).toContain("the chain is broken at position 7");
-  expect(harness.logged.join("\n")).toContain("the log is broken");
+  expect(harness.logged.join("\n")).toContain('["error","the log is broken",');
+  expect(harness.logged.join("\n")).toContain("announced: the log is broken: the chain is broken at position 7");
 });
 
 test("a log without what its checkpoint knew is broken too, and no head of it is signed", async () => {

@@ -191,7 +191,13 @@ function wire({
   const stopping = new AbortController().signal;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
   const account = given.account?.({ eventLog, projector, clock });
-  const verifier = createLogVerifier({ eventLog, files, clock, logger: log });
+  const verifier = createLogVerifier({
+    eventLog,
+    files,
+    clock,
+    logger: log,
+    announce: async (text) => void logged.push(`announced: ${text}`),
+  });
   return {
     authentication,
     failureLimit: createRateLimit(10, clock),
