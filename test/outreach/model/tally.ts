@@ -22,6 +22,8 @@ export interface Counts {
   readonly undelivered: number;
   readonly replacedLogs: number;
   readonly forgotten: number;
+  /** Runs that somebody asked to stop. */
+  readonly stopped: number;
 }
 
 export function createTally(): Tally {
@@ -36,6 +38,7 @@ export function createTally(): Tally {
     undelivered: 0,
     replacedLogs: 0,
     forgotten: 0,
+    stopped: 0,
   };
   const began = performance.now();
 
@@ -48,9 +51,10 @@ export function createTally(): Tally {
   });
 
   return {
-    history(house, { attempts }, commands) {
+    history(house, { attempts, stopped }, commands) {
       sums.replacedLogs += house.replaced.length;
       sums.forgotten += house.forgotten.size;
+      sums.stopped += stopped.size;
       const all = [...attempts.values()];
       sums.histories += 1;
       sums.commands += commands;
