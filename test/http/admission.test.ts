@@ -2,13 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { hostsOf } from "../../src/http/listen.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { allowOf } from "./attacks/routes.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
 test("every route answers its own method, and any other with 405 and the right ones", async () => {
   await using world = await openApp();
   for (const { path, method } of ENDPOINTS) {
-    const allow = method === "GET" ? "GET, HEAD" : "POST";
-    for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => name !== method)) {
+    const allow = allowOf(path);
+    for (const other of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter((name) => !allow.includes(name))) {
       const response = await ask(world.app, path, { method: other, token: TOKEN });
       expect([path, response.headers.get("allow"), await problemIn(response)]).toEqual([
         path,

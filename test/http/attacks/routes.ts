@@ -4,6 +4,12 @@ import { GOOD } from "../../harness/memory/app.ts";
 /** Every path with its method, as the service knows them. */
 export const PATHS = ENDPOINTS.map(({ path, method, protection }) => ({ path, method, protection }));
 
+/** What a path answers, as `Allow` has it. */
+export function allowOf(path: string): string {
+  const methods = PATHS.filter((one) => one.path === path).map(({ method }) => method);
+  return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
+}
+
 export const POSTS = Object.keys(GOOD) as (keyof typeof GOOD)[];
 
 /** Paths that a stranger may ask when the policy is strict. */
