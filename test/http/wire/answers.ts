@@ -22,6 +22,7 @@ export function createReader(): AnswerReader {
   const answers: WireAnswer[] = [];
   const bodiless = new Set<number>();
   let seen: Buffer = Buffer.alloc(0);
+  let isStreaming = false;
 
   /** The first whole answer of what was seen, taken off it. */
   const next = (): WireAnswer | undefined => {
@@ -29,6 +30,9 @@ export function createReader(): AnswerReader {
     if (headEnds === -1) return undefined;
     const { status, headers } = headOf(seen.toString("latin1", 0, headEnds));
     const isBodiless = bodiless.has(answers.length) || status < 200 || status === 204 || status === 304;
+    // A stream of events has no end: its head is all of it, and nothing comes behind it.
+    isStreaming = headers.get("content-type")?.[0] === "text/event-stream";
+    if (isStreaming) return { status, headers, body: "" };
     const isChunked = headers.get("transfer-encoding")?.[0] === "chunked" && !isBodiless;
     const read = isChunked
       ? unchunked(seen, headEnds + 4)
@@ -41,8 +45,9 @@ export function createReader(): AnswerReader {
   return {
     answers,
     take(bytes) {
+      if (isStreaming) return;
       seen = Buffer.concat([seen, bytes]);
-      for (let answer = next(); answer !== undefined; answer = next()) {
+      for (let answer = next(); answer !== undefined; answer = isStreaming ? undefined : next()) {
         if (answer.status >= 200) answers.push(answer);
       }
     },
