@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createLogger } from "../platform/logger.ts";
 import { Command, configOf, type MakeCommand, type Terminal } from "./command.ts";
 import { chatOption, loadSandbox, messagingOption, portOf, type Choice } from "./load-sandbox.ts";
@@ -60,7 +61,7 @@ async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, mess
     LOG_LEVEL: "warn",
   };
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
-  const sample = join(import.meta.dirname, "../sandbox/recipients.csv");
+  const sample = fileURLToPath(new URL("../sandbox/recipients.csv", import.meta.url));
   await importFile(inDemo, sample, "csv");
   const config = configOf(inDemo);
   const { startService } = await import("../service/service.ts");

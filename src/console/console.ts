@@ -81,14 +81,14 @@ export interface Asset {
 
 /** What the pages load; all of it comes from here. */
 export const ASSETS: Readonly<Record<"/console.css" | "/console.js" | "/idiomorph.js", Asset>> = {
-  "/console.css": { type: "text/css", body: ownFile("console.css") },
-  "/console.js": { type: "text/javascript", body: ownFile("console.js") },
+  "/console.css": { type: "text/css", body: textOf(new URL("./console.css", import.meta.url)) },
+  "/console.js": { type: "text/javascript", body: textOf(new URL("./console.js", import.meta.url)) },
   "/idiomorph.js": {
     type: "text/javascript",
-    body: readFileSync(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js")), "utf8"),
+    body: textOf(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
   },
 };
 
-function ownFile(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), "utf8");
+function textOf(file: URL): string {
+  return readFileSync(file, "utf8");
 }

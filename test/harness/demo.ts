@@ -39,7 +39,7 @@ export async function startDemo(directory: string): Promise<Demo> {
 }
 
 /** All that comes, or what came until it matched. */
-async function readUntil(stream: ReadableStream<Uint8Array>, wanted?: RegExp): Promise<string> {
+export async function readUntil(stream: ReadableStream<Uint8Array>, wanted?: RegExp): Promise<string> {
   let text = "";
   for await (const chunk of (stream as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {
     text += chunk;

@@ -8,16 +8,16 @@ interface Asset {
 
 /** What the pages load; all of it comes from here. */
 const ASSETS: Readonly<Record<string, Asset>> = {
-  "/sandbox.css": { type: "text/css", body: ownFile("sandbox.css") },
-  "/sandbox.js": { type: "text/javascript", body: ownFile("sandbox.js") },
+  "/sandbox.css": { type: "text/css", body: textOf(new URL("./sandbox.css", import.meta.url)) },
+  "/sandbox.js": { type: "text/javascript", body: textOf(new URL("./sandbox.js", import.meta.url)) },
   "/idiomorph.js": {
     type: "text/javascript",
-    body: readFileSync(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js")), "utf8"),
+    body: textOf(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
   },
 };
 
-function ownFile(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), "utf8");
+function textOf(file: URL): string {
+  return readFileSync(file, "utf8");
 }
 
 /** Undefined: there is no such file. */

@@ -13,7 +13,7 @@ console.log("closed");
 
 /** Starts a thread, sends it the request to close, and tells how it ended. */
 function endOf(thread: string, workerData: unknown, request: unknown, isStarted: boolean): Promise<string> {
-  const worker = new Worker(new URL(`../../src/sqlite/${thread}/thread.ts`, import.meta.url), { workerData });
+  const worker = new Worker(new URL(`../../src/sqlite/${thread}/${thread}-thread.ts`, import.meta.url), { workerData });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
   if (isStarted) worker.once("message", () => worker.postMessage(request));
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

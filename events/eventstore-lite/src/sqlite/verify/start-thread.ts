@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Range } from "./range.ts";
-import type { CheckOptions, CheckReply, CheckTasks } from "./thread.ts";
+import type { CheckOptions, CheckReply, CheckTasks } from "./verify-thread.ts";
 
 type Task = keyof CheckTasks;
 
@@ -14,7 +14,7 @@ export interface CheckThread {
 }
 
 export function startCheckThread(options: CheckOptions): CheckThread {
-  const worker = new Worker(new URL("./thread.ts", import.meta.url), { workerData: options });
+  const worker = new Worker(new URL("./verify-thread.ts", import.meta.url), { workerData: options });
   let onReply: (reply: CheckReply) => void = () => {};
   const crashed = new Promise<never>((_, reject) => {
     worker.once("error", reject);

@@ -32,7 +32,7 @@ export interface ThreadListener {
 
 /** Starts the writer thread. Throws {@link StoreUnusable} when it cannot open the log, {@link StoreBusy} when it cannot now. */
 export async function startThread(options: ThreadOptions, listener: ThreadListener): Promise<Thread> {
-  const worker = new Worker(new URL("./thread.ts", import.meta.url), { workerData: options });
+  const worker = new Worker(new URL("./writer-thread.ts", import.meta.url), { workerData: options });
   const started = await new Promise<Started>((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);

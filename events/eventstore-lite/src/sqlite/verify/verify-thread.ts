@@ -32,7 +32,7 @@ export type CheckReply = { readonly checked: number } | { readonly answer: Check
 /** Events between two reports: some milliseconds. */
 const REPORT_EVENTS = 4_096;
 
-if (!parentPort) throw new Error("verify/thread.ts runs as a worker only");
+if (!parentPort) throw new Error("verify-thread.ts runs as a worker only");
 const port = parentPort;
 const { file, stop } = workerData as CheckOptions;
 const db = openReader(file);

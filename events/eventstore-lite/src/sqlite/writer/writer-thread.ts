@@ -9,7 +9,7 @@ import type { Started, ThreadOptions } from "./start-thread.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
 
-if (!parentPort) throw new Error("writer/thread.ts runs as a worker only");
+if (!parentPort) throw new Error("writer-thread.ts runs as a worker only");
 const port = parentPort;
 const { file, databaseBytesMax, eventBytesMax, finish } = workerData as ThreadOptions;
 

@@ -1,0 +1,16 @@
+/** `bun run build [--target TARGET] [--out FILE]`: writes the program as one file that runs by itself. */
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { bundle, ROOT } from "./bundle.ts";
+
+const { values } = parseArgs({
+  options: { target: { type: "string", default: "bun-linux-x64" }, out: { type: "string" } },
+});
+const outfile = values.out ?? join(ROOT, "dist/reachlog");
+mkdirSync(dirname(outfile), { recursive: true });
+await bundle({
+  // The folder that it is started in is not the program's: what Bun is told there is not for it. A .env is.
+  compile: { target: values.target as Bun.Build.CompileTarget, outfile, autoloadBunfig: false, autoloadDotenv: true },
+});
+console.log(outfile);

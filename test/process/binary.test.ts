@@ -1,0 +1,99 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readUntil } from "../harness/demo.ts";
+import { BEARER, ended, kill, stop, TOKEN, untilListening, type Running } from "../harness/process.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+/** It compiles the program, and starts it several times. */
+const TIMEOUT_MS = 300_000;
+
+const BUILD = join(import.meta.dirname, "../../packaging/build.ts");
+
+const CLICK = {
+  event: "link.clicked",
+  domain: "go.example",
+  short_code: "welcome",
+  original_url: "https://example.com/welcome",
+};
+
+test(
+  "the binary is all that is installed: it serves, is killed, serves again, and its log verifies",
+  async () => {
+    using folder = temporaryFolder();
+    const run = await install(folder);
+    expect(await ended(run("--version"))).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^reachlog \d/),
+      err: "",
+    });
+
+    const first = await untilListening(run("serve"));
+    expect((await first.post("/api/tracking/event", CLICK)).status).toBe(202);
+    for (const path of ["/console.css", "/console.js", "/idiomorph.js"]) {
+      expect([path, (await first.get(path)).status]).toEqual([path, 200]);
+    }
+    await kill(first);
+
+    const second = await untilListening(run("serve"));
+    expect((await second.post("/api/tracking/event", CLICK)).status).toBe(202);
+    const list = await fetch(`${second.url}/social/recipients`, {
+      method: "POST",
+      headers: CSV,
+      body: "username\nsara_sells\n",
+    });
+    expect(await list.json()).toMatchObject({ added: 1, refused: 0 });
+    expect(await stop(second)).toBe(0);
+    expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^3 events/) });
+    expect(await ended(run("backup", "/tmp/copy.sqlite"))).toMatchObject({ code: 0 });
+
+    const demo = run("demo", "--port", "0", "--sandbox-port", "0");
+    const printed = await readUntil(demo.stdout, /Stop with Ctrl-C\./);
+    const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
+    for (const path of ["/sandbox.css", "/sandbox.js", "/idiomorph.js"]) {
+      expect([path, (await fetch(sandbox + path)).status]).toEqual([path, 200]);
+    }
+    expect(await stop({ process: demo })).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+/** All of it: nothing of the machine's own configuration gets in. */
+const ENV = { PORT: "0", API_TOKENS: `tester:${TOKEN}` };
+
+const CSV = { ...BEARER, "content-type": "text/csv" };
+
+type Run = (...args: readonly string[]) => Running["process"];
+
+const UNSHARE = "/usr/bin/unshare";
+const CHROOT = "/usr/sbin/chroot";
+
+/** Builds the binary into a folder that holds nothing else. Where the machine lets us, it is all that the program sees. */
+async function install(folder: TemporaryFolder): Promise<Run> {
+  const binary = folder.file("reachlog");
+  const built = Bun.spawnSync([process.execPath, BUILD, "--out", binary]);
+  if (built.exitCode !== 0) throw new Error(built.stderr.toString());
+
+  const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
+  const options = { cwd: folder.path, env: ENV, stdio };
+  if (!canIsolate()) return (...args) => Bun.spawn([binary, ...args], options);
+
+  for (const name of ["proc", "dev", "tmp"]) mkdirSync(folder.file(name));
+  for (const [library] of Bun.spawnSync(["ldd", binary])
+    .stdout.toString()
+    .matchAll(/\/lib\S+/g)) {
+    mkdirSync(folder.file(dirname(library)), { recursive: true });
+    copyFileSync(library, folder.file(library));
+  }
+  // Bun reads /proc. Each command replaces the one before it, so that a signal reaches the program itself.
+  const line = 'mount --rbind /proc proc && mount --rbind /dev dev && exec env -i "$@"';
+  const environment = Object.entries(ENV).map(([name, value]) => `${name}=${value}`);
+  const isolated = [UNSHARE, "--mount", "sh", "-c", line, "sh", ...environment, CHROOT, ".", "/reachlog"];
+  return (...args) => Bun.spawn([...isolated, ...args], { ...options, env: { PATH: process.env["PATH"] ?? "" } });
+}
+
+/** Only the administrator gives a process another root, and not in every container. */
+function canIsolate(): boolean {
+  return process.getuid?.() === 0 && Bun.spawnSync([UNSHARE, "--mount", CHROOT, "/", "/bin/true"]).exitCode === 0;
+}
