@@ -2,6 +2,7 @@ import { filterIn, FILTER_WORDS, selectionOf, type FilterSources } from "../hist
 import { storedEvents, type Selection } from "../history/selection.ts";
 import { FORMAT_NAMES, FORMATS, type Format } from "../log/export-formats.ts";
 import { exportText, shownBy, type ExportChunk } from "../log/export-text.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -20,6 +21,7 @@ export interface ExportDeps {
   /** Aborts when the service stops: what is not written by then is not. */
   readonly stopping: AbortSignal;
   readonly streamPace: StreamPace;
+  readonly logger: Logger;
   /** IANA name; days are days of it. */
   readonly timezone: string;
 }
@@ -88,36 +90,38 @@ async function selectionIn(
   }
 }
 
-/** Each chunk is read when its reader takes it. */
+/** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
 function streamOf(deps: ExportDeps, selection: Selection, format: Format): NonNullable<Answer["stream"]> {
-  const { encryptedLog, load, stopping, streamPace } = deps;
+  const { encryptedLog, load, stopping, streamPace, logger } = deps;
   const onGone = load.openStream();
   const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));
   const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, FORMATS[format]);
   const encoder = new TextEncoder();
+  const end = async (): Promise<void> => {
+    onGone();
+    await chunks.return();
+  };
   return new ReadableStream(
     {
       async pull(controller) {
         try {
           await streamPace.turn(stopping);
-          // Half an export must not pass for a whole one.
           stopping.throwIfAborted();
           const { done, value } = await chunks.next();
-          if (done !== true) {
-            streamPace.sent(value.events);
-            return controller.enqueue(encoder.encode(value.text));
+          if (done === true) {
+            onGone();
+            return controller.close();
           }
+          streamPace.sent(value.events);
+          controller.enqueue(encoder.encode(value.text));
         } catch (fault) {
-          onGone();
-          throw fault;
+          await end();
+          if (!stopping.aborted) logger.error("an export failed", errorFields(fault));
+          // Without a reason: the server would write it to stderr.
+          controller.error();
         }
-        onGone();
-        controller.close();
       },
-      async cancel() {
-        onGone();
-        await chunks.return();
-      },
+      cancel: end,
     },
     { highWaterMark: 1 },
   );

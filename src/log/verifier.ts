@@ -50,9 +50,10 @@ export function createLogVerifier({ eventLog, files, clock, logger, announce }: 
   let progress: VerificationProgress | undefined;
 
   const verify = async (metadata: EventMetadata): Promise<void> => {
+    let verified: VerifiedLog | undefined;
     try {
       const known = (await readKnownHeads(files, undefined, undefined)).map(unplaced);
-      const verified = await verifyLog(store, known, {
+      verified = await verifyLog(store, known, {
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),
       });
@@ -64,7 +65,9 @@ export function createLogVerifier({ eventLog, files, clock, logger, announce }: 
       await announce(`the log is broken: ${data.fault}`, `broken/${data.broken_position ?? data.position}`);
     } catch (fault) {
       // A service that stops closes the log, and its verification is over.
-      if (kindOf(fault) !== "closed") logger.error("the log could not be verified", errorFields(fault));
+      if (kindOf(fault) === "closed") return;
+      const what = verified === undefined ? "the log could not be verified" : "a verification could not be recorded";
+      logger.error(what, errorFields(fault));
     } finally {
       progress = undefined;
     }

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createApp } from "../../src/http/app.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { FORMATS } from "../../src/log/export-formats.ts";
 import { storedOf, type ShownEvent } from "../../src/log/export-formats/format.ts";
@@ -222,7 +223,7 @@ describe("the export", () => {
     expect(await problemIn(await ask(guarded.app, `${path}?format=xml`, { token: TOKEN }))).toBe("422 invalid-request");
   });
 
-  test("is read at its reader's pace, and a reader that goes ends it", async () => {
+  test("is read at its reader's pace; a reader that goes ends it, and a service that stops cuts it off", async () => {
     await using large = await openApp({ tokens: false });
     const text = "x".repeat(4_000);
     for (let round = 0; round < 10; round++) {
@@ -238,5 +239,21 @@ describe("the export", () => {
     expect(large.deps.load.streams).toBe(1);
     await reader?.cancel();
     expect(large.deps.load.streams).toBe(0);
+    const stop = new AbortController();
+    const stopped = createApp({ ...large.deps, stopping: stop.signal });
+    const cut = (await ask(stopped, "/api/audit/export")).body?.getReader();
+    await cut?.read();
+    stop.abort();
+    const rest = async (): Promise<void> => {
+      while ((await cut?.read())?.done === false);
+    };
+    expect(
+      await rest().then(
+        () => "whole",
+        () => "cut off",
+      ),
+    ).toBe("cut off");
+    expect(large.deps.load.streams).toBe(0);
+    expect(large.logged).toEqual([]);
   });
 });
