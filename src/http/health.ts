@@ -27,6 +27,7 @@ const run = Type.Object({
   failed: count,
   in_doubt: count,
   waiting: orNull(Type.Object({ reason: RunPaused.data.properties.reason, until: time })),
+  stop_requested_at: orNull(time),
 });
 
 const outreachState = Type.Object({
@@ -61,10 +62,11 @@ export const outreachHealth: Operation<OutreachHealthDeps> = {
 };
 
 /** `waiting`: until when and why; null while the run works. */
-function shown({ run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting }: RunState, now: number) {
+function shown(run: RunState, now: number) {
+  const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
   const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
   const counts = { sent, skipped, failed, in_doubt };
-  return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null };
+  return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
 }
 
 export interface ServiceHealthDeps {

@@ -151,6 +151,11 @@ describe("where a run stands", () => {
     stop_requested_at: null,
   };
   const now = Date.parse("2026-11-20T10:00:00.000Z");
+  test("asked to stop, it waits for nothing any more", () => {
+    const stopping = { ...run, stop_requested_at: "2026-11-20T10:00:00.000Z" };
+    expect(statusOf(stopping, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt; asked to stop");
+  });
+
   test.each([
     ["2026-11-20T10:00:00.100Z", "10:00:00Z (0:01)"],
     ["2026-11-20T10:01:02.000Z", "10:01:02Z (1:02)"],

@@ -13,7 +13,14 @@ test("health shows the run in progress, the account and the day", async () => {
   await world.authorize();
   await world.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const run = { id: run_id, dry_run: false, started_at: world.projector.time, ...counts, waiting: null };
+  const run = {
+    id: run_id,
+    dry_run: false,
+    started_at: world.projector.time,
+    ...counts,
+    waiting: null,
+    stop_requested_at: null,
+  };
   expect(await health()).toEqual({ status: "ok", running: true, run, authorized: true, quota });
 
   const waiting = { reason: "rate_limited" as const, until: new Date(world.now + 60_000).toISOString() };
@@ -21,6 +28,8 @@ test("health shows the run in progress, the account and the day", async () => {
   expect(await health()).toMatchObject({ run: { waiting } });
   world.now += 60_000;
   expect(await health()).toMatchObject({ run: { waiting: null } });
+  await world.append("outreach", { type: "RunStopRequested", data: { run_id } });
+  expect(await health()).toMatchObject({ run: { stop_requested_at: world.projector.time } });
 
   await world.append("account", {
     type: "TokenRefreshFailed",

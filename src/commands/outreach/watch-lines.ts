@@ -25,7 +25,8 @@ export function eventLine(event: Recorded): string {
 /** Where the run stands; `now` in ms since the epoch. */
 export function statusOf(run: RunState | null, now: number): string {
   if (run === null) return "no run is in progress";
-  const { waiting } = run;
+  const { waiting, stop_requested_at } = run;
+  if (stop_requested_at !== null) return `${counted(run)}; asked to stop`;
   if (waiting === null) return counted(run);
   const left = Math.max(0, Math.ceil((Date.parse(waiting.until) - now) / 1000));
   const until = printable(waiting.until.slice("2026-11-20T".length, "2026-11-20T10:00:00".length));
