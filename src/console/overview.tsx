@@ -201,8 +201,8 @@ function needsAttention(view: View, inDoubt: number, verified: Recorded<"LogVeri
     if (suspended !== null) {
       sentences.push(
         <>
-          {name} is suspended: <bdi>{suspended.detail}</bdi>. <code>reachlog deliveries resume {name}</code> starts it
-          again.
+          <a href={`/deliveries?channel=${name}`}>{name} is suspended</a>: <bdi>{suspended.detail}</bdi>.{" "}
+          <code>reachlog deliveries resume {name}</code> starts it again.
           <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
             <button>Resume {name}</button>
           </ActionForm>

@@ -4,6 +4,7 @@ import { PAGES as MENU } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
+import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 /** Its first digits are a time: runs are looked for from there on. */
 const RUN = `${Date.now()
@@ -70,6 +71,11 @@ function click(short_code: string): NewEvent {
   return { type: "LinkClicked", data: { ...link, event: "click", bot: false, channels: ["chat"] } };
 }
 
+function undelivered(type: "DispatchAbandoned" | "DispatchInDoubt", source: number): NewEvent {
+  const end = type === "DispatchAbandoned" ? { refused: true } : {};
+  return outcomeOf(type, { source, channel: "chat", lane: "clicks", detail: "no", ...end });
+}
+
 /** Each changes some number of some page. */
 const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
   ["link-go.example/a", click("a")],
@@ -82,6 +88,9 @@ const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
     "delivery-chat",
     { type: "ChannelSuspended", data: { channel: "chat", network: "slack", detail: "410", credential: "hash" } },
   ],
+  ["delivery-chat", undelivered("DispatchAbandoned", 1), undelivered("DispatchInDoubt", 8)],
+  ["requests", { type: "DispatchDiscarded", data: { event_id: "e", source: 1, channel: "chat", why: "over" } }],
+  ["log", { type: "LogVerified", data: { position: 1, hash: "h", checked: 1, result: "broken", fault: "altered" } }],
   ["outreach", { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "by_hand" } }],
 ];
 
