@@ -37,6 +37,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
+        <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/console.css" />
         {view === undefined ? null : <script type="module" src="/console.js" />}
       </head>

@@ -111,7 +111,7 @@ function peopleStep(view: View): Step {
   if (people.size === 0) {
     const says = (
       <>
-        Nobody is known yet. <a href="/people">People</a> takes a CSV or JSON file: a line for each, with
+        Nobody is known yet. <a href="/people">People</a> takes a CSV or JSON file: a line for each, with{" "}
         <code>username</code> and <code>basis</code>, the ground for writing to them.
       </>
     );

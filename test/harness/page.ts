@@ -15,7 +15,7 @@ export async function oddIn(page: string): Promise<readonly string[]> {
       if (tagName === "script" && element.getAttribute("src") !== "/console.js") odd.push("a script that is not ours");
       for (const [name = "", value = ""] of element.attributes) {
         if (name.startsWith("on") || name === "style") odd.push(`${tagName} ${name}`);
-        if ((name === "href" || name === "src") && !/^(\/(?!\/)|#main$)/.test(value)) odd.push(value);
+        if ((name === "href" || name === "src") && !/^(\/(?!\/)|#main$|data:,$)/.test(value)) odd.push(value);
       }
     },
   });
