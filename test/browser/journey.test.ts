@@ -1,0 +1,234 @@
+// On the browser harness.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Locator } from "playwright-core";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { operatorOf, WAYS, type Operator } from "../harness/operator.ts";
+import { BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+const TEMPLATE = "Hi {{name}}, a word about {{product}}: https://go.example/welcome";
+
+const PEOPLE = `username,name,basis,product
+ada_builds,Ada,opt_in,the analytics plan
+grace_codes,Grace,dm_first,the compiler course
+not a handle,Nemo,opt_in,the compiler course
+linus_k,Linus,opt_in,the kernel workshop
+mina_designs,Mina,maybe,the design kit
+yuki_dev,Yuki,opt_in,the analytics plan
+ben_noconsent,Ben,none,the sales guide
+`;
+
+// Each test goes on where the one before it ended: one day of a newcomer who becomes an operator.
+for (const way of WAYS) {
+  describe.skipIf(!hasBrowser)(`from the first sign-in to the proof, ${way}`, () => {
+    let installation: Installation;
+    let service: Running;
+    let browser: Browser;
+    let operator: Operator;
+    /** Where the log ended once people were known and nobody had been written to. */
+    let afterImport: number;
+
+    beforeAll(async () => {
+      installation = await openInstallation();
+      service = await installation.serve({ MESSAGE_TEMPLATE: TEMPLATE });
+      browser = await launchBrowser();
+      operator = await operatorOf(browser, way);
+    });
+    afterEach(() => expect(operator.wrong).toEqual([]));
+    afterAll(async () => {
+      await browser?.close();
+      await installation?.[Symbol.asyncDispose]();
+    });
+
+    async function click(code: string): Promise<void> {
+      const link = { domain: "go.example", short_code: code, original_url: "https://shop.example/" };
+      const body = { ...link, event: "click", user_agent: FIREFOX };
+      expect((await service.post("/api/tracking/event", body, BEARER)).status).toBe(202);
+    }
+
+    const goTo = (path: string) => operator.page.goto(service.url + path);
+    const region = (name: string): Locator => operator.page.getByRole("region", { name });
+    const row = (name: string): Locator => operator.page.getByRole("row").filter({ hasText: name });
+
+    /** Each row of a table as its readers see it, without the head. */
+    async function rowsOf(name: string): Promise<string[]> {
+      const rows = await region(name).getByRole("row").allInnerTexts();
+      return rows.slice(1).map((text) => text.replaceAll(/\s+/g, " "));
+    }
+
+    async function positionShown(): Promise<number> {
+      const shown = (await operator.page.getByText("Read up to position").innerText()).replaceAll(",", "");
+      return Number(/position (\d+)/.exec(shown)?.[1]);
+    }
+
+    test("signs in, and is told what is left to set up", async () => {
+      await goTo("/");
+      await operator.sees("Sign in with an API token");
+      // A browser notes an answer of 401 as an error of its own.
+      expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
+      await operator.fill("Token", TOKEN);
+      await operator.press("Sign in");
+      await operator.sees(/Before a run can start: X account/);
+      await operator.follow("What to set up");
+      await operator.sees(operator.page.getByRole("heading", { name: "X account to do" }));
+    });
+
+    test("authorizes at X; the step on the page that was left open turns to done", async () => {
+      const other = await operator.openTab();
+      await other.page.goto(`${service.url}/setup`);
+      await other.follow("Authorize an X account");
+      await other.press("Authorize app");
+      await other.sees("Sends as @acme_team.");
+      await operator.sees(operator.page.getByRole("heading", { name: "X account done" }));
+      await operator.sees("Messages are sent as @acme_team.");
+      await other.page.close();
+    });
+
+    test("imports a file, and reads which rows were refused and why", async () => {
+      await operator.follow("People");
+      await operator.sees("Nobody is known yet.");
+      await operator.chooseFile("File", installation.file("people.csv", PEOPLE));
+      await operator.press("Import");
+      await operator.sees("5 added, 0 updated, 2 refused.");
+      await operator.sees("Template fields: product.");
+      expect(await rowsOf("Refused rows")).toEqual([
+        "4 not a handle username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+        "6 maybe basis is none of dm_first, opt_in, none",
+      ]);
+      await operator.follow("All people");
+      await operator.sees("5 of 5 people.");
+      afterImport = await positionShown();
+    });
+
+    test("a dry run shows whom a run would write to, in which words, and at which cost", async () => {
+      await operator.follow("Overview");
+      await operator.press("Dry run");
+      await operator.sees("A run would write to 4 people now and skip 1 person.");
+      await operator.sees(/The run costs at most \d+\.\d\d USD/);
+      const words = (name: string, product: string) =>
+        `Hi ${name}, a word about ${product}: https://go.example/welcome`;
+      expect(await rowsOf("Table of messages")).toEqual([
+        `@ada_builds A ${words("Ada", "the analytics plan")}`,
+        `@grace_codes A ${words("Grace", "the compiler course")}`,
+        `@linus_k A ${words("Linus", "the kernel workshop")}`,
+        `@yuki_dev A ${words("Yuki", "the analytics plan")}`,
+      ]);
+      expect(await rowsOf("Table of those skipped")).toEqual(["@ben_noconsent no consent"]);
+    });
+
+    test("the run is seen going on, message by message, and ending", async () => {
+      const { x, faults } = installation.sandbox;
+      const linus = [...x.people.values()].find(({ username }) => username === "linus_k");
+      // Holds the run before its third message until we have seen two.
+      faults.add({ network: "x", kind: "429", retryAfter: 1, path: `/${linus?.id}/messages` });
+      await operator.unfold("Run");
+      await operator.press("Send messages");
+      await operator.sees("The run has started.");
+      await operator.sees(operator.page.getByRole("heading", { name: "Run in progress" }));
+      await operator.sees("2 sent, of at most");
+      expect(await operator.page.getByRole("progressbar").getAttribute("value")).toBe("2");
+      faults.clear();
+      await operator.sees("4 sent by the last one");
+      await operator.sees(operator.page.getByRole("heading", { name: "No run in progress" }));
+      expect(x.messages.total).toBe(4);
+    });
+
+    test("a click arrives on the open overview, and among the links", async () => {
+      const clicks = operator.page.getByRole("figure").filter({ hasText: "Clicks per hour" });
+      expect(await clicks.getByRole("listitem").allInnerTexts()).toEqual(["people 0", "suspected 0", "bots 0"]);
+      await click("spring");
+      await operator.sees(clicks.getByRole("listitem").filter({ hasText: "people 1" }));
+      await operator.sees(region("Newest events").getByRole("link", { name: "go.example/spring" }));
+      await operator.follow("Links");
+      await operator.sees("1 clicks by people, 0 suspected to be X itself");
+      await click("summer");
+      await operator.sees("2 clicks by people, 0 suspected to be X itself");
+      await operator.sees(operator.page.getByRole("link", { name: "go.example/summer" }));
+    });
+
+    test("a chat that Slack has closed is suspended before our eyes, and resumed by its button", async () => {
+      const slack = await operator.openTab();
+      await slack.page.goto(`${installation.sandbox.url}/networks/slack`);
+      await slack.press("Chat closed to us", "switch");
+      await slack.sees("on for every request");
+      await operator.follow("Overview");
+      await click("autumn");
+      await operator.sees(region("Needs attention").getByText("chat is suspended"));
+      expect(await row("chat").innerText()).toContain("channel_is_archived");
+      await operator.follow("Deliveries");
+      await operator.sees(row("chat").getByText("suspended", { exact: true }));
+
+      await slack.press("Chat closed to us", "switch");
+      await slack.page.close();
+      await operator.press("Resume chat");
+      await operator.sees(row("chat").getByText("up to date"));
+      expect(await row("chat").innerText()).not.toContain("suspended");
+      await operator.follow("Overview");
+      await operator.sees(row("chat").getByText("up to date"));
+      expect(await region("Needs attention").count()).toBe(0);
+    });
+
+    test("finds one person, reads what happened, suppresses them, and forgets them for ever", async () => {
+      await operator.follow("People");
+      await operator.fill("Search", "grace");
+      await operator.press("Show");
+      await operator.sees("1 of 5 people.");
+      await operator.follow("@grace_codes (Grace)");
+      await operator.sees("Hi Grace, a word about the compiler course: https://go.example/welcome");
+      await operator.sees(region("What happened").getByText("was sent: the network took it"));
+      expect(await region("What happened").getByRole("listitem").count()).toBeGreaterThan(2);
+
+      await operator.unfold("Suppress");
+      await operator.sees("Nobody writes to @grace_codes any more");
+      await operator.press("Suppress @grace_codes");
+      await operator.sees(operator.page.getByRole("definition").getByText("suppressed", { exact: true }));
+      expect(await operator.page.getByText("Suppress", { exact: true }).count()).toBe(0);
+
+      await operator.unfold("Forget");
+      await operator.sees("It cannot be undone.");
+      await operator.press("Forget @grace_codes for ever");
+      await operator.sees(operator.page.getByRole("heading", { name: "Erased" }));
+      await operator.sees("The log no longer says who they are, and nobody writes to them.");
+      await operator.follow("Audit");
+      expect(await operator.page.getByText("grace").count()).toBe(0);
+      expect(await operator.page.getByText("erased").count()).toBeGreaterThan(0);
+    });
+
+    test("looks at earlier moments, with the numbers of then and nothing to do, and comes back", async () => {
+      await operator.follow("Overview");
+      await operator.sees("4 sent");
+      await operator.unfold("Look at an earlier moment");
+      await operator.slideToStart(operator.page.getByRole("slider"));
+      await operator.sees("As of position 1, ");
+      await operator.sees("0 sent");
+      await operator.follow("People");
+      await operator.sees("As of position 1, ");
+      await operator.sees("Nobody is known yet.");
+
+      await goTo(`/people?as_of=${afterImport}`);
+      await operator.sees(`As of position ${afterImport}, `);
+      // Whoever is erased is erased at every moment.
+      await operator.sees("4 of 4 people.");
+      expect(await region("People").getByText("not written to yet").count()).toBe(4);
+      await operator.follow("Overview");
+      await operator.sees("0 sent");
+      expect(await operator.page.locator("form[method=post]").count()).toBe(0);
+      await operator.follow("Back to now");
+      await operator.sees("4 sent");
+      await operator.sees(operator.page.getByRole("button", { name: "Dry run" }));
+    });
+
+    test("has the log verified, and reads that it is whole", async () => {
+      await operator.follow("Audit");
+      await operator.sees("The log was not verified yet.");
+      const head = await positionShown();
+      await operator.press("Verify now");
+      await operator.sees(region("Proof").getByText("whole", { exact: true }));
+      expect(await region("Proof").innerText()).toContain("by tester");
+      expect(Number(/whole up to position (\d+)/.exec(await region("Proof").innerText())?.[1])).toBeGreaterThanOrEqual(
+        head,
+      );
+    });
+  });
+}
