@@ -6,12 +6,6 @@ import { readHandle } from "./recipients-file/identity.ts";
 /** Digits of the ids that the network gives today; fewer may be a handle. */
 const ID = /^\d{16,19}$/;
 
-/** Why a text can name nobody, in a sentence; undefined: it can. */
-export function nameFault(subject: string): string | undefined {
-  const named = read(subject);
-  return typeof named === "string" ? named : undefined;
-}
-
 /**
  * A person as an operator names them: `@handle`, a handle, a profile's address, or a numeric id. Throws a ServiceError
  * (usage) for what can name nobody.
