@@ -1,0 +1,95 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../..");
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const filesOf = (pattern: string): string[] => [...new Bun.Glob(pattern).scanSync({ cwd: ROOT, dot: true })].sort();
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Workflow {
+  readonly permissions?: unknown;
+  readonly jobs: Readonly<Record<string, { readonly uses?: string; readonly steps?: readonly Step[] }>>;
+}
+
+const workflows = filesOf(".github/workflows/*.yml").map(
+  (file) => [file, Bun.YAML.parse(read(file)) as Workflow] as const,
+);
+
+const stepsOf = ({ jobs }: Workflow): readonly Step[] => Object.values(jobs).flatMap(({ steps = [] }) => steps);
+
+describe.each(workflows)("%s", (file, workflow) => {
+  test("takes actions of others at one commit, whose version stands beside it", () => {
+    const used = [...read(file).matchAll(/uses: ([^.\s]\S*)(.*)/g)].map(
+      ([, action = "", beside = ""]) => action + beside,
+    );
+    const loose = used.filter((one) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(one));
+    expect(loose).toEqual([]);
+    expect(used.length).toBe(stepsOf(workflow).filter(({ uses }) => uses !== undefined).length);
+  });
+
+  test("may only read, unless a job says more, and leaves no token in its checkout", () => {
+    expect(workflow.permissions).toEqual({ contents: "read" });
+    const checkouts = stepsOf(workflow).filter(({ uses }) => uses?.startsWith("actions/checkout@"));
+    expect(checkouts.filter((step) => step.with?.["persist-credentials"] !== false)).toEqual([]);
+  });
+
+  test("runs scripts that there are, and hands none of an event's texts to a shell", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Readonly<Record<string, string>> };
+    const commands = stepsOf(workflow).map(({ run = "" }) => run);
+    const run = commands.flatMap((command) => [...command.matchAll(/ run ([\w:]+)/g)].map(([, name = ""]) => name));
+    expect(run.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+    expect(commands.filter((command) => command.includes("${{"))).toEqual([]);
+  });
+});
+
+const PROJECT = [
+  ".ci/run",
+  "README.md",
+  "CONTRIBUTING.md",
+  ".devcontainer/*.json",
+  ".github/**/*.yml",
+  "deploy/*",
+  "docs/*.md",
+];
+
+test("everything asks for one version of the runtime, that of package.json", () => {
+  const { engines, devDependencies } = JSON.parse(read("package.json")) as {
+    engines: { bun: string };
+    devDependencies: Readonly<Record<string, string>>;
+  };
+  const named = PROJECT.flatMap(filesOf).flatMap((file) =>
+    [...read(file).matchAll(/bun@([\d.]+)/gi)].map(([, of]) => of),
+  );
+  expect(named.length).toBeGreaterThan(10);
+  expect([...new Set(named)]).toEqual([engines.bun.replace(">=", "")]);
+  expect(devDependencies["bun-types"]).toBe(named[0]);
+});
+
+const FORMS = [...filesOf(".github/**/*.yml"), "deploy/compose.yaml"];
+
+test.each(FORMS)("%s is YAML", (file) => {
+  expect(Bun.YAML.parse(read(file))).toBeObject();
+});
+
+const NAMES = {
+  "docs/deploy.md": /^([A-Z][A-Z_]+)=/gm,
+  "deploy/compose.yaml": /^ {6}([A-Z][A-Z_]+): /gm,
+  "deploy/Dockerfile": /(?<=^ENV .*)\b([A-Z][A-Z_]+)=/gm,
+};
+
+/** Of the proxy's own configuration. */
+const OF_THE_PROXY = ["REACHLOG_SITE", "REACHLOG_UPSTREAM"];
+
+test.each(Object.entries(NAMES))("%s names only settings that there are", (file, name) => {
+  const settings = [...read(".env.example").matchAll(/^# ([A-Z_]+)=/gm)].map(([, setting = ""]) => setting);
+  const named = [...read(file).matchAll(name)].map(([, setting = ""]) => setting);
+  expect(named.length).toBeGreaterThan(1);
+  expect(named.filter((one) => !settings.includes(one) && !OF_THE_PROXY.includes(one))).toEqual([]);
+});
