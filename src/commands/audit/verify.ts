@@ -1,10 +1,12 @@
+import type { KeyObject } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
 import { logFiles } from "../../log/log-files.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
-import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
 import { openStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
-import { publicKeyOf } from "./public-key.ts";
 
 export const verify: MakeCommand = (terminal, exit) =>
   new Command("verify")
@@ -54,4 +56,14 @@ function asJson({ verification: { checked, head, fault }, compared, isWhole: ok 
     fault: one.fault ?? null,
   }));
   return `${JSON.stringify({ ok, checked, head, fault: fault ?? null, heads })}\n`;
+}
+
+/** The key given, as text or as a file of it. */
+function publicKeyOf(given: string | undefined): KeyObject | undefined {
+  if (given === undefined) return undefined;
+  try {
+    return parsePublicKey(existsSync(given) ? readFileSync(given, "utf8").trim() : given);
+  } catch (fault) {
+    throw fault instanceof SigningKeyRefused ? usageError(`--public-key: ${fault.message}`) : fault;
+  }
 }
