@@ -4,12 +4,23 @@ import { SENT_BYTES_MAX } from "../outreach/recipients-file/limits.ts";
 import { redirect } from "./answer.ts";
 import { checkFormToken, commonFields, faultNotice, showInPlace, type FormDeps } from "./console-form.ts";
 import { post } from "./endpoint.ts";
-import { problems } from "./problem.ts";
+import { Problem, problems } from "./problem.ts";
 import { importList, takeList, type RecipientsDeps } from "./recipients.ts";
 import { uploadBody } from "./upload.ts";
 
 /** Of the fields and the marks between them, beside the file. */
 const FORM_BYTES_MAX = 64 * 1024;
+
+const upload = uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX);
+
+const MIB = 1024 * 1024;
+
+/** For people: they chose a file, and know of no body. */
+function explain(fault: unknown): never {
+  if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
+  const words = `The file is larger than ${SENT_BYTES_MAX / MIB} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
+  throw fault.with({}, { words, wayOn: { href: "/people", label: "Back to the people" } });
+}
 
 /** Chosen in a browser. Its report is the answer, and kept nowhere: it repeats what stands in other people's rows. */
 export const importByForm = post({
@@ -18,7 +29,7 @@ export const importByForm = post({
   tag: "service",
   summary: `${importList.summary} As a form of the console.`,
   description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
-  body: uploadBody(commonFields, SENT_BYTES_MAX + FORM_BYTES_MAX),
+  body: { ...upload, read: (request) => upload.read(request).catch(explain) },
   isSlow: true,
   answers: {
     200: { says: "The page that says what was taken.", mediaType: "text/html" },

@@ -220,6 +220,19 @@ describe("a file chosen in the browser", () => {
     expect(fields).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u001b]/);
   });
 
+  test("that is too large is refused by a page with a way back, before all of it has come", async () => {
+    const { harness, cookie } = await openSignedIn();
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
+    });
+    const headers = { cookie, "content-type": "multipart/form-data; boundary=x", accept: "text/html" };
+    const answer = await post(harness.app, "/console/recipients", endless, { headers });
+    expect(answer.status).toBe(413);
+    const page = await answer.text();
+    expect(page).toContain("The file is larger than 10 MiB. Nothing was taken");
+    expect(page).toContain('<a href="/people">Back to the people</a>');
+  });
+
   test("counts for nothing without the token of this very session, or without a file", async () => {
     const world = await openSignedIn();
     expect(await problemIn(await upload(world, "a.csv", "username\nann", { form_token: "x" }))).toBe(
