@@ -3,7 +3,9 @@ import type { Event, EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import type { RequestOf } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
-import { eventsAt, inOrder } from "../log/events-at.ts";
+import { channelsOf, type Deliveries } from "../../projections/deliveries.ts";
+import { findEventNear } from "../history/find-event.ts";
+import { eventAt, eventsAt, inOrder } from "../log/events-at.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type EventLog } from "../log/event-log.ts";
 
 /** A dispatch that was given up, and neither taken up again nor discarded since. */
@@ -50,6 +52,45 @@ export async function findDeadLetters(store: EventStore<Event>): Promise<readonl
   const positions = inOrder([...letters.values()].map(({ source }) => source));
   for await (const { position, id } of eventsAt(store, positions)) ids.set(position, id);
   return [...letters.values()].map((letter) => ({ event_id: ids.get(letter.source) ?? "", ...letter }));
+}
+
+/** Letters looked up one by one; of more it is faster to read all. */
+const LOOKED_UP_MAX = 20;
+
+/**
+ * The dead letters of these events, of whatever channel, found by the projection: it need not be read how all others came
+ * about. Undefined: that does not find all of them, and {@link findDeadLetters} does.
+ */
+export async function lookUpLetters(
+  store: EventStore<Event>,
+  deliveries: () => Deliveries,
+  ids: readonly string[],
+): Promise<readonly DeadLetter[] | undefined> {
+  if (ids.length > LOOKED_UP_MAX) return undefined;
+  const found: DeadLetter[] = [];
+  for (const event_id of ids) {
+    const reading = { store, to: (await store.head()).position, onProgress: () => {} };
+    const position = (await findEventNear(reading, event_id))?.position;
+    if (position === undefined) return undefined;
+    for (const [channel, { letters, dead }] of channelsOf(deliveries())) {
+      const place = letters.listed.get(position);
+      if (place !== undefined) found.push(await letterAt(store, { event_id, channel, source: position, ...place }));
+      else if (dead > letters.listed.size) return undefined;
+    }
+  }
+  return found;
+}
+
+async function letterAt(
+  store: EventStore<Event>,
+  known: Pick<DeadLetter, "event_id" | "channel" | "source" | "position" | "requested_at">,
+): Promise<DeadLetter> {
+  const { event_id, source, position, requested_at } = known;
+  const event = await eventAt(store, position);
+  const letters = event.type === "DispatchAbandoned" ? lettersOf(event, new Map([[requested_at, source]])) : [];
+  const letter = letters.find((one) => one.requested_at === requested_at);
+  if (letter === undefined) throw new Error(`the event at ${position} gives up nothing that ${requested_at} requested`);
+  return { event_id, ...letter };
 }
 
 type Unnamed = Omit<DeadLetter, "event_id">;

@@ -3,7 +3,7 @@ import type { Deliveries } from "../../projections/deliveries.ts";
 import type { EventLog, EventMetadata, NewEvent } from "../log/event-log.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
-import { decideLetter, findDeadLetters, type DeadLetter } from "./dead-letters.ts";
+import { decideLetter, findDeadLetters, lookUpLetters, type DeadLetter } from "./dead-letters.ts";
 
 /** Which dead letters an operator means. */
 export interface Choice {
@@ -108,8 +108,11 @@ async function decideLetters(
   metadata: EventMetadata,
   { hindranceOf, eventOf }: Decision,
 ): Promise<Decided> {
+  const { store } = eventLog;
   const wanted = ids && new Set(ids);
-  const letters = await findDeadLetters(eventLog.store);
+  await projector.until((await store.head()).position);
+  const lookedUp = wanted && (await lookUpLetters(store, () => projector.state("deliveries"), [...wanted]));
+  const letters = lookedUp ?? (await findDeadLetters(store));
   const meant = letters.filter(({ event_id, channel, position }) => {
     return channels.includes(channel) && position <= until && (wanted === undefined || wanted.has(event_id));
   });
@@ -133,6 +136,6 @@ async function decideLetters(
       else left.push(one);
     }
   }
-  await projector.until((await eventLog.store.head()).position);
+  await projector.until((await store.head()).position);
   return { done, left };
 }

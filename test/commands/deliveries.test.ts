@@ -1,6 +1,8 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deliveries } from "../../src/commands/deliveries.ts";
+import { findDeadLetters, lookUpLetters, type DeadLetter } from "../../src/delivery/dead-letters.ts";
+import { startProjector } from "../../src/projector/projector.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
@@ -259,6 +261,32 @@ describe("deliveries retry and discard", () => {
     expect(await run("discard", "--all", "--why", "x".repeat(500))).toMatchObject({ code: 0 });
   });
 });
+
+test("a letter that is named is looked up as it is found among all, whatever became of it since", async () => {
+  const retried = { event_id: idAt(1), source: 1, channel: "chat" } as const;
+  await world.append(STREAMS.requests, [{ type: "DispatchRetryRequested", data: retried }]);
+  await world.append(STREAMS.delivery("chat"), [
+    outcomeOf("DispatchAbandoned", { source: 7, channel: "chat", lane: "direct", detail: "again", refused: false }),
+  ]);
+  await world.append(STREAMS.delivery("ads"), [gaveUp(2, "ads", "closed")]);
+  await using projector = await startProjector(world.store);
+  const lookUp = (...positions: number[]) =>
+    lookUpLetters(world.store, () => projector.state("deliveries"), positions.map(idAt));
+  const all = await findDeadLetters(world.store);
+  const of = (position: number) => all.filter(({ source }) => source === position).toSorted(byChannel);
+  for (const position of [1, 2]) expect((await lookUp(position))?.toSorted(byChannel)).toEqual(of(position));
+  expect(all.map(({ requested_at }) => requested_at).toSorted()).toEqual([2, 2, 7]);
+  expect(await lookUp(3)).toEqual([]);
+  expect(await lookUp(99)).toBeUndefined();
+  // One of chat is no longer listed, and may be the one that is asked for.
+  projector.state("deliveries").chat.letters.listed.delete(2);
+  expect(await lookUp(2)).toBeUndefined();
+  expect(await lookUp(1)).toBeDefined();
+});
+
+function byChannel(one: DeadLetter, other: DeadLetter): number {
+  return one.channel.localeCompare(other.channel);
+}
 
 describe("deliveries resume", () => {
   test("a channel that is not suspended: it says so", async () => {
