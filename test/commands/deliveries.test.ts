@@ -275,7 +275,7 @@ test("a letter that is named is looked up as it is found among all, whatever bec
   const all = await findDeadLetters(world.store);
   const of = (position: number) => all.filter(({ source }) => source === position).toSorted(byChannel);
   for (const position of [1, 2]) expect((await lookUp(position))?.toSorted(byChannel)).toEqual(of(position));
-  expect(all.map(({ requested_at }) => requested_at).toSorted()).toEqual([2, 2, 7]);
+  expect(all.map(({ requested_at }) => requested_at).toSorted((a, b) => a - b)).toEqual([2, 2, 7]);
   expect(await lookUp(3)).toEqual([]);
   expect(await lookUp(99)).toBeUndefined();
   // One of chat is no longer listed, and may be the one that is asked for.
