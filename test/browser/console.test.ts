@@ -222,6 +222,22 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     },
   );
 
+  test("the log is verified by a button, the page shows what came of it, and what fits is downloaded", async () => {
+    const { page, wrong } = await signedIn();
+    await page.goto(`${service.url}/audit?type=LinkClicked`);
+    await page.click("button:has-text('Verify now')");
+    await page.waitForSelector("text=whole up to position");
+    await page.goto(`${service.url}/audit?type=LinkClicked`);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=JSON Lines")]);
+    const lines = readFileSync(await download.path(), "utf8")
+      .trimEnd()
+      .split("\n");
+    expect(lines.length).toBeGreaterThan(3);
+    expect(lines.filter((line) => !line.includes('"type":"LinkClicked"'))).toEqual([]);
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
   test("by keyboard alone, from the first link to an event", async () => {
     const { page } = await signedIn();
     await page.goto(`${service.url}/audit`);
