@@ -1,5 +1,5 @@
 /** `bun run build [--target TARGET] [--out FILE]`: writes the program as one file that runs by itself. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundle, ROOT } from "./bundle.ts";
@@ -9,8 +9,10 @@ const { values } = parseArgs({
 });
 const outfile = values.out ?? join(ROOT, "dist/reachlog");
 mkdirSync(dirname(outfile), { recursive: true });
-await bundle({
+const licences = await bundle({
   // The folder that it is started in is not the program's: what Bun is told there is not for it. A .env is.
   compile: { target: values.target as Bun.Build.CompileTarget, outfile, autoloadBunfig: false, autoloadDotenv: true },
+  startedAs: "process.execPath",
 });
+writeFileSync(`${outfile}.licenses.txt`, licences);
 console.log(outfile);

@@ -1,6 +1,7 @@
 import { build, Glob, type BuildConfig, type BunPlugin } from "bun";
 import { readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { licencesOf } from "./licences.ts";
 
 export const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "src/main.ts");
@@ -13,24 +14,30 @@ const MODULE_BESIDE = /new URL\("(\.[^"]+)\.ts", import\.meta\.url\)/g;
 const FILE_BESIDE = /new URL\((?:"(\.[^"]+\.(?!ts")[a-z]+)", import\.meta\.url|import\.meta\.resolve\("([^"]+)"\))\)/g;
 
 /** Where a bundle goes: one file that runs by itself, or a folder of scripts for Bun. */
-export type Destination = Pick<BuildConfig, "compile" | "outdir">;
+export interface Destination extends Pick<BuildConfig, "compile" | "outdir"> {
+  /** What, of the process, is the path by which a shell starts the program. */
+  readonly startedAs: "process.execPath" | "process.argv0";
+}
 
 /**
  * Bundles the program and all that it loads while it runs. Everything comes to lie in one folder, each file under its
  * own name, whether the folder is one of the disk or the one inside of a binary: so the same addresses hold in both.
- * Rejects where two files have one name, or a module looks for a file in another way.
+ * Answers the licences of what was taken along. Rejects where two files have one name, or a module looks for a file in another way.
  */
-export async function bundle(destination: Destination): Promise<void> {
-  await build({
+export async function bundle({ startedAs, ...destination }: Destination): Promise<string> {
+  const { metafile } = await build({
     ...destination,
     entrypoints: [MAIN, ...modulesBeside()],
     target: "bun",
     naming: "[name].[ext]",
     plugins: [keepBeside],
+    define: { STARTED_AS: startedAs },
     // Elysia reads the text of handlers: names stay as they are written.
     minify: false,
+    metafile: true,
     throw: true,
   });
+  return licencesOf(Object.keys(metafile?.inputs ?? {}).map((file) => resolve(file)));
 }
 
 /** Worker threads, and what they are told to load. */

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { createLogger } from "../platform/logger.ts";
 import { Command, configOf, type MakeCommand, type Terminal } from "./command.ts";
 import { chatOption, loadSandbox, messagingOption, portOf, type Choice } from "./load-sandbox.ts";
+import { PROGRAM } from "./program.ts";
 import { importFile } from "./recipients/import.ts";
 import { untilStopped } from "./serve.ts";
 import { temporaryFolder } from "../platform/temporary-folder.ts";
@@ -87,9 +88,9 @@ token     ${token}
      curl -s ${url}/api/tracking/event -H 'content-type: application/json' -d '{"event":"click","domain":"go.example","short_code":"welcome","original_url":"https://shop.example/?fbclid=abc","ip":"203.0.113.7","user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}'
 4. Ask what happened, in another terminal of this folder with the demo's settings:
      set -a; . '${settings}'; set +a
-     npx -y bun@1.4.5 reachlog audit tail
-     npx -y bun@1.4.5 reachlog deliveries list
-     npx -y bun@1.4.5 reachlog outreach preview
+     ${PROGRAM} audit tail
+     ${PROGRAM} deliveries list
+     ${PROGRAM} outreach preview
 
 Stop with Ctrl-C.
 `;

@@ -22,7 +22,8 @@ test(
   "the binary is all that is installed: it serves, is killed, serves again, and its log verifies",
   async () => {
     using folder = temporaryFolder();
-    const run = await install(folder);
+    await using started = new AsyncDisposableStack();
+    const run = install(folder, started);
     expect(await ended(run("--version"))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^reachlog \d/),
@@ -70,14 +71,14 @@ const UNSHARE = "/usr/bin/unshare";
 const CHROOT = "/usr/sbin/chroot";
 
 /** Builds the binary into a folder that holds nothing else. Where the machine lets us, it is all that the program sees. */
-async function install(folder: TemporaryFolder): Promise<Run> {
+function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
   const binary = folder.file("reachlog");
   const built = Bun.spawnSync([process.execPath, BUILD, "--out", binary]);
   if (built.exitCode !== 0) throw new Error(built.stderr.toString());
 
   const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
   const options = { cwd: folder.path, env: ENV, stdio };
-  if (!canIsolate()) return (...args) => Bun.spawn([binary, ...args], options);
+  if (!canIsolate()) return (...args) => started.use(Bun.spawn([binary, ...args], options));
 
   for (const name of ["proc", "dev", "tmp"]) mkdirSync(folder.file(name));
   for (const [library] of Bun.spawnSync(["ldd", binary])
@@ -90,7 +91,8 @@ async function install(folder: TemporaryFolder): Promise<Run> {
   const line = 'mount --rbind /proc proc && mount --rbind /dev dev && exec env -i "$@"';
   const environment = Object.entries(ENV).map(([name, value]) => `${name}=${value}`);
   const isolated = [UNSHARE, "--mount", "sh", "-c", line, "sh", ...environment, CHROOT, ".", "/reachlog"];
-  return (...args) => Bun.spawn([...isolated, ...args], { ...options, env: { PATH: process.env["PATH"] ?? "" } });
+  const env = { PATH: process.env["PATH"] ?? "" };
+  return (...args) => started.use(Bun.spawn([...isolated, ...args], { ...options, env }));
 }
 
 /** Only the administrator gives a process another root, and not in every container. */

@@ -1,0 +1,36 @@
+/** `bun run pack [--out FOLDER]`: writes the npm package, which brings Bun along and needs nothing else. */
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import manifest from "../package.json" with { type: "json" };
+import { bundle, ROOT } from "./bundle.ts";
+
+const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });
+const folder = join(values.out, "npm");
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+
+const licences = await bundle({ outdir: folder, startedAs: "process.argv0" });
+writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licences);
+cpSync(join(import.meta.dirname, "reachlog.js"), join(folder, "reachlog.js"));
+for (const document of ["README.md", "LICENSE"]) cpSync(join(ROOT, document), join(folder, document));
+
+const { name, version, description, license, type, devDependencies } = manifest;
+const packed = {
+  name,
+  version,
+  description,
+  license,
+  type,
+  bin: { reachlog: "reachlog.js" },
+  engines: { node: ">=20.11" },
+  // The one that the service was checked against.
+  dependencies: { bun: devDependencies["bun-types"] },
+};
+writeFileSync(join(folder, "package.json"), `${JSON.stringify(packed, null, 2)}\n`);
+
+const packing = Bun.spawnSync([process.execPath, "pm", "pack", "--quiet", "--destination", values.out], {
+  cwd: folder,
+});
+if (packing.exitCode !== 0) throw new Error(packing.stderr.toString());
+console.log(join(values.out, `${name}-${version}.tgz`));
