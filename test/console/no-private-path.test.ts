@@ -9,7 +9,9 @@ const COMMANDS: Readonly<Record<string, string>> = {
   discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
   retryDeliveries: "deliveries retry",
+  startRun: "outreach run",
   stopRun: "outreach stop",
+  testChannels: "deliveries test",
   importRecipients: "recipients import",
   suppressRecipient: "recipients suppress",
   retryRecipient: "recipients retry",
@@ -17,9 +19,6 @@ const COMMANDS: Readonly<Record<string, string>> = {
   forgetClicks: "forget",
   startVerification: "audit verify",
 };
-
-/** What the running service does, with its network clients: scripts and schedules ask it by HTTP. */
-const BY_HTTP = ["startRun", "testChannels"];
 
 const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>
   protection === "session" || protection === "form";
@@ -43,8 +42,7 @@ test("whatever changes something in the console is a form that does what an oper
     ENDPOINTS.filter(({ path }) => /^\/(social|api)\//.test(path)).map(({ operation }) => [operation.id, operation]),
   );
   const onlyHere = actions.filter(({ protection, operation: { does = "" } }) => {
-    const isElsewhere = BY_HTTP.includes(does) || isCommand(COMMANDS[does] ?? "");
-    return protection !== "form" || !operations.has(does) || !isElsewhere;
+    return protection !== "form" || !operations.has(does) || !isCommand(COMMANDS[does] ?? "");
   });
   expect(onlyHere.map(({ path }) => path)).toEqual([]);
 });

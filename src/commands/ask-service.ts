@@ -1,0 +1,65 @@
+import { NetworkFault } from "../networks/network-fault.ts";
+import { createSafeFetch, EXPECTED_BYTES_MAX, JSON_BODY } from "../networks/safe-fetch.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { configOf, usageError, type Terminal } from "./command.ts";
+import { printable } from "./table.ts";
+
+/** For what only the running service can do: it has the clients of the networks. */
+export const URL_OPTION = ["--url <url>", "of the service; default: where this configuration has it listen"] as const;
+
+/** Named in the help of each command that asks the service. */
+export const TOKEN_HELP = "The token that the service wants, where it wants one, is taken from REACHLOG_TOKEN.";
+
+/** Longer than a dry run takes that reads many pages of a network. */
+const ASK_MS_MAX = 900_000;
+
+/**
+ * Asks the running service by its HTTP API, and answers what it answered. Throws a ServiceError (unavailable) when nobody
+ * answers, and with the service's own words (rejected) for a refusal.
+ */
+export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
+  const base = url ?? urlOf(terminal);
+  if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
+  const token = terminal.env["REACHLOG_TOKEN"];
+  const ask = createSafeFetch({ allowedOrigins: [base] });
+  const request = {
+    method: "POST",
+    headers: { ...JSON_BODY, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify(body),
+    timeoutMs: ASK_MS_MAX,
+    signal: terminal.signal,
+    answerBytesMax: EXPECTED_BYTES_MAX,
+  };
+  const answer = await ask(new URL(path, base).href, request).catch((fault: unknown) => {
+    throw fault instanceof NetworkFault ? nobodyAt(base, fault) : fault;
+  });
+  if (answer.status >= 300) throw new ServiceError("rejected", refusalIn(answer.status, answer.text));
+  return JSON.parse(answer.text) as unknown;
+}
+
+function nobodyAt(base: string, { message }: NetworkFault): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    `no service answers at ${printable(base)} (${message}): start it with reachlog serve, or name it with --url`,
+  );
+}
+
+/** What a problem says; of anything else, that it is none. */
+function refusalIn(status: number, text: string): string {
+  if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
+    return "the service wants a token: set REACHLOG_TOKEN to one of its API tokens";
+  try {
+    const { detail } = JSON.parse(text) as { readonly detail?: unknown };
+    if (typeof detail === "string") return printable(detail);
+  } catch {
+    // Not of this service.
+  }
+  return `the answer was ${status}, and not one of reachlog`;
+}
+
+/** A service that listens on all addresses is asked on this machine's own. */
+function urlOf(terminal: Terminal): string {
+  const { host, port } = configOf(terminal).http;
+  const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;
+}

@@ -1,0 +1,70 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const TIMEOUT_MS = 600_000;
+
+async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<Running> {
+  const list = world.file("people.csv", "username,basis\nada_builds,opt_in\nclosed_carl,opt_in\n");
+  await world.command("recipients", "import", list);
+  const service = await world.serve(more);
+  await authorize(service, world.sandbox);
+  return service;
+}
+
+test(
+  "outreach run rehearses a run and starts one, by the running service",
+  async () => {
+    await using world = await openInstallation();
+    const service = await serveAuthorized(world);
+    const dry = await world.command("outreach", "run", "--dry-run", "--url", service.url);
+    expect(dry).toMatchObject({ code: 0, err: "" });
+    expect(dry.out).toContain("@ada_builds (1700000000000011000)");
+    expect(dry.out).toContain("cannot receive dm");
+    expect(dry.out).toMatch(/^1 to send, 1 to skip, ended: completed; it would cost at most \d+\.\d\d USD$/m);
+    expect(world.sandbox.x.accepted.size).toBe(0);
+    const run = await world.command("outreach", "run", "--url", service.url);
+    expect(run.out).toMatch(/^run [0-9a-f-]{36} has started\n$/);
+    const started = await world.command("audit", "export", "--type", "RunStarted");
+    expect(started.out).toContain(run.out.split(" ")[1] ?? "none");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what the service refuses is said in its words; and nobody there is one sentence",
+  async () => {
+    await using world = await openInstallation();
+    const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
+    const refused = await world.command("outreach", "run", "--url", service.url);
+    expect(refused).toEqual({
+      code: 1,
+      out: "",
+      err: "the service wants a token: set REACHLOG_TOKEN to one of its API tokens\n",
+    });
+    world.env["REACHLOG_TOKEN"] = TOKEN;
+    const unlinked = await world.command("outreach", "run", "--url", service.url);
+    expect(unlinked).toMatchObject({ code: 1, err: "No X account is authorized: open /social/auth in a browser.\n" });
+    expect(await stop(service)).toBe(0);
+    const nobody = await world.command("outreach", "run", "--url", service.url);
+    expect(nobody.code).toBe(75);
+    expect(nobody.err).toStartWith(`no service answers at ${service.url} (`);
+    expect(await world.command("outreach", "run", "--url", "here")).toMatchObject({ code: 2 });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "deliveries test tells of each channel whether it takes a message",
+  async () => {
+    await using world = await openInstallation();
+    const service = await world.serve();
+    world.env["REACHLOG_TOKEN"] = TOKEN;
+    const all = await world.command("deliveries", "test", "--url", service.url);
+    expect(all).toMatchObject({ code: 0, err: "" });
+    expect(all.out).toMatch(/^chat +delivered$/m);
+    const json = await world.command("deliveries", "test", "--json", "--url", service.url);
+    expect(JSON.parse(json.out)).toMatchObject({ results: { ads: { ok: true, status: "delivered" } } });
+  },
+  TIMEOUT_MS,
+);
