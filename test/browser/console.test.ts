@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  TOKEN,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
@@ -261,6 +269,12 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await click("back");
     await page.waitForSelector("#connection:has-text('Live')");
     await page.waitForSelector("ol.events li:has-text('go.example/back')");
+    const texts = await page.locator("ol.events li div a:first-child").allTextContents();
+    const shown = texts.map((text) => Number(text.replaceAll(",", "")));
+    const logged = (await exported(installation)).map(({ position }) => position).toReversed();
+    // The log goes on meanwhile: the page is held to what it had when it showed its newest event.
+    const newest = logged.slice(logged.indexOf(shown[0] ?? 0));
+    expect(shown).toEqual(newest.slice(0, 100));
     await page.context().close();
   });
 });

@@ -47,8 +47,8 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
     follow: (name) => leading(() => hand.use(page.getByRole("link", { name, exact: true }).first(), "Enter")),
     press: (name, role = "button") =>
       leading(() => hand.use(page.getByRole(role, { name, exact: typeof name === "string" }).first(), "Space")),
-    unfold: (summary) => hand.use(page.locator("summary").getByText(summary, { exact: true }), "Enter"),
-    fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }), text),
+    unfold: (summary) => hand.use(page.locator("summary").getByText(summary, { exact: true }).first(), "Enter"),
+    fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }).filter({ visible: true }).first(), text),
     async chooseFile(label, path) {
       const chooser = page.waitForEvent("filechooser");
       await hand.use(page.getByLabel(label), "Space");

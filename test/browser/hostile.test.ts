@@ -1,0 +1,166 @@
+// On the browser harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { operatorOf, type Operator } from "../harness/operator.ts";
+import {
+  authorize,
+  BEARER,
+  exported,
+  openInstallation,
+  TOKEN,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+declare const axe: {
+  run(options: {
+    readonly runOnly?: readonly string[];
+  }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+};
+
+/** Turns direction around, and closes what it did not open. */
+const TURNED = "\u2069\u2069\u202e";
+
+const MARKUP = [
+  "<script>alert(1)</script>",
+  "<img src=x onerror=alert(1)>",
+  `"><svg onload=alert(1)>`,
+  "' autofocus onfocus='alert(1)",
+  "</bdi></p></li></main><iframe src=https://evil.example></iframe>",
+  `${TURNED}<style>*{display:none}</style>`,
+  "javascript:alert(1)",
+  "&lt;b&gt; {{name}}",
+].join(" ");
+
+/** By which its beginning is found on a page, whatever is cut from its end. */
+const TRACE = "alert(1)";
+
+/** Everything that tempts a browser, filled up to the most that the place takes by a word that no line holds. */
+function hostile(length: number): string {
+  return MARKUP.padEnd(length, "x").slice(0, length);
+}
+
+const CODE = hostile(128);
+
+describe.skipIf(!hasBrowser)("texts that others wrote to do harm", () => {
+  let installation: Installation;
+  let service: Running;
+  let browser: Browser;
+  let operator: Operator;
+
+  beforeAll(async () => {
+    installation = await openInstallation();
+    const { sandbox } = installation;
+    expect((await installation.command("recipients", "import", peopleFile("ada_builds"))).out).toStartWith("1 added");
+    service = await installation.serve({ MESSAGE_TEMPLATE: "{{name}}, {{note}}: https://go.example/welcome" });
+    await authorize(service, sandbox);
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    expect(sandbox.x.messages.total).toBe(1);
+    const original_url = `https://shop.example/${hostile(4_000)}`;
+    const click = { event: "click", original_url, user_agent: hostile(1_024) };
+    for (const domain of ["go.example", hostile(253)]) {
+      const clicked = await service.post("/api/tracking/event", { ...click, domain, short_code: CODE }, BEARER);
+      expect(clicked.status).toBe(202);
+    }
+    sandbox.faults.add({ network: "slack", kind: "channel_archived" });
+    for (let letter = 0; letter < 2; letter++) await service.post("/api/notify", { message: hostile(4_000) }, BEARER);
+    browser = await launchBrowser();
+    operator = await operatorOf(browser, "by mouse", { viewport: { width: 360, height: 800 } });
+    await operator.page.goto(service.url);
+    await operator.fill("Token", TOKEN);
+    await operator.press("Sign in");
+    // A browser notes an answer of 401 as an error of its own.
+    expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await installation?.[Symbol.asyncDispose]();
+  });
+
+  /** One person, and a row that is refused. */
+  function peopleFile(username: string): string {
+    const person = { username, basis: "opt_in", name: hostile(1_000), note: hostile(1_000) };
+    return installation.file("people.json", JSON.stringify([person, { username: hostile(4_000) }]));
+  }
+
+  /** Fails where the page that is open does what it was told by those texts, or is not fit for whoever reads it. */
+  async function expectHarmless(at: string): Promise<void> {
+    const { page, wrong } = operator;
+    expect([at, (await page.content()).includes(TRACE)]).toEqual([at, true]);
+    const widths = () => [document.documentElement.scrollWidth, document.documentElement.clientWidth] as const;
+    const [scrollWidth, clientWidth] = await page.evaluate(widths);
+    expect([at, scrollWidth]).toEqual([at, clientWidth]);
+    const foreign = "iframe, img, main script, main style, svg[onload], [onerror], [onfocus]";
+    expect([at, await page.locator(foreign).count()]).toEqual([at, 0]);
+    // Run as the browser's own tools are: the page's policy lets nothing but its own scripts in.
+    await page.evaluate(AXE);
+    const violations = [];
+    for (const [colorScheme, rules] of [
+      ["light", {}],
+      ["dark", { runOnly: ["color-contrast"] }],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      violations.push(...(await page.evaluate((only) => axe.run(only), rules)).violations);
+    }
+    expect(violations.map(({ id, nodes }) => [at, id, nodes[0]?.html])).toEqual([]);
+    expect([at, ...wrong]).toEqual([at]);
+  }
+
+  test("the report of an import, and a dry run", async () => {
+    const { page } = operator;
+    await page.goto(`${service.url}/people`);
+    await operator.chooseFile("File", peopleFile("grace_codes"));
+    await operator.press("Import");
+    await operator.sees("1 added, 0 updated, 1 refused.");
+    await expectHarmless("the report");
+    await page.goto(service.url);
+    await operator.press("Dry run");
+    await operator.sees("A run would write to 1 person now");
+    await expectHarmless("the dry run");
+  });
+
+  test("why a dead letter is discarded", async () => {
+    const { page } = operator;
+    await page.goto(`${service.url}/deliveries`);
+    await operator.sees("2 dispatches were given up.");
+    await expectHarmless("two dead letters");
+    await operator.unfold("Discard");
+    await operator.fill("Why", hostile(500));
+    await operator.press("Discard for good");
+    await operator.sees("1 dispatch was given up.");
+    await expectHarmless("one dead letter");
+  });
+
+  test("each page that they are shown on", async () => {
+    const { page } = operator;
+    const events = await exported(installation);
+    const hostileOnes = events.filter(({ data }) => JSON.stringify(data).includes(TRACE));
+    const byType = Map.groupBy(hostileOnes, ({ type }) => type);
+    expect([...byType.keys()].sort()).toEqual([
+      "DirectMessageAttempted",
+      "DispatchDiscarded",
+      "LinkClicked",
+      "NotificationRequested",
+      "RecipientAdded",
+    ]);
+    const encoded = encodeURIComponent(hostile(100));
+    const lists = ["/", "/people", "/links", "/deliveries", "/audit"].flatMap((path) => [
+      path,
+      `${path}?as_of=${events.length}`,
+    ]);
+    const links = ["go.example", hostile(253)].map(
+      (domain) => `/links/${encodeURIComponent(domain)}/${encodeURIComponent(CODE)}`,
+    );
+    const asked = [`/people?search=${encoded}`, `/people/${encoded}`, `/find?q=${encoded}`, `/audit?stream=${encoded}`];
+    const ofEvents = [...byType.values()].map(([event]) => `/audit/${event?.position}`);
+    const person = ["/people/@ada_builds", `/people/@ada_builds?as_of=${events.length}`];
+    for (const path of [...lists, ...links, ...asked, ...ofEvents, ...person]) {
+      await page.goto(service.url + path);
+      await expectHarmless(path);
+    }
+  });
+});
