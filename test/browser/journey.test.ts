@@ -93,8 +93,8 @@ for (const way of WAYS) {
       await operator.sees("5 added, 0 updated, 2 refused.");
       await operator.sees("Template fields: product.");
       expect(await rowsOf("Refused rows")).toEqual([
-        "4 not a handle username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
-        "6 maybe basis is none of dm_first, opt_in, none",
+        "line 4 not a handle username is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+        "line 6 maybe basis is none of dm_first, opt_in, none",
       ]);
       await operator.follow("All people");
       await operator.sees("5 of 5 people.");
