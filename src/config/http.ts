@@ -47,8 +47,9 @@ export function readHttp(
   const path = values.API_TOKENS_FILE;
   const authPolicy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  checkPolicy(authPolicy, values, env, report);
-  warnOfProxied(authPolicy, publicUrl, values, report);
+  const hasToken = given(env, "API_TOKENS") !== undefined || given(env, "API_TOKENS_FILE") !== undefined;
+  checkPolicy({ policy: authPolicy, hasToken }, values, env, report);
+  warnOfProxied({ policy: authPolicy, hasToken }, publicUrl, values, report);
   return {
     host: values.HOST,
     port: values.PORT,
@@ -76,8 +77,12 @@ function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: Read
 }
 
 /** Whether something was given is asked of the raw environment: a faulty token is listed once, not as missing too. */
-function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnvironment, report: Report): void {
-  const hasToken = given(env, "API_TOKENS") !== undefined || given(env, "API_TOKENS_FILE") !== undefined;
+function checkPolicy(
+  { policy, hasToken }: { readonly policy: "spec" | "strict"; readonly hasToken: boolean },
+  values: Environment,
+  env: RawEnvironment,
+  report: Report,
+): void {
   const why =
     values.AUTH_POLICY === "strict" ? "AUTH_POLICY is strict" : `HOST ${values.HOST} can be reached by others`;
   if (policy === "strict" && !hasToken) {
@@ -99,18 +104,23 @@ function checkPolicy(policy: "spec" | "strict", values: Environment, env: RawEnv
   }
   if (policy === "spec" && !isLoopback(values.HOST)) {
     report.warn(
-      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token${hasToken ? "" : ", and read the console"}.`,
+      `AUTH_POLICY=spec on ${values.HOST}: anyone who can reach it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}.`,
     );
   }
 }
 
 /** Bound to loopback, the policy is `spec`: right for whoever works on this machine, not behind a proxy of it. */
-function warnOfProxied(policy: "spec" | "strict", publicUrl: string, values: Environment, report: Report): void {
+function warnOfProxied(
+  { policy, hasToken }: { readonly policy: "spec" | "strict"; readonly hasToken: boolean },
+  publicUrl: string,
+  values: Environment,
+  report: Report,
+): void {
   const host = parseHttpUrl(publicUrl)?.hostname ?? "";
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(host);
   if (policy === "strict" || !isLoopback(values.HOST) || !(isPublic || values.TRUSTED_PROXIES !== undefined)) return;
   report.warn(
-    `AUTH_POLICY is spec, and a proxy in front lets others in: whoever reaches it may start runs and record clicks without a token. AUTH_POLICY=strict asks all of them for one.`,
+    `AUTH_POLICY is spec, and a proxy in front lets others in: whoever reaches it may start runs and record clicks without a token${hasToken ? "" : ", and read the console, the log and all personal data in it"}. AUTH_POLICY=strict asks all of them for one.`,
   );
 }
 

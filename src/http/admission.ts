@@ -76,10 +76,14 @@ function anonymous(
   return nameOf(entry, request, sessions);
 }
 
-/** Whoever signed in to the console acts in the name of their token. Throws 401 for a form of nobody who did. */
+/**
+ * Whoever signed in to the console acts in the name of their token. Throws 401 for a form of nobody who did, and 403 for
+ * one that no page of ours can have shown to this browser, before any of it is read.
+ */
 function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps["sessions"]): string {
   if (protection !== "form") return ANONYMOUS;
   if (!sessions.admits(request)) throw problems.unauthorized();
+  if (sessions.formToken(request) === undefined) throw problems.foreignSite();
   return sessions.callerOf(request) ?? ANONYMOUS;
 }
 

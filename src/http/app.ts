@@ -29,7 +29,7 @@ export type App = ReturnType<typeof createApp>;
  */
 export function createApp(deps: AppDeps) {
   const { authentication, version, sessions } = deps;
-  const document = json(200, createDocument(ENDPOINTS, version, authentication.guards, sessions.cookie));
+  const document = json(200, createDocument(ENDPOINTS, version, authentication, sessions.cookie));
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   const { respond, refuse } = createResponder({ ...deps, document }, () => app.server);
   // Elysia's own refusal is that of a path that is not there: all others are answers of `respond`.

@@ -13,6 +13,9 @@ import type { Sessions } from "./session.ts";
 /** What became of a form, kept by the browser until the page that it leads to has shown it. */
 export type Notices = EncryptedCookie<Notice>;
 
+/** Browsers drop a cookie of more than 4,096 bytes, and a character may be three, encrypted and in base64. */
+const CHARACTERS_MAX = 600;
+
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
@@ -22,7 +25,8 @@ const COOKIE = {
 } as const;
 
 export function createNotices(masterKey: Uint8Array, isSecure: boolean, clock: Clock): Notices {
-  return createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+  const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, isSecure, clock);
+  return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
 }
 
 export interface FormDeps {
@@ -59,7 +63,7 @@ export const commonFields = Type.Object({
   form_token: Type.String({ maxLength: 100, description: "Proves that the form is of a page of ours." }),
   back: Type.String({
     maxLength: 2_000,
-    pattern: String.raw`^/(?![/\\])`,
+    pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$`,
     description: "The page to lead back to.",
     examples: ["/people"],
   }),

@@ -25,7 +25,7 @@ export interface Sessions {
   callerOf(request: Request): string | undefined;
   /**
    * What a form has to bring along so that it is one of our pages' to this browser (CSRF); undefined: this browser may not
-   * act. Without any token configured only a service that nobody else can reach lets its browsers act.
+   * act. Without any token configured only browsers of this machine may, on a service that nobody else can reach.
    */
   formToken(request: Request): string | undefined;
   /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
@@ -64,7 +64,8 @@ export function createSessions(options: SessionOptions): Sessions {
     admits: (request) => !authentication.guardsConsole || sessionOf(request) !== undefined,
     callerOf: (request) => sessionOf(request)?.token.name,
     formToken(request) {
-      const id = authentication.guardsConsole ? sessionOf(request)?.id : isLocal ? "" : undefined;
+      const isOpen = !authentication.guardsConsole && isLocal && !cameByProxy(request);
+      const id = isOpen ? "" : sessionOf(request)?.id;
       return id === undefined ? undefined : createHmac("sha256", key).update(id).digest("base64url");
     },
     signIn(given) {
@@ -72,6 +73,11 @@ export function createSessions(options: SessionOptions): Sessions {
       return token === undefined ? undefined : cookie.give({ token, id: randomUUID() });
     },
   };
+}
+
+/** A proxy of this machine that nobody configured here: its callers come from anywhere. */
+function cameByProxy({ headers }: Request): boolean {
+  return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
 }
 
 /** Lets programs with a token and browsers that signed in read; throws 401 for anybody else. */

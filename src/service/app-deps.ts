@@ -1,6 +1,7 @@
 import { usedAt } from "../../projections/quota.ts";
 import { createUsedStates } from "../account/used-states.ts";
 import type { Config } from "../config/config.ts";
+import type { HttpConfig } from "../config/http.ts";
 import { isLoopback } from "../config/urls.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/announce.ts";
@@ -63,7 +64,7 @@ export function appDeps(served: Served): AppDeps {
   const { isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
-  const isLocal = isLoopback(http.host) && http.trustedProxies.length === 0;
+  const isLocal = isOfThisMachineOnly(http);
   const clock = systemClock;
   const day = { projector, clock, timezone: config.outreach.timezone };
   const quota = {
@@ -123,4 +124,12 @@ export function appDeps(served: Served): AppDeps {
     makeId,
     logger,
   };
+}
+
+/** Whether nothing that is configured lets others reach the service: neither its address, nor a proxy, nor a name. */
+function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
+  const names = [new URL(publicUrl).host, ...allowedHosts];
+  return (
+    isLoopback(host) && trustedProxies.length === 0 && names.every((name) => isLoopback(name.replace(/:\d+$/, "")))
+  );
 }

@@ -74,15 +74,48 @@ test("no form acts without the token of this very session, or from another site'
   expect(await harness.store.head()).toEqual(head);
 });
 
-test.each(["//evil.example", "https://evil.example", "/\\evil.example", "x", ""])(
-  "a form leads back to a page of ours only, and not to %j",
-  async (back) => {
-    const { harness, cookie } = await openSuspended();
-    const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
-    const answer = await post(harness.app, PATH, fields({ form_token, back }), { headers: { ...FORM, cookie } });
-    expect(await problemIn(answer)).toBe("422 invalid-request");
+test.each([
+  "//evil.example",
+  "https://evil.example",
+  "/\\evil.example",
+  "/\t/evil.example",
+  "/x\r\ny: z",
+  "/漢",
+  "x",
+  "",
+])("a form leads back to a page of ours only, and not to %j", async (back) => {
+  const { harness, cookie } = await openSuspended();
+  const form_token = (await formTokenIn(harness.app, cookie)) ?? "";
+  const answer = await post(harness.app, PATH, fields({ form_token, back }), { headers: { ...FORM, cookie } });
+  expect(await problemIn(answer)).toBe("422 invalid-request");
+});
+
+test("a form that no page can have shown is refused before any of it is read", async () => {
+  const { harness } = await openSuspended({ tokens: false });
+  const sessions = { ...harness.deps.sessions, formToken: () => undefined };
+  const closed = createApp({ ...harness.deps, sessions });
+  const unread = new ReadableStream({ pull: () => Promise.reject(new Error("read")) });
+  expect(await problemIn(await post(closed, PATH, unread, { headers: FORM }))).toBe("403 foreign-site");
+});
+
+test.each(["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"])(
+  "without a token nobody acts who came by a proxy, which %s shows",
+  async (header) => {
+    const { harness } = await openSuspended({ tokens: false });
+    const form_token = (await formTokenIn(harness.app, "")) ?? "";
+    const headers = { ...FORM, [header]: "203.0.113.9" };
+    expect(await problemIn(await post(harness.app, PATH, fields({ form_token }), { headers }))).toBe(
+      "403 foreign-site",
+    );
+    expect(await (await ask(harness.app, "/", { headers })).text()).not.toContain("form_token");
   },
 );
+
+test("a notice fits into a cookie that browsers keep, however long what it says", async () => {
+  const { harness } = await openSuspended();
+  const cookie = harness.deps.notices.give({ text: "漢".repeat(100_000), isFault: true });
+  expect(cookie.length).toBeLessThan(4_096);
+});
 
 test("where no token is configured, browsers act only on a service that nobody else can reach", async () => {
   const { harness } = await openSuspended({ tokens: false });

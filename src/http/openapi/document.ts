@@ -87,7 +87,7 @@ const TAKEN: Readonly<Record<TakenHeader, string>> = {
   Accept: "application/json asks for JSON in place of a redirect.",
 };
 
-type Guards = Authentication["guards"];
+type Guards = Pick<Authentication, "guards" | "guardsConsole">;
 
 /**
  * The service in terms of OpenAPI 3.1. `guards`: whether this deployment wants a token for an endpoint; `cookie`: the name
@@ -144,7 +144,7 @@ function operationOf(endpoint: Endpoint<never>, guards: Guards): Json {
       ...takes.map((name) => parameter("header", name, TAKEN[name])),
     ],
     ...(body === undefined ? {} : { requestBody: requestBodyOf(body) }),
-    responses: responsesOf(endpoint, guards(endpoint)),
+    responses: responsesOf(endpoint, guards.guards(endpoint)),
   };
 }
 
@@ -189,11 +189,12 @@ function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName
 }
 
 function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
-  if (guards(endpoint)) return [{ token: [] }];
+  if (guards.guards(endpoint)) return [{ token: [] }];
+  if (endpoint.protection === "session" || endpoint.protection === "form") {
+    return guards.guardsConsole ? [{ session: [] }] : [{ session: [] }, {}];
+  }
   // A token is not wanted, but a wrong one is refused.
-  return endpoint.protection === "session" || endpoint.protection === "form"
-    ? [{ session: [] }, {}]
-    : [{}, { token: [] }];
+  return [{}, { token: [] }];
 }
 
 function requestBodyOf({ schema, type, others = [] }: RequestBody<unknown>): Json {
