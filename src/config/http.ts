@@ -208,3 +208,11 @@ function isAddressOrNetwork(text: string): boolean {
   if (version === 0 || more.length > 0) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
+
+/** Whether nothing that is configured lets others reach the service: neither its address, nor a proxy, nor a name. */
+export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
+  const names = [new URL(publicUrl).host, ...allowedHosts];
+  return (
+    isLoopback(host) && trustedProxies.length === 0 && names.every((name) => isLoopback(name.replace(/:\d+$/, "")))
+  );
+}

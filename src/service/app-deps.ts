@@ -1,8 +1,7 @@
 import { usedAt } from "../../projections/quota.ts";
 import { createUsedStates } from "../account/used-states.ts";
 import type { Config } from "../config/config.ts";
-import type { HttpConfig } from "../config/http.ts";
-import { isLoopback } from "../config/urls.ts";
+import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/console.ts";
 import type { Announce } from "../delivery/announce.ts";
 import type { Delivery } from "../delivery/delivery.ts";
@@ -124,12 +123,4 @@ export function appDeps(served: Served): AppDeps {
     makeId,
     logger,
   };
-}
-
-/** Whether nothing that is configured lets others reach the service: neither its address, nor a proxy, nor a name. */
-function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
-  const names = [new URL(publicUrl).host, ...allowedHosts];
-  return (
-    isLoopback(host) && trustedProxies.length === 0 && names.every((name) => isLoopback(name.replace(/:\d+$/, "")))
-  );
 }

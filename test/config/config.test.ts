@@ -1,4 +1,5 @@
 // On no harness.
+import { isOfThisMachineOnly } from "../../src/config/http.ts";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -300,6 +301,16 @@ describe("AUTH_POLICY", () => {
     const tokens = { API_TOKENS: `ops:${TOKEN}` };
     expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict asks")]);
     expect(load({ ...env, ...tokens, AUTH_POLICY: "strict" }).warnings).toEqual([]);
+  });
+  test.each([
+    [{}, true],
+    [{ PUBLIC_URL: "http://localhost:3000" }, true],
+    [{ PUBLIC_URL: "https://reach.example" }, false],
+    [{ ALLOWED_HOSTS: "reach.example:443" }, false],
+    [{ TRUSTED_PROXIES: "127.0.0.1" }, false],
+    [{ HOST: "0.0.0.0", AUTH_POLICY: "spec" }, false],
+  ])("with %o only this machine reaches the service: %j", (env, isOnly) => {
+    expect(isOfThisMachineOnly(load(env).http)).toBe(isOnly);
   });
   test("strict with X wants the account that may authorize", () => {
     const env = {
