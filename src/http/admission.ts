@@ -65,7 +65,7 @@ function anonymous(
   headers: Headers,
 ): string {
   if (authentication.guards(entry)) throw problems.unauthorized();
-  if (request.method === "POST" && isOfForeignSite(request, hosts)) throw problems.foreignSite();
+  if (isBehindAPage(entry, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
   // The address costs a call into the socket: not asked for where all callers are on this machine.
   if (isLocal) return nameOf(entry, request, sessions);
   const address = addressOf();
@@ -85,6 +85,14 @@ function nameOf({ protection }: Entry, request: Request, sessions: AdmissionDeps
   if (!sessions.admits(request)) throw problems.unauthorized();
   if (sessions.formToken(request) === undefined) throw problems.foreignSite();
   return sessions.callerOf(request) ?? ANONYMOUS;
+}
+
+/**
+ * What only pages of ours have a reason to send: whatever changes something, and each reading of the console that is no
+ * page opened in a tab. A foreign page could not read the answer, but start one export after the other.
+ */
+function isBehindAPage({ protection }: Entry, { method, headers }: Request): boolean {
+  return method === "POST" || (protection === "session" && headers.get("sec-fetch-mode") !== "navigate");
 }
 
 /**

@@ -33,6 +33,26 @@ describe("a POST without a token", () => {
   });
 });
 
+describe("the console where no token is configured", () => {
+  test.each(FOREIGN)("gives nothing to a page elsewhere that fetches it, with %j", async (headers) => {
+    await using world = await openApp({ tokens: false });
+    for (const path of ["/people", "/events?only=position", "/api/audit/export"]) {
+      expect(await problemIn(await ask(world.app, path, { headers }))).toBe("403 foreign-site");
+    }
+  });
+
+  test.each(OWN)("is read by a page of ours, or a program, with %j", async (headers) => {
+    await using world = await openApp({ tokens: false });
+    expect((await ask(world.app, "/people", { headers })).status).toBe(200);
+  });
+
+  test("opens in a tab by a link from elsewhere", async () => {
+    await using world = await openApp({ tokens: false });
+    const headers = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" };
+    expect((await ask(world.app, "/people", { headers })).status).toBe(200);
+  });
+});
+
 describe("signing in to the console", () => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
   const signIn = (world: AppHarness, headers: Record<string, string>) =>
