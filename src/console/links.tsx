@@ -42,7 +42,7 @@ export function linksPage(view: View): VNode {
     <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
       <p>
-        {grouped(all.clicks - all.suspected)} clicks by people, {grouped(all.suspected)} suspected to be X itself,{" "}
+        {clicksInWords(all.clicks - all.suspected)} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
         {grouped(all.bots)} by bots.
       </p>
       <ClicksChart view={view} unit="day" quarters={quarters} />
@@ -124,8 +124,8 @@ export async function linkPage(view: View): Promise<VNode> {
         <p class="empty">No click of this link is counted by itself.</p>
       ) : (
         <p>
-          {grouped(row.clicks - row.suspected)} clicks by people, {grouped(row.suspected)} suspected,{" "}
-          {grouped(row.bots)} by bots; first <Time at={row.first} />, last <Time at={row.last} />.
+          {clicksInWords(row.clicks - row.suspected)} by people, {grouped(row.suspected)} suspected, {grouped(row.bots)}{" "}
+          by bots; first <Time at={row.first} />, last <Time at={row.last} />.
         </p>
       )}
       {clicks.length === 0 ? null : (
@@ -171,4 +171,8 @@ function rowOf(view: View, link: string): LinkRow | undefined {
   const { clicks, bots, first, last } = counted;
   const suspected = view.state("suspected").links.get(link)?.suspected ?? 0;
   return { link, clicks, bots, first, last, suspected };
+}
+
+function clicksInWords(count: number): string {
+  return count === 1 ? "1 click" : `${grouped(count)} clicks`;
 }
