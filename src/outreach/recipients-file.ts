@@ -4,6 +4,7 @@ import type { RecipientsFormat } from "./recipients-file/format.ts";
 import { ROWS_MAX } from "./recipients-file/limits.ts";
 import { readJson, readJsonl } from "./recipients-file/json.ts";
 import { readRow, type FileRow, type ImportedRecipient, type Refusal } from "./recipients-file/row.ts";
+import { shortened } from "./recipients-file/shortened.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface ImportedRow {
@@ -55,18 +56,10 @@ export function parseRecipients(file: string | Uint8Array, format: RecipientsFor
     const { line } = row;
     const recipient = "refused" in row ? row.refused : readRow(row.cells);
     const refusal = "reason" in recipient ? recipient : people.add({ line, recipient });
-    if (refusal !== undefined) refused.push({ line, value: shortened(refusal.value), reason: refusal.reason });
+    if (refusal === undefined) continue;
+    refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });
   }
   return { rows: people.rows(), refused, duplicates: people.duplicates };
-}
-
-/** Whole characters only. */
-function shortened(value: string): string {
-  if (value.length <= VALUE_SHOWN_CHARS_MAX) return value;
-  return `${value
-    .slice(0, VALUE_SHOWN_CHARS_MAX)
-    .toWellFormed()
-    .replace(/\uFFFD$/, "")}…`;
 }
 
 /** Keeps each person once, by id and by handle. */

@@ -144,6 +144,35 @@ describe("CSV", () => {
   ])("%j is refused as a whole", (text, problem) => {
     expect(fileFault(text)).toContain(problem);
   });
+  test.each([
+    ["columns", ","],
+    ["quoted columns", '","'],
+  ])("a header of a million %s is refused by their number, before they are compared", (_what, between) => {
+    const names = Array.from({ length: 1_000_000 }, (_, index) => `c${index}`).join(between);
+    const text = between === "," ? names : `"${names}"`;
+    expect(fileFault(`${text}\nann`)).toBe("invalid: the header has more than 16384 columns");
+  });
+  test("a header as wide as a sheet, of one name, is refused by the number of its fields", () => {
+    expect(fileFault(Array.from({ length: 16_384 }, () => "c").join(","))).toBe(
+      "invalid: more than 50 template fields",
+    );
+  });
+  test("a row that is wider than any sheet is refused alone", () => {
+    const { rows, refused } = csv("username", "a".concat(",b".repeat(20_000)), "ann");
+    expect(rows).toHaveLength(1);
+    expect(refused.map(({ reason }) => reason)).toEqual(["the row has more than 16384 columns, the header has 1"]);
+  });
+  test("a sentence shows the first characters of a name, and some names", () => {
+    const long = "x".repeat(5_000);
+    expect(fileFault(`${long},${long}\n`)).toBe(`invalid: two columns are named ${"x".repeat(64)}…`);
+    const names = Array.from({ length: 12 }, (_, index) => `f${index}`).join(",");
+    expect(fileFault(names)).toContain("(found: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more)");
+    const { refused } = parseRecipients(`[{"${long}":1,"${long.toUpperCase()}":2},{"${long}":[]}]`, "json");
+    expect(refused.map(({ reason }) => reason)).toEqual([
+      `two keys mean ${"x".repeat(64)}…`,
+      `${"x".repeat(64)}…: neither a text, a number, true, false nor null`,
+    ]);
+  });
   test("a header alone is a file without rows", () => {
     expect(csv("username")).toEqual({ rows: [], refused: [], duplicates: [] });
   });
@@ -309,6 +338,27 @@ describe("JSON", () => {
     ]);
   });
 
+  test("is refused before it is parsed where it is nested deeper than a recipient can be", () => {
+    const why = "invalid: the file is nested deeper than 16 levels: a recipient is an object of texts";
+    expect(fileFault("[".repeat(1_000_000), "json")).toBe(why);
+    expect(fileFault('{"a":'.repeat(17), "json")).toBe(why);
+    const { refused } = parseRecipients(`{"username":"ann"}\n${"[".repeat(1_000_000)}`, "jsonl");
+    expect(refused).toMatchObject([
+      { line: 2, reason: "the line is nested deeper than 16 levels: a recipient is an object of texts" },
+    ]);
+  });
+
+  test("may hold any number of brackets in texts, and escaped quotes before them", () => {
+    const text = `\\"\\\\${"[{".repeat(50)}`;
+    const { rows } = parseRecipients(JSON.stringify([{ username: "ann", note: text }]), "json");
+    expect(rows[0]?.recipient.fields["note"]).toBe(text);
+  });
+
+  test("is refused before it is parsed where it has more objects and lists than a file has rows", () => {
+    const why = "invalid: the file has more than 1000002 objects and lists";
+    expect(fileFault(`[[${"[],".repeat(1_000_001)}[]]]`, "json")).toBe(why);
+  });
+
   test.each([
     ['{"id": 1786543210987654321}', "loses its last digits"],
     ['{"id": 1.5}', "1 to 19 digits"],
@@ -340,7 +390,7 @@ describe("JSON", () => {
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
 
-  test.each(["", "{", '{"recipients": 1}', '{"recipients": [], "more": []}', "7", "[".repeat(200_000)])(
+  test.each(["", "{", '{"recipients": 1}', '{"recipients": [], "more": []}', "7"])(
     "a file that is none is refused as a whole",
     (text) => {
       expect(fileFault(text, "json")).toMatch(/^invalid: (?:the file is not valid JSON|neither an array of objects)/);

@@ -1,5 +1,6 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { readHeader, type Header } from "./header.ts";
+import { COLUMNS_MAX } from "./limits.ts";
 import type { Cells, FileRow } from "./row.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
@@ -39,7 +40,8 @@ export function* readCsv(text: string): Generator<FileRow> {
 
 function toRow({ line, cells }: CsvRecord, header: Header): FileRow {
   if (cells.length !== header.length) {
-    const reason = `the row has ${cells.length} columns, the header has ${header.length}`;
+    const columns = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
+    const reason = `the row has ${columns} columns, the header has ${header.length}`;
     return { line, refused: { value: cells.join(", "), reason } };
   }
   const row: Cells = new Map();
@@ -67,7 +69,7 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
       relax_column_count: true,
       relax_quotes: true,
       on_record(cells: string[]) {
-        records.push({ line, cells });
+        records.push({ line, cells: cells.slice(0, CELLS_MAX) });
         line += 1 + cells.reduce((sum, cell) => sum + lineBreaks(cell), 0);
         return null;
       },
@@ -80,9 +82,12 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
   return { records, unclosedFrom: undefined };
 }
 
+/** One cell more than can be used, so that there were more is still seen. */
+const CELLS_MAX = COLUMNS_MAX + 1;
+
 /** Without quotes a line is a record, and need not be looked at letter by letter. */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
-  return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter) }));
+  return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter, CELLS_MAX) }));
 }
 
 function lineBreaks(cell: string): number {
@@ -94,7 +99,7 @@ function detectDelimiter(text: string): string {
   const line = /^[^\S\r\n]*\S.*$/m.exec(text)?.[0].replace(/"[^"]*"/g, "") ?? "";
   const counted = DELIMITERS.map((delimiter) => ({
     delimiter,
-    count: line.split(delimiter).length,
+    count: line.split(delimiter, CELLS_MAX).length,
   }));
   return counted.reduce((best, next) => (next.count > best.count ? next : best)).delimiter;
 }

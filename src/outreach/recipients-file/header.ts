@@ -1,4 +1,6 @@
 import { fieldName, fieldNameFault } from "../../template/field.ts";
+import { COLUMNS_MAX } from "./limits.ts";
+import { shortened } from "./shortened.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /** Most template fields a recipient may have. */
@@ -22,6 +24,10 @@ const SYNONYMS = new Map([
   ["twitter user id", "id"],
 ]);
 
+/** Names that a sentence shows, and characters of each: a file may have thousands, of any length. */
+const NAMES_SHOWN_MAX = 10;
+const NAME_SHOWN_CHARS_MAX = 64;
+
 /** One entry a column; undefined for a column without a name. */
 export type Header = readonly (string | undefined)[];
 
@@ -36,18 +42,34 @@ export function isField(column: string): boolean {
   return !KNOWN_COLUMNS.has(column);
 }
 
+/** The name as sentences show it. */
+export function shownName(column: string): string {
+  return shortened(column, NAME_SHOWN_CHARS_MAX);
+}
+
 /** Throws when the header leaves it open who is meant, or when a column is the same as another. */
 export function readHeader(cells: readonly string[]): Header {
+  if (cells.length > COLUMNS_MAX) throw new ServiceError("invalid", `the header has more than ${COLUMNS_MAX} columns`);
   const header = cells.map((cell) => (cell.trim() === "" ? undefined : columnName(cell)));
   const named = header.filter((column) => column !== undefined);
-  const twice = named.find((column, index) => named.indexOf(column) !== index);
-  const fault = named.map(fieldNameFault).find((text) => text !== undefined);
-  if (twice !== undefined) throw new ServiceError("invalid", `two columns are named ${twice}`);
-  if (fault !== undefined) throw new ServiceError("invalid", fault);
   if (named.filter(isField).length > FIELDS_MAX)
     throw new ServiceError("invalid", `more than ${FIELDS_MAX} template fields`);
+  const twice = firstRepeated(named);
+  const fault = named.map(fieldNameFault).find((text) => text !== undefined);
+  if (twice !== undefined) throw new ServiceError("invalid", `two columns are named ${shownName(twice)}`);
+  if (fault !== undefined) throw new ServiceError("invalid", fault);
   if (!named.includes("username") && !named.includes("id")) {
-    throw new ServiceError("invalid", `no column is named username, handle or id (found: ${named.join(", ")})`);
+    throw new ServiceError("invalid", `no column is named username, handle or id (found: ${listed(named)})`);
   }
   return header;
+}
+
+function firstRepeated(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_SHOWN_MAX).map(shownName).join(", ");
+  return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
 }

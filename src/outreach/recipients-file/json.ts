@@ -1,4 +1,5 @@
-import { columnName } from "./header.ts";
+import { shapeFault } from "./json-shape.ts";
+import { columnName, shownName } from "./header.ts";
 import type { Cells, FileRow } from "./row.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
@@ -13,15 +14,21 @@ export function* readJson(text: string): Generator<FileRow> {
 export function* readJsonl(text: string): Generator<FileRow> {
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
     if (content.trim() === "") continue;
-    const line = index + 1;
-    const value = tryParse(content);
-    yield value === undefined
-      ? { line, refused: { value: content, reason: "the line is not valid JSON" } }
-      : toRow(value, line);
+    yield readLine(content, index + 1);
   }
 }
 
+function readLine(content: string, line: number): FileRow {
+  const fault = shapeFault(content);
+  if (fault !== undefined) return { line, refused: { value: content, reason: `the line ${fault}` } };
+  const value = tryParse(content);
+  if (value === undefined) return { line, refused: { value: content, reason: "the line is not valid JSON" } };
+  return toRow(value, line);
+}
+
 function readEntries(text: string): readonly unknown[] {
+  const fault = shapeFault(text);
+  if (fault !== undefined) throw new ServiceError("invalid", `the file ${fault}`);
   const value = tryParse(text);
   if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
@@ -31,7 +38,7 @@ function readEntries(text: string): readonly unknown[] {
   throw new ServiceError("invalid", 'neither an array of objects nor {"recipients": [...]}');
 }
 
-/** Undefined stands for invalid: no JSON text has that value. Nesting too deep for the parser is invalid too. */
+/** Undefined stands for invalid: no JSON text has that value. */
 function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -45,10 +52,10 @@ function toRow(entry: unknown, line: number): FileRow {
   const cells: Cells = new Map();
   for (const [key, value] of Object.entries(entry)) {
     const column = columnName(key);
-    if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${column}` } };
+    if (cells.has(column)) return { line, refused: { value: key, reason: `two keys mean ${shownName(column)}` } };
     const text = toText(value);
     if (text === undefined) {
-      return { line, refused: { value: JSON.stringify(value), reason: `${column}: ${whyNoText(value)}` } };
+      return { line, refused: { value: JSON.stringify(value), reason: `${shownName(column)}: ${whyNoText(value)}` } };
     }
     cells.set(column, text);
   }
