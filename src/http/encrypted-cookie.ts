@@ -11,7 +11,7 @@ export interface EncryptedCookie<Content> {
   /** The `Set-Cookie` value that takes it away. */
   readonly cleared: string;
   /** Undefined: no cookie, another key, or too old. */
-  read(request: Request): Content | undefined;
+  read(request: Pick<Request, "headers">): Content | undefined;
 }
 
 export interface EncryptedCookieOptions {

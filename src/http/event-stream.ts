@@ -22,7 +22,9 @@ export interface EventStreamQuery {
 }
 
 export interface EventStreamOptions {
-  /** Called when the reader goes. */
+  /** Whether the reader may read still: asked before anything is sent. Default: always. */
+  readonly isKnown?: () => boolean;
+  /** Called when the reader goes, or the stream ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
   /** Default: nobody is given way to. */
@@ -33,13 +35,13 @@ export interface EventStreamOptions {
  * The log as Server-Sent Events (WHATWG HTML, section 9.2): what is there from `from` on, then what comes. Each event is
  * one message: its `id` is the position, by which a client resumes, and its data the event as JSON, as in a JSON Lines
  * export. Read at the reader's pace: whoever is slow holds up nobody, keeps nothing in memory, and catches up from the
- * log. Ends when the reader goes, or on `signal`.
+ * log. Ends when the reader goes or is known no more, at the latest with the next heartbeat, or on `signal`.
  */
 export function openEventStream(
   store: Pick<EventStore<Event>, "subscribeBatches">,
   query: EventStreamQuery,
   signal: AbortSignal,
-  { onGone, timer = systemTimer, pace }: EventStreamOptions = {},
+  { isKnown = always, onGone, timer = systemTimer, pace }: EventStreamOptions = {},
 ): EventStream {
   const gone = new AbortController();
   const ended = AbortSignal.any([signal, gone.signal]);
@@ -56,7 +58,7 @@ export function openEventStream(
     onGone?.();
     await batches.return?.();
   };
-  return streamOf(nextMessages, timer, onCancel);
+  return streamOf(nextMessages, isKnown, timer, onCancel);
 }
 
 /**
@@ -68,7 +70,7 @@ export function openPositionStream(
   position: () => number,
   from: number,
   signal: AbortSignal,
-  { onGone, timer = systemTimer }: Omit<EventStreamOptions, "pace"> = {},
+  { isKnown = always, onGone, timer = systemTimer }: Omit<EventStreamOptions, "pace"> = {},
 ): EventStream {
   const gone = new AbortController();
   const ended = AbortSignal.any([signal, gone.signal]);
@@ -87,8 +89,10 @@ export function openPositionStream(
     gone.abort();
     onGone?.();
   };
-  return streamOf(nextLook, timer, onCancel);
+  return streamOf(nextLook, isKnown, timer, onCancel);
 }
+
+const always = (): boolean => true;
 
 function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -100,6 +104,7 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
 /** `nextText`: the next messages; undefined: there are no more. */
 function streamOf(
   nextText: () => Promise<string | undefined>,
+  isKnown: () => boolean,
   timer: Timer,
   onCancel: () => Promise<void>,
 ): EventStream {
@@ -113,7 +118,10 @@ function streamOf(
         const beat = heartbeat(timer);
         try {
           const text = await Promise.race([next, beat.text]);
-          if (text === undefined) return controller.close();
+          if (text === undefined || !isKnown()) {
+            await onCancel();
+            return controller.close();
+          }
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
         } finally {

@@ -4,16 +4,15 @@ import type { Operation } from "./endpoint.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "./event-stream.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
-import { wantReader, type Sessions } from "./session.ts";
 import type { StreamPace } from "./stream-pace.ts";
+import { streamReaderOf, type StreamReaderDeps } from "./stream-reader.ts";
 
-export interface EventsDeps {
+export interface EventsDeps extends StreamReaderDeps {
   readonly eventLog: EventLog;
   readonly load: LoadShedding;
   /** Aborts when the service stops: all streams end. */
   readonly stopping: AbortSignal;
   readonly projector: { readonly position: number };
-  readonly sessions: Sessions;
   readonly streamPace: StreamPace;
 }
 
@@ -24,7 +23,7 @@ export const followEvents: Operation<EventsDeps> = {
   description:
     "Server-Sent Events: each event of the log is a message with its position as `id` and the event as JSON. Begins with " +
     "the next event, or where `from` or `Last-Event-ID` says; none is left out, and none comes twice. Wants a token or a " +
-    "console's session as soon as a token is configured.",
+    "console's session as soon as a token is configured, and ends when that is none any more.",
   query: {
     from: "First position; `Last-Event-ID`, which browsers send when they connect again, counts for more.",
     type: "Only events of this type; may be given several times.",
@@ -32,18 +31,20 @@ export const followEvents: Operation<EventsDeps> = {
     only: "`position`: how far the log has come, once a second at the most, and no events.",
   },
   answers: { 200: { says: "The events.", mediaType: "text/event-stream" } },
-  problems: ["invalid"],
+  problems: ["invalid", "tooManyStreams"],
   isSlow: true,
-  handle({ eventLog, load, stopping, projector, sessions, streamPace }, { request, metadata }) {
-    wantReader(sessions, request, metadata);
+  handle(deps, asked) {
+    const { eventLog, load, stopping, projector, streamPace } = deps;
+    const { request } = asked;
+    const { name, isKnown } = streamReaderOf(deps, asked);
     const query = queryOf(request, projector.position);
     const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
     // Nobody would read the stream to a HEAD, or end it.
     if (request.method === "HEAD") return { status: 200, headers, body: "" };
-    const onGone = load.openStream();
+    const onGone = load.openStream(name);
     const stream = query.isOfPositions
-      ? openPositionStream(() => projector.position, query.from, stopping, { onGone })
-      : openEventStream(eventLog.store, query, stopping, { onGone, pace: streamPace });
+      ? openPositionStream(() => projector.position, query.from, stopping, { isKnown, onGone })
+      : openEventStream(eventLog.store, query, stopping, { isKnown, onGone, pace: streamPace });
     return { status: 200, headers, body: "", stream };
   },
 };

@@ -10,13 +10,12 @@ import type { Answer } from "./answer.ts";
 import type { Operation } from "./endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
-import { wantReader, type Sessions } from "./session.ts";
 import type { StreamPace } from "./stream-pace.ts";
+import { streamReaderOf, type StreamReader, type StreamReaderDeps } from "./stream-reader.ts";
 
-export interface ExportDeps {
+export interface ExportDeps extends StreamReaderDeps {
   readonly encryptedLog: EncryptedLog;
   readonly projector: Projector;
-  readonly sessions: Sessions;
   readonly load: LoadShedding;
   /** Aborts when the service stops: what is not written by then is not. */
   readonly stopping: AbortSignal;
@@ -40,7 +39,7 @@ export const exportEvents: Operation<ExportDeps> = {
   description:
     "As `reachlog audit export` does, in the order of the log, up to where it ends when the request comes. Read at the " +
     "reader's pace. An answer that ends early is cut off, not closed. Wants a token or a console's session as soon as a " +
-    "token is configured.",
+    "token is configured, and is cut off when that is none any more.",
   query: { ...FILTER_WORDS, format: "`jsonl` (JSON Lines, the default), `csv` or `cloudevents`." },
   answers: {
     200: {
@@ -50,10 +49,11 @@ export const exportEvents: Operation<ExportDeps> = {
       headers: ["content-disposition"],
     },
   },
-  problems: ["invalid"],
+  problems: ["invalid", "tooManyStreams"],
   isSlow: true,
-  async handle(deps, { request, metadata }) {
-    wantReader(deps.sessions, request, metadata);
+  async handle(deps, asked) {
+    const { request } = asked;
+    const reader = streamReaderOf(deps, asked);
     const { searchParams } = new URL(request.url);
     const format = formatIn(searchParams);
     const selection = await selectionIn(searchParams, deps);
@@ -64,7 +64,7 @@ export const exportEvents: Operation<ExportDeps> = {
       "content-disposition": `attachment; filename="${name}"`,
     };
     if (request.method === "HEAD") return { status: 200, headers, body: "" };
-    return { status: 200, headers, body: "", stream: streamOf(deps, selection, format) };
+    return { status: 200, headers, body: "", stream: streamOf(deps, reader, selection, format) };
   },
 };
 
@@ -91,9 +91,14 @@ async function selectionIn(
 }
 
 /** Each chunk is read when its reader takes it. Half an export must not pass for a whole one, so it is cut off then. */
-function streamOf(deps: ExportDeps, selection: Selection, format: Format): NonNullable<Answer["stream"]> {
+function streamOf(
+  deps: ExportDeps,
+  { name, isKnown }: StreamReader,
+  selection: Selection,
+  format: Format,
+): NonNullable<Answer["stream"]> {
   const { encryptedLog, load, stopping, streamPace, logger } = deps;
-  const onGone = load.openStream();
+  const onGone = load.openStream(name);
   const shown = storedEvents(encryptedLog, selection, shownBy(encryptedLog.open));
   const chunks: AsyncGenerator<ExportChunk, void, void> = exportText(shown, FORMATS[format]);
   const encoder = new TextEncoder();
@@ -108,6 +113,10 @@ function streamOf(deps: ExportDeps, selection: Selection, format: Format): NonNu
           await streamPace.turn(stopping);
           stopping.throwIfAborted();
           const { done, value } = await chunks.next();
+          if (!isKnown()) {
+            await end();
+            return controller.error();
+          }
           if (done === true) {
             onGone();
             return controller.close();

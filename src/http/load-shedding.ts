@@ -9,6 +9,9 @@ export const IN_FLIGHT_MAX = 4_096;
 /** Streams of events that are open at the same time: a browser tab has one. */
 export const STREAMS_MAX = 1_000;
 
+/** Of these, how many one reader may have: nobody keeps all others out. */
+export const STREAMS_PER_READER_MAX = 100;
+
 /** How busy the service is. */
 export interface LoadShedding {
   /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
@@ -17,8 +20,11 @@ export interface LoadShedding {
   whileComing<T>(read: Promise<T>): Promise<T>;
   /** Requests of which not all has come: nothing was done for them. */
   readonly coming: number;
-  /** Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken. */
-  openStream(): () => void;
+  /**
+   * Counts a stream of events until the answer is called. Throws the problem 503 when no more is taken, and 429 when no more
+   * is taken of this reader.
+   */
+  openStream(reader: string): () => void;
   /** Streams that are open: they are under way for as long as their readers like. */
   readonly streams: number;
   /** Requests that came so far. */
@@ -29,6 +35,13 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
   let coming = 0;
   let came = 0;
   let streams = 0;
+  const streamsOf = new Map<string, number>();
+  const countStreams = (reader: string, change: 1 | -1): void => {
+    streams += change;
+    const left = (streamsOf.get(reader) ?? 0) + change;
+    if (left === 0) streamsOf.delete(reader);
+    else streamsOf.set(reader, left);
+  };
   return {
     admit(pending) {
       came += 1;
@@ -43,11 +56,14 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
         coming -= 1;
       }
     },
-    openStream() {
+    openStream(reader) {
       if (streams >= STREAMS_MAX) throw problems.overloaded();
-      streams += 1;
+      if ((streamsOf.get(reader) ?? 0) >= STREAMS_PER_READER_MAX) throw problems.tooManyStreams();
+      countStreams(reader, 1);
+      let isOpen = true;
       return () => {
-        streams -= 1;
+        if (isOpen) countStreams(reader, -1);
+        isOpen = false;
       };
     },
     get streams() {

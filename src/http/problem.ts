@@ -155,6 +155,10 @@ export const problems = {
     new Problem(429, "too-many-requests", "Too many requests", "This address asks too often.", {
       headers: { "retry-after": String(seconds) },
     }),
+  tooManyStreams: () =>
+    new Problem(429, "too-many-streams", "Too many streams", "This caller reads too many streams at the same time.", {
+      headers: { "retry-after": RETRY_SECONDS },
+    }),
   dailyLimit: (limit: number, seconds: number) =>
     new Problem(429, "daily-limit-reached", "Daily limit reached", `Today's ${limit} messages are used up.`, {
       headers: { "retry-after": String(seconds) },

@@ -20,9 +20,9 @@ export interface Sessions {
   /** The name of the cookie. */
   readonly cookie: string;
   /** True when this browser may see the console: signed in, or no token is configured at all. */
-  admits(request: Request): boolean;
+  admits(request: Pick<Request, "headers">): boolean;
   /** Whose token this browser signed in with; undefined: it did not. */
-  callerOf(request: Request): string | undefined;
+  callerOf(request: Pick<Request, "headers">): string | undefined;
   /**
    * What a form has to bring along so that it is one of our pages' to this browser (CSRF); undefined: this browser may not
    * act. Without any token configured only browsers of this machine may, on a service that nobody else can reach.
@@ -55,7 +55,7 @@ export function createSessions(options: SessionOptions): Sessions {
   const { masterKey, authentication, isSecure, isLocal, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, isSecure, clock);
   const key = deriveKey(masterKey, "console-form");
-  const sessionOf = (request: Request): Session | undefined => {
+  const sessionOf = (request: Pick<Request, "headers">): Session | undefined => {
     const session = cookie.read(request);
     return session !== undefined && authentication.knows(session.token) ? session : undefined;
   };

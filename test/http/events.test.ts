@@ -77,7 +77,7 @@ test("it wants a token or a session, whatever the policy, as soon as there is a 
 test("past the limit of streams another one is refused, until one of them goes", async () => {
   const harness = await openEvents();
   const { load } = harness.deps;
-  const ends = Array.from({ length: STREAMS_MAX - 1 }, () => load.openStream());
+  const ends = Array.from({ length: STREAMS_MAX - 1 }, (_, index) => load.openStream(`reader ${index}`));
   const last = await ask(harness.app, "/events", { token: TOKEN });
   expect(last.status).toBe(200);
   expect((await ask(harness.app, "/events", { token: TOKEN })).status).toBe(503);
