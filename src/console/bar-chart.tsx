@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { grouped } from "./document.tsx";
+import { numbers, Table } from "./table.tsx";
 
 /** One kind of what is stacked in each bar. */
 export interface Series<Kind extends string> {
@@ -93,30 +94,16 @@ function Numbers<Kind extends string>({ series, bars, title }: BarsProps<Kind>):
   return (
     <details>
       <summary>{title}: the numbers</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`${title}: the numbers`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">when</th>
-              {series.map(({ name }) => (
-                <th scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {bars.toReversed().map((bar) => (
-              <tr>
-                <th scope="row">{bar.label}</th>
-                {series.map(({ kind }) => (
-                  <td class="number">{grouped(bar.counts[kind])}</td>
-                ))}
-              </tr>
+      <Table label={`${title}: the numbers`} columns={["when", ...numbers(...series.map(({ name }) => name))]}>
+        {bars.toReversed().map((bar) => (
+          <tr>
+            <th scope="row">{bar.label}</th>
+            {series.map(({ kind }) => (
+              <td class="number">{grouped(bar.counts[kind])}</td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

@@ -19,6 +19,7 @@ import { EventSentence } from "./event-sentence.tsx";
 import { ActionForm } from "./action-form.tsx";
 import { Time } from "./time.tsx";
 import { oneOf, type View } from "./view.ts";
+import { numbers, Table } from "./table.tsx";
 
 /** Events read for one figure at the most: some milliseconds of a page that a browser fetches again each second. */
 const TAIL_EVENTS_MAX = 2_000;
@@ -100,44 +101,36 @@ interface LagTableProps {
 
 function LagTable({ view, lags }: LagTableProps): VNode {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Channels">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">channel</th>
-            <th scope="col">state</th>
-            {["pending", "oldest click", "settled a minute", "requested a minute", "drained in"].map((head) => (
-              <th scope="col" class="number">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {lags.map((lag) => (
-            <tr>
-              <th scope="row">{lag.channel}</th>
-              <td>
-                <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-                {lag.suspended === null ? null : (
-                  <ActionForm
-                    view={view}
-                    back={addressOf(view)}
-                    action="/console/deliveries/resume"
-                    fields={{ channel: lag.channel }}
-                  >
-                    <button>Resume {lag.channel}</button>
-                  </ActionForm>
-                )}
-              </td>
-              {figuresOf(lag).map((figure) => (
-                <td class="number">{figure}</td>
-              ))}
-            </tr>
+    <Table
+      label="Channels"
+      columns={[
+        "channel",
+        "state",
+        ...numbers("pending", "oldest click", "settled a minute", "requested a minute", "drained in"),
+      ]}
+    >
+      {lags.map((lag) => (
+        <tr>
+          <th scope="row">{lag.channel}</th>
+          <td>
+            <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
+            {lag.suspended === null ? null : (
+              <ActionForm
+                view={view}
+                back={addressOf(view)}
+                action="/console/deliveries/resume"
+                fields={{ channel: lag.channel }}
+              >
+                <button>Resume {lag.channel}</button>
+              </ActionForm>
+            )}
+          </td>
+          {figuresOf(lag).map((figure) => (
+            <td class="number">{figure}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -10,6 +10,7 @@ import { ConsoleDocument, grouped } from "./document.tsx";
 import { Linked } from "./linked.tsx";
 import { ENDS } from "./run-card.tsx";
 import type { Page, View } from "./view.ts";
+import { Table } from "./table.tsx";
 
 /** What a dry run found, as the API answers it. */
 export interface DryRunAnswer {
@@ -86,30 +87,19 @@ function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
   return (
     <section aria-labelledby="sends">
       <h2 id="sends">Would get a message</h2>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of messages">
-        <table class="stacked">
-          <thead>
-            <tr>
-              <th scope="col">recipient</th>
-              <th scope="col">variant</th>
-              <th scope="col">text</th>
-            </tr>
-          </thead>
-          <tbody>
-            {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
-              <tr>
-                <th scope="row">
-                  <Person recipient={recipient} />
-                </th>
-                <td>{variant}</td>
-                <td class="breakable">
-                  <bdi>{shortened(text)}</bdi>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Table of messages" columns={["recipient", "variant", "text"]} isTall isStacked>
+        {sends.slice(0, ROWS_SHOWN).map(({ recipient, variant, text }) => (
+          <tr>
+            <th scope="row">
+              <Person recipient={recipient} />
+            </th>
+            <td>{variant}</td>
+            <td class="breakable">
+              <bdi>{shortened(text)}</bdi>
+            </td>
+          </tr>
+        ))}
+      </Table>
       <Cut count={sends.length} />
     </section>
   );
@@ -128,26 +118,16 @@ function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
           </li>
         ))}
       </ul>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of those skipped">
-        <table class="stacked">
-          <thead>
-            <tr>
-              <th scope="col">recipient</th>
-              <th scope="col">reason</th>
-            </tr>
-          </thead>
-          <tbody>
-            {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
-              <tr>
-                <th scope="row">
-                  <Person recipient={recipient} />
-                </th>
-                <td>{plain(reason)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Table of those skipped" columns={["recipient", "reason"]} isTall isStacked>
+        {skips.slice(0, ROWS_SHOWN).map(({ recipient, reason }) => (
+          <tr>
+            <th scope="row">
+              <Person recipient={recipient} />
+            </th>
+            <td>{plain(reason)}</td>
+          </tr>
+        ))}
+      </Table>
       <Cut count={skips.length} />
     </section>
   );

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import type { Page } from "./view.ts";
+import { Table } from "./table.tsx";
 
 /** Rows named of each kind: the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
@@ -65,30 +66,19 @@ function Refused({ refused }: Pick<ImportView, "refused">): VNode | null {
     <section aria-labelledby="refused">
       <h2 id="refused">Refused rows</h2>
       <Cut count={refused.count} />
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of refused rows">
-        <table class="stacked">
-          <thead>
-            <tr>
-              {["row", "value", "reason"].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
-              <tr>
-                <th scope="row">line {grouped(line)}</th>
-                <td class="breakable">
-                  <bdi>{value}</bdi>
-                </td>
-                <td class="breakable">
-                  <bdi>{reason}</bdi>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="Table of refused rows" columns={["row", "value", "reason"]} isTall isStacked>
+        {refused.first.slice(0, ROWS_SHOWN_MAX).map(({ line, value, reason }) => (
+          <tr>
+            <th scope="row">line {grouped(line)}</th>
+            <td class="breakable">
+              <bdi>{value}</bdi>
+            </td>
+            <td class="breakable">
+              <bdi>{reason}</bdi>
+            </td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

@@ -15,6 +15,7 @@ import { ForgetClicks } from "./forget-clicks.tsx";
 import { SentTo, sentWith } from "./sent-to.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, numberOf, type View } from "./view.ts";
+import { numbers, Table } from "./table.tsx";
 
 /** Rows of one page of a list. */
 const LINKS_SHOWN = 100;
@@ -71,38 +72,23 @@ export function linksPage(view: View): VNode {
 
 function LinkTable({ links }: { readonly links: readonly LinkRow[] }): VNode {
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="Links">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">link</th>
-            {["people", "suspected", "bots"].map((head) => (
-              <th scope="col" class="number">
-                {head}
-              </th>
-            ))}
-            <th scope="col">last click</th>
-          </tr>
-        </thead>
-        <tbody>
-          {links.map(({ link, clicks, suspected, bots, last }) => (
-            <tr>
-              <th scope="row" class="breakable">
-                <a href={linkHrefOf(link)}>
-                  <bdi>{link}</bdi>
-                </a>
-              </th>
-              {[clicks - suspected, suspected, bots].map((count) => (
-                <td class="number">{grouped(count)}</td>
-              ))}
-              <td>
-                <Time at={last} />
-              </td>
-            </tr>
+    <Table label="Links" columns={["link", ...numbers("people", "suspected", "bots"), "last click"]} isTall>
+      {links.map(({ link, clicks, suspected, bots, last }) => (
+        <tr>
+          <th scope="row" class="breakable">
+            <a href={linkHrefOf(link)}>
+              <bdi>{link}</bdi>
+            </a>
+          </th>
+          {[clicks - suspected, suspected, bots].map((count) => (
+            <td class="number">{grouped(count)}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+          <td>
+            <Time at={last} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

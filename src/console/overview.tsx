@@ -20,6 +20,7 @@ import { runCard } from "./run-card.tsx";
 import { missingForRun } from "./setup-steps.tsx";
 import { Time } from "./time.tsx";
 import { lastPeriods, newestEvents, type View } from "./view.ts";
+import { numbers, Table } from "./table.tsx";
 
 const NEWEST_SHOWN = 20;
 const DAYS_SHOWN = 30;
@@ -137,36 +138,22 @@ function Channels({ view }: Viewed): VNode {
   return (
     <section aria-labelledby="channels">
       <h2 id="channels">Channels</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of channels">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">channel</th>
-              <th scope="col">state</th>
-              {["delivered", "pending", "skipped", "in doubt", "dead letters"].map((head) => (
-                <th scope="col" class="number">
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {channelsOf(view.state("deliveries")).map(([name, channel]) => (
-              <tr>
-                <th scope="row">{name}</th>
-                <td>
-                  <ChannelStatus view={view} name={name} />
-                </td>
-                {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map(
-                  (count) => (
-                    <td class="number">{grouped(count)}</td>
-                  ),
-                )}
-              </tr>
+      <Table
+        label="Table of channels"
+        columns={["channel", "state", ...numbers("delivered", "pending", "skipped", "in doubt", "dead letters")]}
+      >
+        {channelsOf(view.state("deliveries")).map(([name, channel]) => (
+          <tr>
+            <th scope="row">{name}</th>
+            <td>
+              <ChannelStatus view={view} name={name} />
+            </td>
+            {[channel.dispatched, pendingOf(channel), channel.skipped, channel.in_doubt, channel.dead].map((count) => (
+              <td class="number">{grouped(count)}</td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

@@ -24,6 +24,7 @@ import {
 import { PersonActions } from "./person-actions.tsx";
 import { Time } from "./time.tsx";
 import { textOf, type View } from "./view.ts";
+import { roomy, Table } from "./table.tsx";
 
 /** Rows of one page of the list. */
 export const PEOPLE_SHOWN = 100;
@@ -182,36 +183,21 @@ function Chosen({ isChosen, href, children }: ChosenProps): VNode {
 
 function PeopleTable({ people }: { readonly people: readonly Contact[] }): VNode {
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="People">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">person</th>
-            <th scope="col">status</th>
-            {["basis", "skipped for", "last message"].map((head) => (
-              <th scope="col" class="roomy">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {people.map((contact) => (
-            <tr>
-              <th scope="row" class="breakable">
-                <Linked href={personHref(contact)}>
-                  <bdi>{nameOf(contact)}</bdi>
-                </Linked>
-              </th>
-              <td>{STATUS_WORDS[statusOf(contact)]}</td>
-              <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>
-              <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
-              <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="People" columns={["person", "status", ...roomy("basis", "skipped for", "last message")]} isTall>
+      {people.map((contact) => (
+        <tr>
+          <th scope="row" class="breakable">
+            <Linked href={personHref(contact)}>
+              <bdi>{nameOf(contact)}</bdi>
+            </Linked>
+          </th>
+          <td>{STATUS_WORDS[statusOf(contact)]}</td>
+          <td class="roomy">{BASIS_WORDS[basisOf(contact)]}</td>
+          <td class="roomy">{contact.skipped.join(", ").replaceAll("_", " ")}</td>
+          <td class="roomy">{contact.attempted_at === undefined ? null : <Time at={contact.attempted_at} />}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -10,6 +10,7 @@ import { grouped } from "./document.tsx";
 import { Linked } from "./linked.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
+import { Table } from "./table.tsx";
 
 type Attempt = Recorded<"DirectMessageAttempted">;
 
@@ -70,34 +71,23 @@ function SentTable({ sent: { referrers, attempts } }: { readonly sent: Sent }): 
   return (
     <>
       {attempts.length < referrers.messages ? <p>The newest {grouped(attempts.length)}:</p> : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label="People it was sent to">
-        <table>
-          <thead>
-            <tr>
-              {["person", "variant", "when"].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {attempts.map(({ time, data: { recipient, variant } }) => (
-              <tr>
-                <th scope="row" class="breakable">
-                  <Linked href={personHref(recipient)}>
-                    <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
-                  </Linked>
-                </th>
-                <td class="breakable">
-                  <bdi>{variant}</bdi>
-                </td>
-                <td>
-                  <Time at={time} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table label="People it was sent to" columns={["person", "variant", "when"]}>
+        {attempts.map(({ time, data: { recipient, variant } }) => (
+          <tr>
+            <th scope="row" class="breakable">
+              <Linked href={personHref(recipient)}>
+                <bdi>{isErased(recipient) ? ERASED : `@${recipient.username}`}</bdi>
+              </Linked>
+            </th>
+            <td class="breakable">
+              <bdi>{variant}</bdi>
+            </td>
+            <td>
+              <Time at={time} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { linksIn } from "../../projections/sent-links.ts";
 import { linkHrefOf } from "./addresses.ts";
 import { grouped } from "./document.tsx";
 import type { View } from "./view.ts";
+import { numbers, Table } from "./table.tsx";
 
 interface TheirLinksProps {
   readonly view: View;
@@ -19,26 +20,14 @@ export function TheirLinks({ view, sent }: TheirLinksProps): VNode | null {
   return (
     <section aria-labelledby="their-links">
       <h2 id="their-links">Links sent to them</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Clicks of the links sent to them">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">link</th>
-              <th scope="col">sent to</th>
-              {["people", "suspected", "bots"].map((head) => (
-                <th scope="col" class="number">
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {links.map((link) => (
-              <Row view={view} link={link} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Clicks of the links sent to them"
+        columns={["link", "sent to", ...numbers("people", "suspected", "bots")]}
+      >
+        {links.map((link) => (
+          <Row view={view} link={link} />
+        ))}
+      </Table>
     </section>
   );
 }

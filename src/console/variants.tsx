@@ -4,6 +4,7 @@ import { clicksByPeople, clicksOfVariant, type VariantClicks } from "../../proje
 import { wilsonInterval } from "../platform/wilson-interval.ts";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import type { View } from "./view.ts";
+import { numbers, Table } from "./table.tsx";
 
 const COUNTS = ["sent", "failed", "in doubt"] as const;
 const RATES = ["replied", "opted out"] as const;
@@ -34,46 +35,28 @@ function Results({ view }: { readonly view: View }): VNode {
   const state = view.state("variants");
   const clicksOf = clicksByPeople(view.state("clicks"), view.state("suspected"));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Results per variant">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">template</th>
-            <th scope="col">variant</th>
-            {COUNTS.map((head) => (
-              <th scope="col" class="number">
-                {head}
-              </th>
-            ))}
-            {[...RATES, "clicked"].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {state.groups.map((results) => (
-            <tr>
-              <td>
-                <code>{results.template === "" ? "unknown" : results.template}</code>
-              </td>
-              <th scope="row">{results.variant}</th>
-              {[results.sent, results.failed, results.in_doubt].map((count) => (
-                <td class="number">{grouped(count)}</td>
-              ))}
-              <td>
-                <Rate hits={results.replied} trials={results.sent} />
-              </td>
-              <td>
-                <Rate hits={results.opted_out} trials={results.sent} />
-              </td>
-              <td>
-                <Clicked clicked={clicksOfVariant(state, results, clicksOf)} sent={results.sent} />
-              </td>
-            </tr>
+    <Table label="Results per variant" columns={["template", "variant", ...numbers(...COUNTS), ...RATES, "clicked"]}>
+      {state.groups.map((results) => (
+        <tr>
+          <td>
+            <code>{results.template === "" ? "unknown" : results.template}</code>
+          </td>
+          <th scope="row">{results.variant}</th>
+          {[results.sent, results.failed, results.in_doubt].map((count) => (
+            <td class="number">{grouped(count)}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+          <td>
+            <Rate hits={results.replied} trials={results.sent} />
+          </td>
+          <td>
+            <Rate hits={results.opted_out} trials={results.sent} />
+          </td>
+          <td>
+            <Clicked clicked={clicksOfVariant(state, results, clicksOf)} sent={results.sent} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -1,0 +1,44 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+
+/** What stands above a column; `number`: aligned as numbers are; `roomy`: only where there is room for it. */
+type Column = string | { readonly head: string; readonly kind: "number" | "roomy" };
+
+export const numbers = (...heads: readonly string[]): readonly Column[] =>
+  heads.map((head) => ({ head, kind: "number" }));
+
+export const roomy = (...heads: readonly string[]): readonly Column[] => heads.map((head) => ({ head, kind: "roomy" }));
+
+interface TableProps {
+  /** Of the region that scrolls by itself where the table is wider than the screen. */
+  readonly label: string;
+  readonly columns: readonly Column[];
+  /** Longer than the screen: it scrolls in itself. */
+  readonly isTall?: boolean;
+  /** On a phone each row is a list. */
+  readonly isStacked?: boolean;
+  /** The rows. */
+  readonly children: ComponentChildren;
+}
+
+export function Table({ label, columns, isTall = false, isStacked = false, children }: TableProps): VNode {
+  return (
+    <div class={isTall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+      <table class={isStacked ? "stacked" : undefined}>
+        <thead>
+          <tr>
+            {columns.map((column) => {
+              const { head, kind } = typeof column === "string" ? { head: column, kind: undefined } : column;
+              return (
+                <th scope="col" class={kind}>
+                  {head}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
