@@ -60,7 +60,7 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
     if (problem === undefined) {
-      logger.error("a request failed", { request_id: instance, path: pathOf(request.url), ...errorFields(fault) });
+      logger.error("a request failed", { request_id: instance, path: templateOf(request), ...errorFields(fault) });
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
     return responseOf(answerOf(problem ?? problems.internal(), instance), headers);
@@ -138,6 +138,12 @@ function headersOf({ headers }: Request, makeId: MakeId) {
 
 function responseOf({ status, headers, body, stream }: Answer, others: Record<string, string>): Response {
   return new Response(stream ?? body, { status, headers: Object.assign(others, headers) });
+}
+
+/** The path of the endpoint: what was sent may name a person. */
+function templateOf({ url }: Request): string {
+  const path = pathOf(url);
+  return ENDPOINTS.find((endpoint) => segmentsOf(endpoint.path, path) !== undefined)?.path ?? "unknown";
 }
 
 /** The problem 404, or 405 with the methods that the path has. */

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
+import { createApp } from "../../src/http/app.ts";
 import { problemOf } from "../../src/http/problem.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 
@@ -100,4 +101,21 @@ test("what is no problem is left to be logged", () => {
   for (const fault of [new Error(CANARY), "thrown text", undefined, null, { status: 200 }]) {
     expect(problemOf(fault)).toBeUndefined();
   }
+});
+
+test.each([
+  ["/people/@sara_sells", "/people/:id"],
+  ["/people/sara_sells?before=sara_sells", "/people/:id"],
+  ["/people?search=sara_sells", "/people"],
+])("a fault at %s is logged with the path of its endpoint, which names nobody", async (path, template) => {
+  await using world = await openApp({ tokens: false });
+  const console: typeof world.deps.console = {
+    ...world.deps.console,
+    render: () => Promise.reject(new TypeError(CANARY)),
+  };
+  const app = createApp({ ...world.deps, console });
+  expect(await problemIn(await ask(app, path))).toBe("500 internal-error");
+  const lines = world.logged.join();
+  expect(lines).toContain(`"path":"${template}"`);
+  expect(lines).not.toContain("sara_sells");
 });
