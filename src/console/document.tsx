@@ -50,6 +50,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
             reachlog
           </a>
           {path === undefined ? null : <Menu path={path} />}
+          {view === undefined ? null : <SignOut view={view} />}
         </header>
         {view === undefined || isStill ? null : <MomentBar view={view} />}
         {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
@@ -71,6 +72,17 @@ function Menu({ path }: { readonly path: PagePath }): VNode {
         </a>
       ))}
     </nav>
+  );
+}
+
+/** Nothing where nobody signs in. */
+function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
+  if (formToken === undefined || !settings.wantsToken()) return null;
+  return (
+    <form class="sign-out" method="post" action="/session/end">
+      <input type="hidden" name="form_token" value={formToken} />
+      <button>Sign out</button>
+    </form>
   );
 }
 

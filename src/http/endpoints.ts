@@ -47,6 +47,7 @@ import { startRun, type RunDeps } from "./run.ts";
 import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
 import { stopRun, type StopRunDeps } from "./stop-run.ts";
 import { signIn, type SignInDeps } from "./session.ts";
+import { signOut } from "./sign-out.ts";
 import { showStats, type StatsDeps } from "./stats.ts";
 import {
   downloadHead,
@@ -139,6 +140,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "POST", path: "/console/audit/verify", protection: "form", operation: startVerificationByForm },
   { method: "POST", path: "/console/channels/test", protection: "form", operation: testChannelsByForm },
   { method: "POST", path: "/session", protection: "open", operation: signIn },
+  { method: "POST", path: "/session/end", protection: "form", operation: signOut },
 ];
 
 const pathsOf = (...protections: Protection[]): string[] =>

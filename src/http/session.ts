@@ -30,6 +30,8 @@ export interface Sessions {
   formToken(request: Request): string | undefined;
   /** The `Set-Cookie` value for a right token; undefined for a wrong one. */
   signIn(token: string): string | undefined;
+  /** The `Set-Cookie` value that ends the session of a browser. */
+  readonly signedOut: string;
 }
 
 const COOKIE = {
@@ -61,6 +63,7 @@ export function createSessions(options: SessionOptions): Sessions {
   };
   return {
     cookie: cookie.name,
+    signedOut: cookie.cleared,
     admits: (request) => !authentication.guardsConsole || sessionOf(request) !== undefined,
     callerOf: (request) => sessionOf(request)?.token.name,
     formToken(request) {

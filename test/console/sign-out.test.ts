@@ -1,0 +1,55 @@
+// On the memory harness.
+import { afterEach, expect, test } from "bun:test";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
+
+const open: AppHarness[] = [];
+
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness[Symbol.asyncDispose]();
+});
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const PATH = "/session/end";
+
+/** A browser that signed in, with what the button of its page sends. */
+async function openSignedIn() {
+  const harness = await openApp();
+  open.push(harness);
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await (await ask(harness.app, "/setup", { headers: { cookie } })).text();
+  const form = /<form[^>]* action="\/session\/end".*?<\/form>/s.exec(page)?.[0] ?? "";
+  return { harness, cookie, form, form_token: /name="form_token" value="([^"]+)"/.exec(form)?.[1] ?? "" };
+}
+
+test("whoever signed in signs out by a button on each page, and nothing is recorded of it", async () => {
+  const { harness, cookie, form, form_token } = await openSignedIn();
+  expect(form).toContain("Sign out");
+  const head = await harness.store.head();
+  const answer = await post(harness.app, PATH, new URLSearchParams({ form_token }).toString(), {
+    headers: { ...FORM, cookie },
+  });
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
+  const cleared = answer.headers.get("set-cookie") ?? "";
+  expect(cleared).toStartWith("reachlog_session=;");
+  expect(cleared).toContain("Max-Age=0");
+  expect(cleared).toContain("Path=/");
+  expect(await harness.store.head()).toEqual(head);
+});
+
+test("nobody is signed out by another page's form, and nobody who did not sign in", async () => {
+  const { harness, cookie, form_token } = await openSignedIn();
+  const end = (body: string, headers: Record<string, string>) => post(harness.app, PATH, body, { headers });
+  expect(await problemIn(await end("form_token=x", { ...FORM, cookie }))).toBe("403 foreign-site");
+  const foreign = { ...FORM, cookie, "sec-fetch-site": "cross-site" };
+  expect(await problemIn(await end(`form_token=${form_token}`, foreign))).toBe("403 foreign-site");
+  expect(await problemIn(await end(`form_token=${form_token}`, FORM))).toBe("401 unauthorized");
+});
+
+test("there is no such button where no token is configured, nor on the page that asks for one", async () => {
+  const harness = await openApp({ tokens: false });
+  open.push(harness);
+  expect(await (await ask(harness.app, "/setup")).text()).not.toContain("Sign out");
+  const { harness: guarded } = await openSignedIn();
+  expect(await (await ask(guarded.app, "/")).text()).not.toContain("Sign out");
+});
