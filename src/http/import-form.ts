@@ -39,7 +39,8 @@ export const importByForm = post({
   async handle(deps: RecipientsDeps & FormDeps, { request, body: { fields, file }, metadata }) {
     checkFormToken(deps, request, fields.form_token);
     try {
-      const report = await takeList(deps, file.bytes, formatOf(file.kind), metadata);
+      const { signal } = request;
+      const report = await takeList(deps, { file: file.bytes, format: formatOf(file.kind), signal, metadata });
       return await showInPlace(deps, request, importReportPage(report));
     } catch (fault) {
       return redirect(303, fields.back, { "set-cookie": deps.notices.give(faultNotice(fault)) });

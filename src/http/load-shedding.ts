@@ -12,12 +12,18 @@ export const STREAMS_MAX = 1_000;
 /** Of these, how many one reader may have: nobody keeps all others out. */
 export const STREAMS_PER_READER_MAX = 100;
 
+const ANOTHER_LIST = "Another list is being taken. Nothing of this one was: send it again in some seconds.";
+
 /** How busy the service is. */
 export interface LoadShedding {
   /** Throws the problem 503 when no more is taken; `pending`: all requests under way, this one too. */
   admit(pending: number): void;
   /** Counts a request as one that is still coming, while its body is read. */
   whileComing<T>(read: Promise<T>): Promise<T>;
+  /** Takes one list of people at a time, since each may fill a core and much memory. Throws the problem 503 while one is. */
+  whileTaking<T>(take: () => Promise<T>): Promise<T>;
+  /** Whether a list is being taken. */
+  readonly isTaking: boolean;
   /** Requests of which not all has come: nothing was done for them. */
   readonly coming: number;
   /**
@@ -42,6 +48,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
     if (left === 0) streamsOf.delete(reader);
     else streamsOf.set(reader, left);
   };
+  let isTaking = false;
   return {
     admit(pending) {
       came += 1;
@@ -55,6 +62,18 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX): LoadShe
       } finally {
         coming -= 1;
       }
+    },
+    async whileTaking(take) {
+      if (isTaking) throw problems.overloaded().with({}, { words: ANOTHER_LIST });
+      isTaking = true;
+      try {
+        return await take();
+      } finally {
+        isTaking = false;
+      }
+    },
+    get isTaking() {
+      return isTaking;
     },
     openStream(reader) {
       if (streams >= STREAMS_MAX) throw problems.overloaded();

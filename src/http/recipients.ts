@@ -14,6 +14,7 @@ import { json } from "./answer.ts";
 import { jsonBody } from "./body.ts";
 import { formOf } from "./console-form.ts";
 import { post } from "./endpoint.ts";
+import type { LoadShedding } from "./load-shedding.ts";
 import { appendedOrNothing, problems, type Problem } from "./problem.ts";
 import { closed, count } from "./schema.ts";
 import { fileBody } from "./upload.ts";
@@ -22,6 +23,7 @@ export interface RecipientsDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly hashesOf: HashesOf;
+  readonly load: LoadShedding;
   /** Aborts when the service begins to stop. */
   readonly stopping: AbortSignal;
 }
@@ -73,16 +75,25 @@ export interface ImportReport extends Omit<ReadFile, "rows"> {
   readonly fields: readonly string[];
 }
 
+/** A list as a request sent it. */
+interface SentList {
+  readonly file: Uint8Array;
+  readonly format: RecipientsFormat;
+  /** Aborts when its client hangs up. */
+  readonly signal: AbortSignal;
+  readonly metadata: EventMetadata;
+}
+
 /** Takes a file of recipients. Throws the problems 422 and 503; after a stop in the midst of it some rows are taken. */
-export async function takeList(
+export function takeList(deps: RecipientsDeps, sent: SentList): Promise<ImportReport> {
+  return deps.load.whileTaking(() => takeAlone(deps, sent));
+}
+
+async function takeAlone(
   { eventLog, projector, stopping }: RecipientsDeps,
-  file: Uint8Array,
-  format: RecipientsFormat,
-  metadata: EventMetadata,
+  { file, format, signal, metadata }: SentList,
 ): Promise<ImportReport> {
-  const { rows, ...remarks } = await readApart(file, format).catch((fault: unknown) => {
-    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
-  });
+  const { rows, ...remarks } = await readList(file, format, AbortSignal.any([stopping, signal]));
   const options = { chunkRows: CHUNK_ROWS, signal: stopping };
   const { taken, added, withoutConsent, fields } = await importRecipients(
     { eventLog, projector },
@@ -92,6 +103,16 @@ export async function takeList(
   );
   if (taken < rows.length) throw problems.logUnavailable(taken === 0);
   return { ...remarks, added, updated: taken - added, withoutConsent, fields: fields.slice(0, FIELDS_SHOWN_MAX) };
+}
+
+/** As `readApart`, with the problems 422 and 503. */
+async function readList(file: Uint8Array, format: RecipientsFormat, signal: AbortSignal): Promise<ReadFile> {
+  try {
+    return await readApart(file, format, signal);
+  } catch (fault) {
+    if (signal.aborted) throw problems.logUnavailable(true);
+    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
+  }
 }
 
 const FORMATS: ReadonlyMap<string, RecipientsFormat> = new Map([
@@ -106,7 +127,7 @@ export const importList = post({
   tag: "outreach",
   summary: "Adds or updates recipients.",
   description:
-    "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing.",
+    "The columns are those of the command line: `username` (or `handle`) and/or `id`, `name`, `basis`; all others are template fields. Rows that cannot be used are refused one by one, and the others are taken. A repeat changes nothing. One list is taken at a time (503 `overloaded` for others), and read for a minute at the most; whoever hangs up before it is read ends that.",
   body: fileBody({
     kinds: FORMATS,
     bytesMax: SENT_BYTES_MAX,
@@ -114,9 +135,10 @@ export const importList = post({
   }),
   isSlow: true,
   answers: { 200: { says: "What was taken, and what was refused.", schema: importReport } },
-  problems: ["unreadableFile", "logUnavailable"],
-  async handle(deps: RecipientsDeps, { body: { bytes, kind }, metadata }) {
-    const { withoutConsent, fields, refused, duplicates, ...counts } = await takeList(deps, bytes, kind, metadata);
+  problems: ["unreadableFile", "overloaded", "logUnavailable"],
+  async handle(deps: RecipientsDeps, { request: { signal }, body: { bytes, kind }, metadata }) {
+    const sent = { file: bytes, format: kind, signal, metadata };
+    const { withoutConsent, fields, refused, duplicates, ...counts } = await takeList(deps, sent);
     return json(200, {
       ...counts,
       without_consent: withoutConsent,

@@ -194,6 +194,17 @@ describe("a file chosen in the browser", () => {
     expect((await world.harness.store.head()).position).toBe(0);
   });
 
+  test("waits for another list, and says so", async () => {
+    const world = await openSignedIn();
+    const taken = Promise.withResolvers<void>();
+    const other = world.harness.deps.load.whileTaking(() => taken.promise);
+    const page = await world.follow(await upload(world, "people.csv", "username\nann"));
+    expect((await textsAt(page, '[role="alert"]'))[0]?.text).toContain("Another list is being taken");
+    taken.resolve();
+    await other;
+    expect((await world.harness.store.head()).position).toBe(0);
+  });
+
   test("shows harmlessly what others wrote", async () => {
     const world = await openSignedIn();
     const odd = [

@@ -107,6 +107,41 @@ describe("POST /social/recipients", () => {
   });
 });
 
+describe("while a list is being taken", () => {
+  const LONG = `username,note\n${'"a","b"\n'.repeat(500_000)}`;
+
+  test("another is refused, and may come later", async () => {
+    const taken = Promise.withResolvers<void>();
+    const first = world.deps.load.whileTaking(() => taken.promise);
+    const second = await send("/social/recipients", "username\nbea", "text/csv");
+    expect([await problemIn(second), second.headers.get("retry-after")]).toEqual(["503 overloaded", "5"]);
+    expect(contact("bea")).toBeUndefined();
+    taken.resolve();
+    await first;
+    expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
+  });
+
+  test("it is given up when its client hangs up, and the next one has its place", async () => {
+    const client = new AbortController();
+    const headers = { host: "localhost", "content-type": "text/csv", authorization: `Bearer ${TOKEN}` };
+    const init = { method: "POST", body: LONG, headers, signal: client.signal };
+    const answer = world.app.handle(new Request("http://localhost/social/recipients", init));
+    while (!world.deps.load.isTaking) await Bun.sleep(1);
+    client.abort();
+    expect(await problemIn(await answer)).toBe("503 log-unavailable");
+    expect((await world.store.head()).position).toBe(0);
+    expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
+  });
+
+  test("it is given up when the service stops, before anything is taken", async () => {
+    const app = world.restart({ stopping: AbortSignal.abort() });
+    const headers = { "content-type": "text/csv" };
+    const answer = await post(app, "/social/recipients", "username\nbea\n", { token: TOKEN, headers });
+    expect([await problemIn(answer), answer.headers.get("retry-after")]).toEqual(["503 log-unavailable", "5"]);
+    expect((await world.store.head()).position).toBe(0);
+  });
+});
+
 describe("POST /social/recipients/suppress", () => {
   test.each([ANN.id, "ann_builds", "@ANN_builds"])("stops messages to %s, once", async (recipient) => {
     await world.append("outreach", ...FAILED);

@@ -1,5 +1,5 @@
 // On the memory harness.
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/outreach/import-recipients.ts";
 import { parseRecipients } from "../../src/outreach/recipients-file.ts";
@@ -68,7 +68,7 @@ test("a file is read apart as it is read on the spot", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
   const { rows: read, refused, duplicates } = parseRecipients(text, "csv");
-  expect(await readApart(new TextEncoder().encode(text), "csv")).toEqual({
+  expect(await readApart(new TextEncoder().encode(text), "csv", NEVER)).toEqual({
     rows: read.map(({ line, recipient }) => ({ line, recipient: { ...recipient, fields: { ...recipient.fields } } })),
     refused: { count: 1, first: refused },
     duplicates: { count: 1, first: duplicates },
@@ -77,9 +77,34 @@ test("a file is read apart as it is read on the spot", async () => {
 
 test("what cannot be read apart says why, as on the spot", async () => {
   const file = new TextEncoder().encode("name\nAnn");
-  expect(readApart(file, "csv")).rejects.toMatchObject({
+  expect(readApart(file, "csv", NEVER)).rejects.toMatchObject({
     kind: "invalid",
     message: expect.stringContaining("no column is named username"),
   });
-  expect(readApart(file, "json")).rejects.toMatchObject({ message: "the file is not valid JSON" });
+  expect(readApart(file, "json", NEVER)).rejects.toMatchObject({ message: "the file is not valid JSON" });
+});
+
+describe("a file that takes long to read", () => {
+  const LONG = new TextEncoder().encode(`username,note\n${'"a","b"\n'.repeat(1_000_000)}`);
+
+  const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((fault: unknown) => fault);
+  const hungUp = new Error("hung up");
+
+  test("is read no further when nobody waits for it", async () => {
+    const gone = new AbortController();
+    const reading = readApart(LONG, "csv", gone.signal);
+    gone.abort(hungUp);
+    expect(await faultOf(reading)).toBe(hungUp);
+  });
+
+  test("is not begun for somebody who is gone already", async () => {
+    expect(await faultOf(readApart(LONG, "csv", AbortSignal.abort(hungUp)))).toBe(hungUp);
+  });
+
+  test("is refused when its time is up", async () => {
+    expect(await faultOf(readApart(LONG, "csv", NEVER, 1))).toMatchObject({
+      kind: "invalid",
+      message: "to read the file takes longer than 0.001 seconds: send it in parts",
+    });
+  });
 });

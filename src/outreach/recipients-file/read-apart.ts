@@ -10,21 +10,36 @@ export interface ReadFile extends Remarks {
   readonly rows: readonly ImportedRow[];
 }
 
+/** Longest time to read a file: the largest that is sent takes a second or two. */
+const READ_MS_MAX = 60_000;
+
 /**
  * Reads recipients in a thread of its own: ten megabytes take a second, and requests do not wait for it. The rows come
- * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does.
+ * over some at a time, for the same reason. Throws a ServiceError (invalid) as the reading does and when it takes too
+ * long, and the signal's reason when that aborts. The thread has ended by then.
  */
-export async function readApart(file: Uint8Array, format: RecipientsFormat): Promise<ReadFile> {
+export async function readApart(
+  file: Uint8Array,
+  format: RecipientsFormat,
+  signal: AbortSignal,
+  msMax: number = READ_MS_MAX,
+): Promise<ReadFile> {
+  signal.throwIfAborted();
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(tooLong(msMax)), msMax);
+  const givenUp = AbortSignal.any([signal, deadline.signal]);
   const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: { file, format } });
   const ended = once(worker, "exit").then(() => {
     throw new Error("the thread that reads recipients ended by itself");
   });
   ended.catch(() => {});
+  const stopped = once(givenUp, "abort").then(() => givenUp.throwIfAborted());
+  stopped.catch(() => {});
   const next = async (): Promise<ReadReply> => {
     const reply = once(worker, "message");
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
     worker.postMessage("next");
-    const [message] = (await Promise.race([reply, ended])) as [ReadReply];
+    const [message] = (await Promise.race([reply, ended, stopped])) as [ReadReply];
     return message;
   };
   try {
@@ -36,6 +51,11 @@ export async function readApart(file: Uint8Array, format: RecipientsFormat): Pro
       else return { rows, ...reply };
     }
   } finally {
+    clearTimeout(timer);
     await worker.terminate();
   }
+}
+
+function tooLong(msMax: number): ServiceError {
+  return new ServiceError("invalid", `to read the file takes longer than ${msMax / 1000} seconds: send it in parts`);
 }
