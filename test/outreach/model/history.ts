@@ -109,8 +109,8 @@ function checkNobodyForgotten(house: House, books: Books): void {
     const id = personId(index);
     if (kind !== "open" && kind !== "twice" && kind !== "by_handle") continue;
     if (!books.listed.has(id) || books.found.has(id)) continue;
-    // Who has the handle of somebody that wants nothing gets nothing either.
-    if ([...house.heirs.values()].includes(id)) continue;
+    // Who has, or was known by, the handle of somebody that wants nothing gets nothing either.
+    if (house.everHeirs.has(id)) continue;
     const attempted = [...books.attempts.values()].findLast(({ recipientId }) => recipientId === id);
     const isOpen = attempted === undefined || attempted.mayRepeat;
     if (isOpen && !books.suppressed.has(id)) throw new Violation(`forgotten: ${id}`);

@@ -55,6 +55,8 @@ export interface House {
   pagesRead: number;
   /** Lower-case handle -> id of who took it from somebody else. */
   readonly heirs: Map<string, string>;
+  /** Ids of all who ever took one, also where somebody else has it now. */
+  readonly everHeirs: Set<string>;
   /** Ids of those who were erased. */
   readonly forgotten: Set<string>;
   /** Lower-case handle that the log knew as an erased person's -> when they were erased: later rows of it alone stay theirs. */
@@ -166,6 +168,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     pagesRead: 0,
     replaced,
     heirs,
+    everHeirs: new Set(),
     forgottenHandles: new Map(),
     takenForTheirs: new Set(),
     forgotten: new Set(),

@@ -60,7 +60,7 @@ interface HandOver {
 
 /** Somebody new takes the handle of a person whom the log knows by it, and writes to us. */
 export async function handOver(house: House, { whom, list, isForgotten }: HandOver): Promise<void> {
-  const { people, network, heirs, append, clockwork } = house;
+  const { people, network, heirs, everHeirs, append, clockwork } = house;
   const id = personId(whom % people.length);
   const user = network.people.get(id);
   const handle = user?.username.toLowerCase() ?? "";
@@ -70,6 +70,7 @@ export async function handOver(house: House, { whom, list, isForgotten }: HandOv
   network.people.set(id, { ...user, username: `${user.username}_2` });
   network.people.set(heir, person(heir, { username: handle }));
   heirs.set(handle, heir);
+  everHeirs.add(heir);
   network.receive(heir, "hello");
   if (list) {
     trigger(await listening(house, 0), true);
