@@ -10,6 +10,9 @@ import { openWire, type Wire } from "./wire.ts";
 /** Requests under way at the same time. */
 const TOGETHER = 64;
 
+const REST_LOOKS = 20;
+const REST_LOOK_MS = 250;
+
 export interface FuzzOptions {
   readonly requests: number;
   /** The same seed makes the same requests. */
@@ -27,6 +30,8 @@ export interface FuzzReport {
   /** Largest memory of the service while it was asked, and before. */
   readonly peakMiB: number;
   readonly startMiB: number;
+  /** The memory that it keeps once nobody asks any more. */
+  readonly restMiB: number;
   /** How the service was at the end. */
   readonly health: readonly number[];
   readonly verify: { readonly code: number; readonly out: string };
@@ -119,8 +124,22 @@ function createCounts(service: Running): Counts {
   };
 }
 
-async function endOf(world: Installation, service: Running): Promise<Pick<FuzzReport, "health" | "verify">> {
+async function endOf(
+  world: Installation,
+  service: Running,
+): Promise<Pick<FuzzReport, "health" | "verify" | "restMiB">> {
+  const restMiB = await restOf(service);
   const health = [await service.get("/api/health"), await service.get("/social/health")].map(({ status }) => status);
   await stop(service);
-  return { health, verify: await world.command("audit", "verify") };
+  return { health, restMiB, verify: await world.command("audit", "verify") };
+}
+
+/** The collector gives memory back when it comes to it: the least of some seconds counts. */
+async function restOf(service: Running): Promise<number> {
+  let least = residentMiB(service);
+  for (let look = 0; look < REST_LOOKS; look++) {
+    await Bun.sleep(REST_LOOK_MS);
+    least = Math.min(least, residentMiB(service));
+  }
+  return least;
 }
