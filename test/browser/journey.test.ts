@@ -141,7 +141,7 @@ for (const way of WAYS) {
       await operator.sees(clicks.getByRole("listitem").filter({ hasText: "people 1" }));
       await operator.sees(region("Newest events").getByRole("link", { name: "go.example/spring" }));
       await operator.follow("Links");
-      await operator.sees("1 clicks by people, 0 suspected to be X itself");
+      await operator.sees("1 click by people, 0 suspected to be X itself");
       await click("summer");
       await operator.sees("2 clicks by people, 0 suspected to be X itself");
       await operator.sees(operator.page.getByRole("link", { name: "go.example/summer" }));
