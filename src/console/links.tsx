@@ -11,7 +11,7 @@ import { linkHrefOf } from "./addresses.ts";
 import { ClicksChart } from "./clicks-chart.tsx";
 import { ConsoleDocument, grouped } from "./document.tsx";
 import { EventList } from "./event-list.tsx";
-import { ForgetClicks } from "./forget-clicks.tsx";
+import { ConfirmedAction } from "./action-form.tsx";
 import { SentTo, sentWith } from "./sent-to.tsx";
 import { Time } from "./time.tsx";
 import { newestEvents, numberOf, type View } from "./view.ts";
@@ -161,4 +161,22 @@ function rowOf(view: View, link: string): LinkRow | undefined {
 
 function clicksInWords(count: number): string {
   return count === 1 ? "1 click" : `${grouped(count)} clicks`;
+}
+
+/** Erases what one address clicked: for whoever asks for that, and tells it. */
+function ForgetClicks({ view }: { readonly view: View }): VNode | null {
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/links"
+      action="/console/clicks/forget"
+      label="Erase the clicks of an address"
+      says="Address, user agent and query of its clicks can never be read again, nor the records of its wrong tokens; they stay counted. It cannot be undone. Not reached is what networks, chats and backups of the key file hold. On a big log it takes a while."
+    >
+      <label>
+        IP address <input name="ip" required maxLength={45} pattern="[0-9a-fA-F.:]+" title="IPv4 or IPv6" />
+      </label>{" "}
+      <button>Erase its clicks for ever</button>
+    </ConfirmedAction>
+  );
 }

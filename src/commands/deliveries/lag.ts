@@ -1,11 +1,12 @@
 import type { ChannelName } from "../../../events/channel.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
-import { measureLags } from "../../delivery/lag.ts";
+import { measureLags, type ChannelLag } from "../../delivery/lag.ts";
 import type { Projector } from "../../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { channelOption, channelsOf, isConfigured } from "./channel-name.ts";
-import { lagsAsText } from "./lag-text.ts";
+import { duration } from "../../platform/duration.ts";
+import { printable, table } from "../table.ts";
 
 /** Often enough to see a backlog move; each look reads the end of the log. */
 const WATCH_MS = 2_000;
@@ -54,4 +55,23 @@ async function watch({ signal }: Terminal, projector: Projector, look: () => Pro
     if (signal.aborted) return Number(signal.reason);
     await look();
   }
+}
+
+const HEAD = ["channel", "backlog", "oldest click", "settled/min", "requested/min", "drained in", "state"];
+
+function lagsAsText(lags: readonly ChannelLag[], time: string): string {
+  return `${table(HEAD, lags.map(row))}(${time})\n`;
+}
+
+function row(lag: ChannelLag): (string | number)[] {
+  const { channel, backlog, oldest_click_seconds: age, drained_in_seconds: drained } = lag;
+  const drain = drained === null ? "never" : duration(drained);
+  const rates = [lag.settled_per_minute, lag.requested_per_minute];
+  return [channel, backlog, age === null ? "" : duration(age), ...rates, drain, stateOf(lag)];
+}
+
+function stateOf({ configured, backlog, suspended, failures_in_a_row: failures }: ChannelLag): string {
+  if (!configured && backlog > 0) return "not configured here";
+  if (suspended !== null) return printable(`suspended since ${suspended.since}`);
+  return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
