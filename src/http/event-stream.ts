@@ -96,9 +96,14 @@ const always = (): boolean => true;
 
 function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = timer(resolve, ms);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise.finally(cancel);
+  const wake = (): void => resolve();
+  const cancel = timer(wake, ms);
+  signal.addEventListener("abort", wake);
+  return promise.finally(() => {
+    cancel();
+    // The stream may be open for days, and waits each second.
+    signal.removeEventListener("abort", wake);
+  });
 }
 
 /** `nextText`: the next messages; undefined: there are no more. */

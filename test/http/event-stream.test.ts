@@ -172,3 +172,36 @@ test("of positions the newest is told, once in a second, and nothing while the l
   stop.abort();
   expect((await reader.read()).done).toBe(true);
 });
+
+test("a stream of positions that is open for long leaves no listener behind for each second", async () => {
+  let listeners = 0;
+  const count =
+    (change: 1 | -1, method: "addEventListener" | "removeEventListener") =>
+    (original: AbortSignal, args: Parameters<AbortSignal["addEventListener"]>) => {
+      listeners += change;
+      original[method](...args);
+    };
+  const [added, removed] = [count(1, "addEventListener"), count(-1, "removeEventListener")];
+  const any = AbortSignal.any;
+  AbortSignal.any = (signals) => {
+    const signal = any.call(AbortSignal, signals);
+    return new Proxy(signal, {
+      get(target, name) {
+        if (name === "addEventListener") return (...args: never) => added(target, args);
+        if (name === "removeEventListener") return (...args: never) => removed(target, args);
+        return Reflect.get(target, name, target) as unknown;
+      },
+    });
+  };
+  const stop = new AbortController();
+  let position = 0;
+  const atOnce = (run: () => void, ms: number) => {
+    if (ms === 1_000) queueMicrotask(run);
+    return () => {};
+  };
+  const reader = openPositionStream(() => ++position, 1, stop.signal, { timer: atOnce }).getReader();
+  AbortSignal.any = any;
+  for (let read = 0; read < 50; read++) await reader.read();
+  expect(listeners).toBeLessThan(3);
+  await reader.cancel();
+});
