@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Clicks } from "./clicks.ts";
 import type { Projection } from "./projection.ts";
-import { LINKS_MAX } from "./recent-links.ts";
+import type { SentLinks } from "./referrers.ts";
 import type { Suspected } from "./suspected.ts";
 
 /** What came of one variant of one template. */
@@ -40,16 +40,6 @@ interface OpenMessage extends Message {
   in_doubt: boolean;
 }
 
-/** A link that messages hold. */
-interface LinkOfMessages {
-  /** Which of `groups` held it first. */
-  group: number;
-  /** Messages of that group. */
-  messages: number;
-  /** Messages of another group hold it too, so that its clicks are nobody's. */
-  shared: boolean;
-}
-
 /** Results of every variant, and what is needed to know a reply to one. */
 export interface Variants {
   /** In the order in which they were first used. */
@@ -58,13 +48,11 @@ export interface Variants {
   open: Map<string, OpenMessage>;
   /** Network id -> the message that was last sent to that person. */
   sent: Map<string, Message>;
-  /** `domain/short_code` -> whose link it is; of the newest links only. */
-  links: Map<string, LinkOfMessages>;
 }
 
 export const variants: Projection<Variants> = {
   name: "variants",
-  version: 2,
+  version: 1,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -73,7 +61,7 @@ export const variants: Projection<Variants> = {
     "DirectMessageReceived",
     "RecipientSuppressed",
   ],
-  initial: () => ({ groups: [], open: new Map(), sent: new Map(), links: new Map() }),
+  initial: () => ({ groups: [], open: new Map(), sent: new Map() }),
   evolve(state, event) {
     evolveVariants(state, event);
     return state;
@@ -102,23 +90,12 @@ function evolveVariants(state: Variants, event: Folded): void {
 }
 
 function attempt(state: Variants, data: DataOf<"DirectMessageAttempted">, at: string): void {
-  const { attempt_id, recipient, template = "", variant, links = [] } = data;
+  const { attempt_id, recipient, template = "", variant } = data;
   const group = groupOf(state, template, variant);
   resultsOf(state, group).attempted++;
-  for (const link of links) noteLink(state, link, group);
   const { id } = recipient;
   const username = recipient.username.toLowerCase();
   state.open.set(attempt_id, { id, group, at, username, replied: false, opted_out: false, in_doubt: false });
-}
-
-function noteLink({ links }: Variants, link: string, group: number): void {
-  const known = links.get(link);
-  if (known === undefined) {
-    links.set(link, { group, messages: 1, shared: false });
-    const [oldest] = links.keys();
-    if (links.size > LINKS_MAX && oldest !== undefined) links.delete(oldest);
-  } else if (known.group === group) known.messages++;
-  else known.shared = true;
 }
 
 /** What is known of the clicks on a variant's links. */
@@ -133,12 +110,13 @@ export interface VariantClicks {
  * `clicksOf`: how often people clicked a link.
  */
 export function clicksOfVariant(
-  { groups, links }: Variants,
-  results: VariantResults,
+  { links }: SentLinks,
+  { template, variant }: VariantResults,
   clicksOf: (link: string) => number,
 ): VariantClicks | undefined {
-  const group = groups.indexOf(results);
-  const own = [...links].filter(([, link]) => link.group === group && !link.shared);
+  const own = [...links].filter(
+    ([, { variants: made }]) => made.length === 1 && made[0]?.template === template && made[0].variant === variant,
+  );
   if (own.length === 0) return undefined;
   const counts = own.map(([link]) => clicksOf(link));
   const isOnePersons = own.every(([, { messages }]) => messages === 1);

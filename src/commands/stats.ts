@@ -41,12 +41,12 @@ bots, in each of the last 30 days or 48 hours of QUOTA_TIMEZONE.`,
         const moment = parseMoment(at, timezone);
         await using store = await openExistingLog(config);
         if (by === "variant") {
-          const folded = await foldAsOf(terminal, store, ["variants", "clicks", "suspected"], moment);
-          const { variants, clicks, suspected } = folded.states;
+          const folded = await foldAsOf(terminal, store, ["variants", "referrers", "clicks", "suspected"], moment);
+          const { variants, referrers, clicks, suspected } = folded.states;
           const clicksOf = clicksByPeople(clicks, suspected);
           const groups = variants.groups.map((group) => ({
             ...group,
-            clicked: clicksOfVariant(variants, group, clicksOf),
+            clicked: clicksOfVariant(referrers, group, clicksOf),
           }));
           terminal.out(json === true ? variantsAsJson(groups, folded) : variantsAsText(groups, folded));
           return EXIT.ok;

@@ -52,7 +52,7 @@ function Results({ view }: { readonly view: View }): VNode {
             <Rate hits={results.opted_out} trials={results.sent} />
           </td>
           <td>
-            <Clicked clicked={clicksOfVariant(state, results, clicksOf)} sent={results.sent} />
+            <Clicked clicked={clicksOfVariant(view.state("referrers"), results, clicksOf)} sent={results.sent} />
           </td>
         </tr>
       ))}

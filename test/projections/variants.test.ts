@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
+import { referrers } from "../../projections/referrers.ts";
 import { clicksOfVariant, variants, type VariantResults } from "../../projections/variants.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
@@ -149,23 +150,24 @@ test("every message is counted, and nobody reacts who was not reached", () => {
 
 /** Of variant A, where each link was clicked as often as is said. */
 function clickedOf(newEvents: readonly NewEvent[], clicks: Readonly<Record<string, number>>) {
-  const state = given(variants, newEvents);
-  return state.groups.map((group) => clicksOfVariant(state, group, (link) => clicks[link] ?? 0));
+  const links = given(referrers, newEvents);
+  return given(variants, newEvents).groups.map((group) => clicksOfVariant(links, group, (link) => clicks[link] ?? 0));
 }
 
 test("clicks count for the variant whose messages alone hold the link", () => {
   const shared = attempted("1", { links: ["go.example/both", "go.example/a"] });
   const other = attempted("2", { recipient: BEA, variant: "B", links: ["go.example/both"] });
-  expect(clickedOf([shared, other], { "go.example/both": 9, "go.example/a": 3 })).toEqual([
+  expect(clickedOf([shared, other, sent("1"), sent("2", BEA)], { "go.example/both": 9, "go.example/a": 3 })).toEqual([
     { clicks: 3, people: 1 },
     undefined,
   ]);
 });
 
 test("how many people clicked is known where each got a link of their own", () => {
+  const taken = [sent("1"), sent("2", BEA)];
   const own = [attempted("1", { links: ["g.co/1"] }), attempted("2", { recipient: BEA, links: ["g.co/2"] })];
-  expect(clickedOf(own, { "g.co/1": 4 })).toEqual([{ clicks: 4, people: 1 }]);
+  expect(clickedOf([...own, ...taken], { "g.co/1": 4 })).toEqual([{ clicks: 4, people: 1 }]);
   const same = [attempted("1", { links: ["g.co/1"] }), attempted("2", { recipient: BEA, links: ["g.co/1"] })];
-  expect(clickedOf(same, { "g.co/1": 4 })).toEqual([{ clicks: 4, people: undefined }]);
+  expect(clickedOf([...same, ...taken], { "g.co/1": 4 })).toEqual([{ clicks: 4, people: undefined }]);
   expect(clickedOf([attempted("1")], {})).toEqual([undefined]);
 });
