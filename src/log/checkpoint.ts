@@ -2,7 +2,6 @@ import {
   CheckpointRefused,
   contradictionOf,
   openCheckpoint,
-  readCheckpointFile,
   signCheckpoint,
   type Checkpoint,
   type EventStore,
@@ -11,6 +10,7 @@ import {
 } from "eventstore-lite";
 import type { DataOf, Event } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
 
 /** The name of a log in its checkpoints: its id is made with it, so that no two logs share a name. */
 export function originOf(store: { readonly id: string }): string {
@@ -57,27 +57,30 @@ export async function contradict(
 }
 
 /**
- * What the log denies of the checkpoint in `file`: that the log holds its position with its hash, that the
+ * What the log denies of its checkpoint: that the log holds its position with its hash, that the
  * chain is whole from there on. Undefined when all is well, or when there is no checkpoint yet.
  *
  * The service writes one every few seconds, so that little is left to verify after it, also when it was killed.
  */
 export async function findLoss(
   store: EventStore<Event>,
-  file: string,
+  checkpoints: CheckpointStore,
   { publicKey }: SigningKey,
 ): Promise<Loss | undefined> {
   let checkpoint: Checkpoint;
   try {
-    const note = await readCheckpointFile(file);
+    const note = await checkpoints.read();
     if (note === undefined) return undefined;
     checkpoint = openCheckpoint(note, publicKey);
   } catch (fault) {
     if (!(fault instanceof CheckpointRefused)) throw fault;
-    return { sentence: `${file}: ${fault.message}`, newEvents: { reason: "unknown" } };
+    return { sentence: `${checkpoints.checkpoint}: ${fault.message}`, newEvents: { reason: "unknown" } };
   }
   // That of an empty log knew nothing, and another may have been imported in its place.
-  const denied = checkpoint.position === 0 ? undefined : await contradict(store, checkpoint, `the checkpoint ${file}`);
+  const denied =
+    checkpoint.position === 0
+      ? undefined
+      : await contradict(store, checkpoint, `the checkpoint ${checkpoints.checkpoint}`);
   return denied ?? (await findBreak(store, checkpoint));
 }
 

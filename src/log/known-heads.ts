@@ -1,8 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { existsSync } from "node:fs";
 import {
   CheckpointRefused,
-  loadSigningKey,
   openCheckpoint,
   readCheckpointFile,
   type Checkpoint,
@@ -10,7 +8,7 @@ import {
 } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { contradict } from "./checkpoint.ts";
-import type { LogFiles } from "./log-files.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
 
 /** A checkpoint that the log is compared with, as its file held it. */
 export interface KnownHead {
@@ -28,32 +26,35 @@ export type Compared =
   | { readonly what: string; readonly fault: string };
 
 /**
- * Reads the checkpoint beside the log, where there is one, and that of `headFile`. To be called before the log is read:
+ * Reads the log's own checkpoint, where there is one, and that of `headFile`. To be called before the log is read:
  * a service that runs meanwhile writes newer ones. A key that is given is that of the head: the checkpoint of an import
  * is signed by a key of its own.
  */
 export async function readKnownHeads(
-  files: LogFiles,
+  checkpoints: CheckpointStore,
   headFile: string | undefined,
   given: KeyObject | undefined,
 ): Promise<KnownHead[]> {
-  const own = existsSync(files.signingKey) ? loadSigningKey(files.signingKey).publicKey : undefined;
+  const own = (await checkpoints.findKey())?.publicKey;
   const heads: KnownHead[] = [];
-  if (existsSync(files.checkpoint)) {
+  const note = await noteOf(checkpoints.read());
+  if (note !== undefined) {
     const publicKey = headFile === undefined ? (given ?? own) : (own ?? given);
-    heads.push({ ...(await read(`the checkpoint ${files.checkpoint}`, files.checkpoint)), publicKey });
+    heads.push({ what: `the checkpoint ${checkpoints.checkpoint}`, note, publicKey });
   }
-  if (headFile !== undefined)
-    heads.push({ ...(await read(`the head ${headFile}`, headFile)), publicKey: given ?? own });
+  if (headFile !== undefined) {
+    const head = await noteOf(readCheckpointFile(headFile));
+    heads.push({ what: `the head ${headFile}`, note: head, publicKey: given ?? own });
+  }
   return heads;
 }
 
-async function read(what: string, file: string): Promise<Omit<KnownHead, "publicKey">> {
+async function noteOf(reading: Promise<string | undefined>): Promise<string | undefined> {
   try {
-    return { what, note: await readCheckpointFile(file) };
+    return await reading;
   } catch (fault) {
     // It is no text, and thus no checkpoint: as any other file that is none, it is reported with the rest.
-    if (fault instanceof CheckpointRefused) return { what, note: "" };
+    if (fault instanceof CheckpointRefused) return "";
     throw fault;
   }
 }

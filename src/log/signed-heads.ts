@@ -1,17 +1,16 @@
-import { existsSync } from "node:fs";
-import { loadSigningKey, writeCheckpointFile, type EventStore, type SigningKey } from "eventstore-lite";
+import { CheckpointRefused, type EventStore, type SigningKey } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
-import type { LogFiles } from "./log-files.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
 import { findLoss, signHead, type Loss } from "./checkpoint.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface CheckpointsDeps {
   readonly eventLog: EventLog;
-  readonly files: LogFiles;
+  readonly checkpoints: CheckpointStore;
   readonly acceptLoss: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -21,22 +20,22 @@ export interface CheckpointsDeps {
 const WRITE_EVERY_MS = 10_000;
 
 /**
- * Compares the log with its last checkpoint, and keeps a newer one beside it from then on, until it is disposed.
+ * Compares the log with its last checkpoint, and keeps a newer one from then on, until it is disposed.
  * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDisposable> {
-  const { eventLog, files, acceptLoss, logger } = deps;
+  const { eventLog, checkpoints, acceptLoss, logger } = deps;
   const { store } = eventLog;
-  const hadKey = existsSync(files.signingKey);
-  const key = loadSigningKey(files.signingKey);
-  if (hadKey && !existsSync(files.checkpoint) && (await store.head()).position > 0) {
+  const hadKey = (await checkpoints.findKey()) !== undefined;
+  const key = await checkpoints.loadKey();
+  if (hadKey && (await isGone(checkpoints)) && (await store.head()).position > 0) {
     logger.warn("the log's checkpoint is gone: whether the log has lost its end cannot be said", {
-      file: files.checkpoint,
+      checkpoint: checkpoints.checkpoint,
     });
   }
-  const loss = await findLoss(store, files.checkpoint, key);
+  const loss = await findLoss(store, checkpoints, key);
   if (loss !== undefined) {
-    const sentence = hadKey || loss.newEvents.reason !== "unknown" ? loss.sentence : unsigned(files);
+    const sentence = hadKey || loss.newEvents.reason !== "unknown" ? loss.sentence : unsigned(checkpoints);
     if (!acceptLoss) throw contradicted(sentence);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
@@ -44,7 +43,16 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
   return keepCheckpoint(store, key, deps);
 }
 
-function unsigned({ signingKey, checkpoint }: LogFiles): string {
+async function isGone(checkpoints: CheckpointStore): Promise<boolean> {
+  try {
+    return (await checkpoints.read()) === undefined;
+  } catch (fault) {
+    if (fault instanceof CheckpointRefused) return false;
+    throw fault;
+  }
+}
+
+function unsigned({ signingKey, checkpoint }: CheckpointStore): string {
   return `${signingKey} was gone, and without it nobody can say whether ${checkpoint} is the log's`;
 }
 
@@ -60,14 +68,14 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
 async function keepCheckpoint(
   store: EventStore<Event>,
   key: SigningKey,
-  { files, clock, logger }: CheckpointsDeps,
+  { checkpoints, clock, logger }: CheckpointsDeps,
 ): Promise<AsyncDisposable> {
   let written: number | undefined;
   const write = async (): Promise<void> => {
     try {
       const head = await store.head();
       if (head.position === written) return;
-      await writeCheckpointFile(files.checkpoint, signHead(store, head, key, clock));
+      await checkpoints.write(signHead(store, head, key, clock));
       written = head.position;
     } catch (fault) {
       // A full disk stops no requests. The old checkpoint stays true, and the next time this is tried again.

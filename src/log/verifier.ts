@@ -2,9 +2,9 @@ import type { DataOf } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { kindOf } from "./error-kind.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
 import { STREAMS, type EventLog, type EventMetadata } from "./event-log.ts";
 import { readKnownHeads, type KnownHead } from "./known-heads.ts";
-import type { LogFiles } from "./log-files.ts";
 import { verifyLog, type VerifiedLog } from "./verify-log.ts";
 
 /** A verification beside the service takes one core at the most: the others are for the requests. */
@@ -38,21 +38,21 @@ export interface Started {
 
 export interface LogVerifierDeps {
   readonly eventLog: EventLog;
-  readonly files: LogFiles;
+  readonly checkpoints: CheckpointStore;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Tells the operator what calls for action; `key` names the occasion, each of which is told once. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
-export function createLogVerifier({ eventLog, files, clock, logger, announce }: LogVerifierDeps): LogVerifier {
+export function createLogVerifier({ eventLog, checkpoints, clock, logger, announce }: LogVerifierDeps): LogVerifier {
   const { store } = eventLog;
   let progress: VerificationProgress | undefined;
 
   const verify = async (metadata: EventMetadata): Promise<void> => {
     let verified: VerifiedLog | undefined;
     try {
-      const known = (await readKnownHeads(files, undefined, undefined)).map(unplaced);
+      const known = (await readKnownHeads(checkpoints, undefined, undefined)).map(unplaced);
       verified = await verifyLog(store, known, {
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),

@@ -17,6 +17,7 @@ import { createRateLimit } from "../http/rate-limit.ts";
 import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
+import { checkpointFiles } from "../log/checkpoint-store.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
@@ -78,8 +79,8 @@ export function appDeps(served: Served): AppDeps {
     wantsToken: () => authentication.guardsConsole,
   });
   const past = createPastStates({ store: eventLog.store, projector, stopping });
-  const files = filesOf(config);
-  const verifier = createLogVerifier({ eventLog, files, clock, logger, announce: served.announce });
+  const checkpoints = checkpointFiles(filesOf(config));
+  const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
     authentication,
@@ -104,7 +105,7 @@ export function appDeps(served: Served): AppDeps {
     hasTemplate: config.outreach.template !== undefined,
     quota,
     verifier,
-    signHead: () => signHeadNow(eventLog.store, files, clock),
+    signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
     console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),
     stopping,
     streamPace: createStreamPace(() => load.came, clock, sleep),

@@ -8,6 +8,7 @@ import { createApp } from "../http/app.ts";
 import { openAuthenticator } from "../http/authenticator.ts";
 import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
+import { checkpointFiles } from "../log/checkpoint-store.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
@@ -140,7 +141,9 @@ async function openState(
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
   const eventLog = createEventLog(store, makeId);
-  stack.use(await openSignedHeads({ eventLog, files: filesOf(config), acceptLoss, clock, logger }));
+  stack.use(
+    await openSignedHeads({ eventLog, checkpoints: checkpointFiles(filesOf(config)), acceptLoss, clock, logger }),
+  );
   await recordRestore(eventLog, logger);
   const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
   const days = config.retentionDays;

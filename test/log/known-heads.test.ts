@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadSigningKey } from "eventstore-lite";
+import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
 import { readKnownHeads } from "../../src/log/known-heads.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 
@@ -18,17 +19,17 @@ writeFileSync(files.checkpoint, "a checkpoint");
 writeFileSync(head, "a head");
 
 test("a key that is given is the head's; the checkpoint beside the log is of the log's own", async () => {
-  const known = await readKnownHeads(files, head, given);
+  const known = await readKnownHeads(checkpointFiles(files), head, given);
   expect(known.map(({ publicKey }) => publicKey?.equals(own))).toEqual([true, false]);
   expect(known[1]?.publicKey?.equals(given)).toBe(true);
 });
 
 test("without a head, a key that is given is the checkpoint's", async () => {
-  const [checkpoint] = await readKnownHeads(files, undefined, given);
+  const [checkpoint] = await readKnownHeads(checkpointFiles(files), undefined, given);
   expect(checkpoint?.publicKey?.equals(given)).toBe(true);
 });
 
 test("without a key, all is of the log's own", async () => {
-  const known = await readKnownHeads(files, head, undefined);
+  const known = await readKnownHeads(checkpointFiles(files), head, undefined);
   expect(known.map(({ publicKey }) => publicKey?.equals(own))).toEqual([true, true]);
 });

@@ -6,6 +6,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
+import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
 import { originOf } from "../../src/log/checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
@@ -42,7 +43,13 @@ function house(): House {
         return store.head();
       };
       const eventLog = createEventLog({ ...store, head }, makeId);
-      await using _checkpoints = await openSignedHeads({ eventLog, files, acceptLoss, clock: () => 0, logger });
+      await using _checkpoints = await openSignedHeads({
+        eventLog,
+        checkpoints: checkpointFiles(files),
+        acceptLoss,
+        clock: () => 0,
+        logger,
+      });
       await work?.(eventLog);
     },
   };

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { StoreClosed, StoreFull, type EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
+import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
 import { createEventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createLogVerifier } from "../../src/log/verifier.ts";
@@ -13,7 +14,7 @@ async function openVerifier(other: (store: EventStore<Event>) => Partial<EventSt
   const said: string[] = [];
   const verifier = createLogVerifier({
     eventLog: createEventLog({ ...log.store, ...other(log.store) }, randomId),
-    files: logFiles(log.folder.file("log.sqlite")),
+    checkpoints: checkpointFiles(logFiles(log.folder.file("log.sqlite"))),
     clock: () => 0,
     logger: { ...SILENT, error: (message) => void said.push(message) },
     announce: async (text) => void said.push(`announced: ${text}`),

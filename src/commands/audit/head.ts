@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
-import { formatPublicKey, loadSigningKey } from "eventstore-lite";
+import { formatPublicKey } from "eventstore-lite";
+import { checkpointFiles } from "../../log/checkpoint-store.ts";
 import { signHeadNow } from "../../log/sign-head-now.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { logFiles } from "../../log/log-files.ts";
@@ -26,12 +27,12 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
       exit(async ({ out, publicKey }) => {
         const config = configOf(terminal);
         await using store = await openStoredLog(config);
-        const files = logFiles(config.log.file);
+        const checkpoints = checkpointFiles(logFiles(config.log.file));
         if (publicKey === true) {
-          terminal.out(`${formatPublicKey(loadSigningKey(files.signingKey).publicKey)}\n`);
+          terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
           return EXIT.ok;
         }
-        const signed = await signHeadNow(store, files, systemClock);
+        const signed = await signHeadNow(store, checkpoints, systemClock);
         if ("loss" in signed) {
           terminal.err(`${signed.loss}; nothing was signed\n`);
           return EXIT.fault;

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
+import { checkpointFiles } from "../../log/checkpoint-store.ts";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
 import { logFiles } from "../../log/log-files.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
@@ -25,8 +26,8 @@ code is 1.`,
     .action(
       exit(async ({ head, publicKey, json }) => {
         const config = configOf(terminal);
-        const files = logFiles(config.log.file);
-        const known = await readKnownHeads(files, head, publicKeyOf(publicKey));
+        const checkpoints = checkpointFiles(logFiles(config.log.file));
+        const known = await readKnownHeads(checkpoints, head, publicKeyOf(publicKey));
         await using store = await openStoredLog(config);
         const { position } = await store.head();
         const progress = startProgress(terminal, "verifying", position);

@@ -18,8 +18,9 @@ import { createRequestLog } from "../../../src/http/request-log.ts";
 import { createSessions } from "../../../src/http/session.ts";
 import { createStreamPace } from "../../../src/http/stream-pace.ts";
 import { sleep } from "../../../src/platform/clock.ts";
+import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoint-store.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { logFiles, type LogFiles } from "../../../src/log/log-files.ts";
+import { logFiles } from "../../../src/log/log-files.ts";
 import { signHeadNow } from "../../../src/log/sign-head-now.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
@@ -97,7 +98,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     given,
     eventLog,
     encryptedLog: log.store,
-    files: logFiles(log.folder.file("log.sqlite")),
+    checkpoints: checkpointFiles(logFiles(log.folder.file("log.sqlite"))),
     projector,
     clock,
     runner,
@@ -147,7 +148,7 @@ interface Wiring {
   readonly given: Given;
   readonly eventLog: EventLog;
   readonly encryptedLog: EncryptedLog;
-  readonly files: LogFiles;
+  readonly checkpoints: CheckpointStore;
   readonly projector: Projector;
   readonly clock: () => number;
   readonly runner: Runner;
@@ -160,7 +161,7 @@ function wire({
   given,
   eventLog,
   encryptedLog,
-  files,
+  checkpoints,
   projector,
   clock,
   runner,
@@ -193,7 +194,7 @@ function wire({
   const account = given.account?.({ eventLog, projector, clock });
   const verifier = createLogVerifier({
     eventLog,
-    files,
+    checkpoints,
     clock,
     logger: log,
     announce: async (text) => void logged.push(`announced: ${text}`),
@@ -209,7 +210,7 @@ function wire({
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
     verifier,
-    signHead: () => signHeadNow(eventLog.store, files, clock),
+    signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
     console: createConsole({
       store: eventLog.store,
       projector,
