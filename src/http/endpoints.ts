@@ -43,6 +43,7 @@ import {
   suppressRecipient,
   type RecipientsDeps,
 } from "./recipients.ts";
+import { livez, readyz, type ReadinessDeps } from "./probes.ts";
 import { startRun, type RunDeps } from "./run.ts";
 import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
 import { stopRun, type StopRunDeps } from "./stop-run.ts";
@@ -70,6 +71,7 @@ export type EndpointDeps = AccountDeps &
   ForgetDeps &
   FormDeps &
   OutreachHealthDeps &
+  ReadinessDeps &
   RecipientsDeps &
   RunDeps &
   ServiceHealthDeps &
@@ -109,6 +111,8 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/api/audit/verify", protection: "token", operation: showVerification },
   { method: "GET", path: "/api/audit/head", protection: "session", operation: downloadHead },
   { method: "GET", path: "/api/audit/export", protection: "session", operation: exportEvents },
+  { method: "GET", path: "/livez", protection: "open", always: true, operation: livez },
+  { method: "GET", path: "/readyz", protection: "open", always: true, operation: readyz },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },

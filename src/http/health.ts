@@ -3,6 +3,7 @@ import { CHANNELS } from "../../events/channel.ts";
 import { RunPaused } from "../../events/outreach.ts";
 import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { RunState } from "../../projections/run.ts";
+import type { Circuit } from "../delivery/circuit-breaker.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -94,7 +95,9 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
   id: "getHealth",
   tag: "tracking",
   summary: "Health of the log and of each channel.",
-  description: "Shows whether events can be recorded, and of each channel what waits and whether it is refused.",
+  description:
+    "Shows whether events can be recorded, and of each channel what waits and whether it is refused. `degraded`: the log " +
+    "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait).",
   answers: {
     200: { says: "The log takes what comes.", schema: serviceState },
     503: { says: "It does not.", schema: serviceState },
@@ -102,21 +105,31 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
   problems: [],
   async handle({ projector, delivery, requestLog, version }) {
     const deliveries = projector.state("deliveries");
-    const channels = CHANNELS.map((name) => [
+    const channels = CHANNELS.map((name) => ({
       name,
-      {
-        configured: delivery.configured.includes(name),
-        pending: pendingOf(deliveries[name]),
-        circuit: delivery.circuit(name) ?? null,
-        suspended: suspendedOf(deliveries[name]),
-      },
-    ]);
-    const ok = await requestLog.isWritable();
-    const status = ok ? "ok" : "degraded";
+      configured: delivery.configured.includes(name),
+      pending: pendingOf(deliveries[name]),
+      circuit: delivery.circuit(name) ?? null,
+      suspended: suspendedOf(deliveries[name]),
+    }));
+    const isWritable = await requestLog.isWritable();
+    const status = isWritable && channels.every(isWell) ? "ok" : "degraded";
     const log = { position: projector.position };
-    return json(ok ? 200 : 503, { status, version, log, channels: Object.fromEntries(channels) });
+    const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
+    return json(isWritable ? 200 : 503, { status, version, log, channels: byName });
   },
 };
+
+/** A half-open circuit has yet to show that its network is back. */
+function isWell({
+  circuit,
+  suspended,
+}: {
+  readonly circuit: Circuit | null;
+  readonly suspended: object | null;
+}): boolean {
+  return suspended === null && (circuit === null || circuit === "closed");
+}
 
 /** Since when and why the network refuses the channel; null while it does not. */
 function suspendedOf({ suspended }: ChannelState) {

@@ -24,6 +24,7 @@ import { startProjector, type Projector } from "../projector/projector.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
+import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
 import { filesOf, openLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
@@ -146,6 +147,7 @@ async function openState(
   );
   await recordRestore(eventLog, logger);
   const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
+  stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
   stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
   checkTemplate(config, projector);

@@ -56,3 +56,35 @@ test("health shows version, position and channels; a log that takes nothing make
   );
   expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
 });
+
+const SUSPENDED = {
+  type: "ChannelSuspended",
+  data: { channel: "chat", network: "fake chat", detail: "channel_is_archived", credential: "" },
+} as const;
+
+test("a suspended channel degrades health until it is resumed, and clicks are taken all the same", async () => {
+  await using world = await openApp();
+  const health = async () => {
+    const response = await ask(world.app, "/api/health");
+    const { status, channels } = (await response.json()) as { status: string; channels: { chat: object } };
+    return [response.status, status, channels.chat];
+  };
+  await world.append("delivery-chat", SUSPENDED);
+  const suspended = { since: world.projector.time, detail: "channel_is_archived" };
+  expect(await health()).toEqual([200, "degraded", { configured: true, pending: 0, circuit: "closed", suspended }]);
+  await world.append("delivery-chat", { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } });
+  expect(await health()).toMatchObject([200, "ok", { suspended: null }]);
+});
+
+test.each([
+  ["open", "degraded"],
+  ["half_open", "degraded"],
+  ["closed", "ok"],
+] as const)("with a circuit that is %s, health is %s", async (circuit, status) => {
+  await using world = await openApp({ circuits: { messaging: circuit } });
+  const response = await ask(world.app, "/api/health");
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { status, channels: { messaging: { circuit } } },
+  ]);
+});

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import type { ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
+import type { Circuit } from "../../../src/delivery/circuit-breaker.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/delivery.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createAccount, type AccountParts } from "../../../src/http/account.ts";
@@ -63,12 +64,16 @@ export interface Given {
   readonly authPolicy?: "spec" | "strict";
   readonly openRoutes?: readonly string[];
   readonly channels?: readonly ChannelName[];
+  /** Of the channels whose circuit is not closed. */
+  readonly circuits?: Partial<Readonly<Record<ChannelName, Circuit>>>;
   readonly hosts?: readonly string[];
   readonly rateLimitPerMinute?: number;
   readonly trustedProxies?: readonly string[];
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
+  /** Aborts when the service begins to stop. */
+  readonly stopping?: AbortSignal;
   /** What the console takes for the configuration. */
   readonly env?: Readonly<Record<string, string>>;
   /** What the pages of earlier moments are made of. */
@@ -178,7 +183,7 @@ function wire({
   });
   const delivery: Delivery = {
     configured: channels,
-    circuit: (channel) => (channels.includes(channel) ? "closed" : undefined),
+    circuit: (channel) => (channels.includes(channel) ? (given.circuits?.[channel] ?? "closed") : undefined),
     recognisesMs: (channel) => (channel === "ads" ? 48 * 3_600_000 : 0),
     settled: async () => settlement(),
   };
@@ -189,7 +194,7 @@ function wire({
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const config = loadConfig(given.env ?? {}, () => "");
   const quota = { limit: 100, used, resetsAt: () => DAY_END };
-  const stopping = new AbortController().signal;
+  const { stopping = new AbortController().signal } = given;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
   const account = given.account?.({ eventLog, projector, clock });
   const verifier = createLogVerifier({

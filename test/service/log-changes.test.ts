@@ -1,0 +1,61 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
+import { createLogger } from "../../src/platform/logger.ts";
+import { logChanges } from "../../src/service/log-changes.ts";
+import { openApp } from "../harness/memory/app.ts";
+
+const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 0 };
+const suspended = {
+  channel: "chat",
+  network: "Slack",
+  detail: "channel_is_archived",
+  credential: "a keyed hash",
+} as const;
+
+test.each<[NewEvent, object]>([
+  [
+    { type: "ChannelSuspended", data: suspended },
+    {
+      level: "warn",
+      message: "a channel is suspended",
+      channel: "chat",
+      network: "Slack",
+      detail: "channel_is_archived",
+    },
+  ],
+  [
+    { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } },
+    { level: "info", message: "a channel is resumed", channel: "chat", why: "by_hand" },
+  ],
+  [
+    { type: "RunStarted", data: { run_id: "run-1", dry_run: false } },
+    { level: "info", message: "a run has started", run_id: "run-1", dry_run: false },
+  ],
+  [
+    { type: "RunFinished", data: { run_id: "run-1", reason: "completed", ...counts } },
+    { level: "info", message: "a run has ended", run_id: "run-1", reason: "completed", ...counts },
+  ],
+  [
+    { type: "DryRunFinished", data: { run_id: "run-1", reason: "completed", would_send: 1, would_skip: 2 } },
+    { level: "info", message: "a dry run has ended", run_id: "run-1", reason: "completed" },
+  ],
+  [
+    { type: "RunAbandoned", data: { run_id: "run-1", ...counts } },
+    { level: "warn", message: "a run has ended with its process", run_id: "run-1", ...counts },
+  ],
+])("leaves a line: %j", async (newEvent, line) => {
+  await using world = await openApp();
+  const lines: string[] = [];
+  const logger = createLogger(
+    "info",
+    (written) => void lines.push(written),
+    () => 0,
+  );
+  using _logging = logChanges(world.projector, logger);
+  await world.append("outreach", newEvent);
+  await world.append("requests", { type: "MessageRequested", data: { text: "of which nothing is said" } });
+  expect(lines.map((one) => JSON.parse(one) as unknown)).toEqual([
+    { time: "1970-01-01T00:00:00.000Z", position: 1, ...line },
+  ]);
+});
