@@ -60,13 +60,12 @@ export async function unlinkAccount(
 ): Promise<{ readonly revoked: boolean } | undefined> {
   return deps.tokens.exclusively(async () => {
     const { user } = deps.projector.state("account");
-    const pair = deps.tokens.peek();
+    const pair = await deps.tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(deps.oauth, pair));
     // This process may have stood still meanwhile: what came after it is not what it was asked to end, and is not revoked.
-    if (deps.tokens.peek()?.accessToken !== pair?.accessToken)
+    if (!(await deps.tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
-    deps.tokens.drop();
     const data = { user_id: user?.id ?? "", revoked };
     await record(deps, STREAMS.account, [{ type: "AccountUnlinked", data }], { metadata });
     return { revoked };

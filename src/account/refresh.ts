@@ -28,7 +28,7 @@ export async function refreshPair(
   fence: Fence,
 ): Promise<string | undefined> {
   const { pairs } = deps;
-  const pair = pairs.read();
+  const pair = await pairs.read();
   // Another process was first: its pair is the one that counts.
   if (pair?.accessToken !== stale) return pair?.accessToken;
   // Or it found the grant dead, or unlinked the account.
@@ -36,8 +36,8 @@ export async function refreshPair(
   if (!deps.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", fence);
   if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", fence);
-  if (!pairs.begin(pair)) {
-    const kept = pairs.read();
+  if (!(await pairs.begin(pair))) {
+    const kept = await pairs.read();
     // The account was authorized anew meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
     // Whoever stood still until now finds that somebody else is using the refresh token, which works once.
@@ -47,7 +47,7 @@ export async function refreshPair(
     return await keep(deps, pair, await deps.oauth.refresh(pair.refreshToken));
   } catch (fault) {
     if (!(fault instanceof OAuthError)) throw fault;
-    const kept = pairs.read();
+    const kept = await pairs.read();
     if (kept?.accessToken !== stale) return kept?.accessToken;
     return fault.kind === "rejected"
       ? await declareDead(deps, reasonOf(fault, pair), fence)
@@ -59,7 +59,7 @@ export async function refreshPair(
 async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   // Another account, or none, while this process stood still.
-  if (!deps.pairs.replace(old.accessToken, next)) return deps.pairs.read()?.accessToken;
+  if (!(await deps.pairs.replace(old.accessToken, next))) return (await deps.pairs.read())?.accessToken;
   await recordRefresh(deps, {
     type: "TokenRefreshed",
     data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) },
@@ -72,7 +72,7 @@ async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair)
  * refresh that was begun stays where the network may have made it, since the refresh token is used up then.
  */
 async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthError): Promise<string> {
-  if (!fault.isUnsettled) deps.pairs.replace(pair.accessToken, pair);
+  if (!fault.isUnsettled) await deps.pairs.replace(pair.accessToken, pair);
   const data = { user_id: userId(deps), reason: fault.message, dead: false };
   await recordRefresh(deps, { type: "TokenRefreshFailed", data });
   if (pair.expiresAt > deps.clock()) return pair.accessToken;

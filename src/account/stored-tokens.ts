@@ -12,19 +12,20 @@ export interface StoredTokenPair extends TokenPair {
 
 /** The account's tokens in the vault. What is stored is durable, and everybody sees it. */
 export interface StoredTokens {
-  read(): StoredTokenPair | undefined;
+  read(): Promise<StoredTokenPair | undefined>;
   /** Stores a pair in place of whatever there is. */
-  put(pair: TokenPair): void;
+  put(pair: TokenPair): Promise<void>;
   /** Marks the pair before its refresh token is used. False: it changed since it was read. */
-  begin(pair: StoredTokenPair): boolean;
+  begin(pair: StoredTokenPair): Promise<boolean>;
   /** Stores a pair in place of the one with the access token `stale`. False: that one is gone, nothing was stored. */
-  replace(stale: string, pair: TokenPair & { readonly begun: boolean }): boolean;
-  drop(): void;
+  replace(stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean>;
+  /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
+  drop(stale: string | undefined): Promise<boolean>;
 }
 
 export function createStoredTokens(vault: Secrets): StoredTokens {
-  const read = (): StoredTokenPair | undefined => {
-    const kept = vault.get(SECRET);
+  const read = async (): Promise<StoredTokenPair | undefined> => {
+    const kept = await vault.get(SECRET);
     if (kept === undefined) return undefined;
     const pair = JSON.parse(kept.value) as TokenPair & { readonly begun?: boolean };
     return { ...pair, begun: pair.begun ?? false, version: kept.version };
@@ -34,23 +35,27 @@ export function createStoredTokens(vault: Secrets): StoredTokens {
 
   return {
     read,
-    put(pair) {
-      for (;;) if (write(pair, false, read()?.version ?? 0)) return;
+    async put(pair) {
+      for (;;) if (await write(pair, false, (await read())?.version ?? 0)) return;
     },
-    begin(pair) {
+    async begin(pair) {
       // Versions start anew with another account.
-      const isSame = read()?.accessToken === pair.accessToken;
-      return isSame && write(pair, true, pair.version);
+      const isSame = (await read())?.accessToken === pair.accessToken;
+      return isSame && (await write(pair, true, pair.version));
     },
-    replace(stale, pair) {
+    async replace(stale, pair) {
       for (;;) {
-        const kept = read();
+        const kept = await read();
         if (kept?.accessToken !== stale) return false;
-        if (write(pair, pair.begun, kept.version)) return true;
+        if (await write(pair, pair.begun, kept.version)) return true;
       }
     },
-    drop() {
-      vault.delete(SECRET);
+    async drop(stale) {
+      for (;;) {
+        const kept = await read();
+        if (kept?.accessToken !== stale) return false;
+        if (kept === undefined || (await vault.delete(SECRET, kept.version))) return true;
+      }
     },
   };
 }

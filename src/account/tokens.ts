@@ -22,9 +22,9 @@ export interface Tokens extends Credentials {
   /** Runs `work` while no other process touches the tokens. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** The stored pair, to revoke it. */
-  peek(): TokenPair | undefined;
-  /** Deletes the stored pair. */
-  drop(): void;
+  peek(): Promise<TokenPair | undefined>;
+  /** Leaves none. False: there is another than the one with the access token `stale`, and nothing was deleted. */
+  drop(stale: string | undefined): Promise<boolean>;
 }
 
 export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
@@ -53,7 +53,7 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
 
   const fresh = async (): Promise<string | undefined> => {
     if (!projector.state("account").authorized) return undefined;
-    const pair = pairs.read();
+    const pair = await pairs.read();
     if (pair === undefined || refreshing !== undefined) return refresh(pair?.accessToken);
     return isFresh(pair, deps.clock()) ? pair.accessToken : refresh(pair.accessToken);
   };
@@ -67,7 +67,7 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
 
   return {
     async store(pair, newEvents, metadata) {
-      pairs.put(pair);
+      await pairs.put(pair);
       await record({ eventLog, projector }, STREAMS.account, newEvents, { metadata });
     },
     exclusively: (work) => tokenLease.run(work),

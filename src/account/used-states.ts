@@ -8,10 +8,10 @@ const STATE_TTL_MS = 10 * 60_000;
 /** What became of authorizations that were begun, over restarts and instances; what is over is forgotten. */
 export interface UsedStates {
   /** Marks a state as used; false when it was. */
-  claim(state: string): boolean;
+  claim(state: string): Promise<boolean>;
   /** Remembers that this redirect linked this user. */
-  finish(redirect: URLSearchParams, userId: string): void;
-  isFinished(redirect: URLSearchParams, userId: string): boolean;
+  finish(redirect: URLSearchParams, userId: string): Promise<void>;
+  isFinished(redirect: URLSearchParams, userId: string): Promise<boolean>;
 }
 
 export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock): UsedStates {
@@ -20,9 +20,9 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
       const now = clock();
       return vault.claim(`oauth-state/${digestOf(state)}`, now + STATE_TTL_MS, now);
     },
-    finish(redirect, userId) {
+    async finish(redirect, userId) {
       const now = clock();
-      vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
+      await vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
     },
     isFinished: (redirect, userId) => vault.isClaimed(finishedName(redirect, userId), clock()),
   };

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { findNamed, recipientOf } from "../outreach/person.ts";
-import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { forgetAddress, forgetPerson, type ForgetDeps, type Forgotten } from "../privacy/forget.ts";
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
@@ -41,8 +40,7 @@ async function forgetSubject(terminal: Terminal, subject: string, json: boolean)
   await using stack = new AsyncDisposableStack();
   const encryptedLog = await openExistingLog(configOf(terminal));
   const session = await openSession(stack, encryptedLog);
-  const hashesOf = createSuppressionHashes(session.vault.stableKey("suppression"));
-  const deps = { ...session, encryptedLog, hashesOf };
+  const deps = { ...session, encryptedLog };
   const forgotten = await (isAddress ? ofAddress(terminal, deps, subject) : ofPerson(deps, subject));
   if (forgotten === undefined) {
     terminal.err(`nobody is known as ${printable(subject)}: they were erased already, or never here\n`);

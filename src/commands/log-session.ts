@@ -4,6 +4,7 @@ import type { Event } from "../../events/catalog.ts";
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
+import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
 import { openLog, type OpenedLog } from "../service/open.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
@@ -40,12 +41,14 @@ export interface Session {
   readonly eventLog: EventLog;
   readonly keyring: Keyring;
   readonly vault: Vault;
+  readonly hashesOf: HashesOf;
   readonly projector: Projector;
 }
 
 /** `stack` closes the log too. */
 export async function openSession(stack: AsyncDisposableStack, store: OpenedLog): Promise<Session> {
   const { keyring, vault } = stack.use(store);
+  const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
   const projector = stack.use(await startProjector(store, { erase: erasing(keyring), isBrief: true }));
-  return { eventLog: createEventLog(store, makeId), keyring, vault, projector };
+  return { eventLog: createEventLog(store, makeId), keyring, vault, hashesOf, projector };
 }

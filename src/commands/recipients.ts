@@ -2,7 +2,6 @@ import { allowRetry, type RetryRefusal } from "../outreach/allow-retry.ts";
 import { recipientOf } from "../outreach/person.ts";
 import { FORMATS } from "../outreach/recipients-file/format.ts";
 import { suppress } from "../outreach/suppress.ts";
-import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { sleep } from "../platform/clock.ts";
 import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
@@ -62,8 +61,7 @@ async function suppressPerson(terminal: Terminal, subject: string): Promise<numb
   recipientOf(subject);
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(configOf(terminal)));
-  const hashesOf = createSuppressionHashes(session.vault.stableKey("suppression"));
-  const { isKnown } = await suppress({ ...session, hashesOf }, subject, COMMAND_METADATA);
+  const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
   const stranger = isKnown ? "" : "; nobody of that name is known yet";
   terminal.out(`${printable(subject)} will never be written to${stranger}\n`);
   return EXIT.ok;

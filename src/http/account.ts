@@ -132,9 +132,9 @@ async function link(
   begun: Authorization,
   metadata: EventMetadata,
 ): Promise<Linked | undefined> {
-  if (!account.states.claim(begun.state)) return linkedBefore(account, given);
+  if (!(await account.states.claim(begun.state))) return linkedBefore(account, given);
   const linked = await linkAccount(account, given, begun, metadata);
-  if (linked.kind === "linked") account.states.finish(given, linked.user.id);
+  if (linked.kind === "linked") await account.states.finish(given, linked.user.id);
   return linked;
 }
 
@@ -146,7 +146,7 @@ async function linkedBefore(
   // Another instance may have finished it.
   await projector.until((await eventLog.store.head()).position);
   const { user: linked, scopes, authorized } = projector.state("account");
-  const isFinished = authorized && linked !== null && states.isFinished(given, linked.id);
+  const isFinished = authorized && linked !== null && (await states.isFinished(given, linked.id));
   return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
 }
 

@@ -23,7 +23,7 @@ import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
-import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
 import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -42,6 +42,7 @@ interface Served {
   /** The master key: cookies and sessions are encrypted with keys derived from it. */
   readonly master: Uint8Array;
   readonly vault: Vault;
+  readonly hashesOf: HashesOf;
   readonly encryptedLog: EncryptedLog;
   readonly eventLog: EventLog;
   readonly projector: Projector;
@@ -59,7 +60,7 @@ interface Served {
 
 /** Hands each feature of the server what it works with. */
 export function appDeps(served: Served): AppDeps {
-  const { config, master, vault, eventLog, projector, logger, delivery, account, runner, load } = served;
+  const { config, master, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
   const { isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
@@ -72,7 +73,6 @@ export function appDeps(served: Served): AppDeps {
     used: () => usedAt(projector.state("quota"), quotaNow(day)),
     resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
   };
-  const hashesOf = createSuppressionHashes(vault.stableKey("suppression"));
   const settings = consoleSettings(config, {
     configured: delivery.configured,
     hashesOf,

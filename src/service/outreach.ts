@@ -5,19 +5,18 @@ import { xPrices } from "../networks/x.ts";
 import type { OutreachContext, Sleep } from "../outreach/context.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
-import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
+import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import type { Projector } from "../projector/projector.ts";
 import { parseTemplate } from "../template/template.ts";
-import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
 
 export interface OutreachDeps {
   readonly config: Config;
   readonly account: Pick<Account, "network" | "tokens">;
-  readonly vault: Pick<Vault, "stableKey">;
+  readonly hashesOf: HashesOf;
   readonly keyring: Pick<Keyring, "isForgotten">;
   readonly eventLog: EventLog;
   readonly projector: Projector;
@@ -30,7 +29,7 @@ export interface OutreachDeps {
 
 /** What the outreach agent works with, in the service and in commands. */
 export function outreachContext(deps: OutreachDeps): OutreachContext {
-  const { config, account, vault, keyring, eventLog, projector, logger, announce } = deps;
+  const { config, account, hashesOf, keyring, eventLog, projector, logger, announce } = deps;
   const { outreach } = config;
   return {
     eventLog,
@@ -49,7 +48,7 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
       template: outreach.template ?? parseTemplate("-"),
       requireConsent: outreach.requireConsent,
       dailyLimit: outreach.dailyLimit,
-      hashes: createSuppressionHashes(vault.stableKey("suppression")),
+      hashes: hashesOf,
       isForgotten: keyring.isForgotten,
     },
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),

@@ -14,6 +14,7 @@ import { recordRestore } from "../log/record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
+import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
 import { makeId, systemClock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -76,7 +77,7 @@ export async function startService(
       makeId,
       logger,
       announce,
-      mark: createCredentialHash(vault.stableKey("credentials")),
+      mark: createCredentialHash(await vault.stableKey("credentials")),
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
     }),
@@ -84,7 +85,8 @@ export async function startService(
   const delivery = createDelivery(eventLog, projector, dispatchers.all);
 
   // The account, and who writes to people in its name.
-  const base = { config, vault, keyring, eventLog, projector, logger, announce };
+  const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
+  const base = { config, vault, hashesOf, keyring, eventLog, projector, logger, announce };
   const account = social && stack.use(openAccount({ ...base, social }));
   const runner = account && createRunner(outreachContext({ ...base, account }));
 

@@ -10,16 +10,20 @@ export interface Rotation {
 
 /** Secrets by name, of which each change has a version. */
 export interface Secrets {
-  get(name: string): Kept | undefined;
+  get(name: string): Promise<Kept | undefined>;
   /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
-  put(name: string, value: string, expected: number): boolean;
-  delete(name: string): void;
+  put(name: string, value: string, expected: number): Promise<boolean>;
+  /** False when the secret is no longer at `expected`; nothing is deleted then. */
+  delete(name: string, expected: number): Promise<boolean>;
 }
 
 /** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
-export interface Vault extends Secrets, Disposable, Pick<SecretStore, "claim" | "isClaimed"> {
+export interface Vault extends Secrets, Disposable {
+  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
+  claim(name: string, until: number, now: number): Promise<boolean>;
+  isClaimed(name: string, now: number): Promise<boolean>;
   /** A key that stays the same when the master key is exchanged. */
-  stableKey(purpose: StableKeyPurpose): Uint8Array;
+  stableKey(purpose: StableKeyPurpose): Promise<Uint8Array>;
   /**
    * Encrypts everything anew; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws a
    * ServiceError beside a rotation to another key.
@@ -74,12 +78,17 @@ function vaultIn(store: SecretStore, file: string): Vault {
     return { from: bytesOf(from), to: bytesOf(to) };
   };
   return {
-    get,
-    put: store.put,
-    delete: store.remove,
-    claim: store.claim,
-    isClaimed: store.isClaimed,
-    stableKey: (purpose) => bytesOf(get(stable(purpose))?.value ?? ""),
+    get: async (name) => get(name),
+    put: async (name, value, expected) => store.put(name, value, expected),
+    delete: async (name, expected) =>
+      store.change(() => {
+        const isThere = get(name)?.version === expected;
+        if (isThere) store.remove(name);
+        return isThere;
+      }),
+    claim: async (name, until, now) => store.claim(name, until, now),
+    isClaimed: async (name, now) => store.isClaimed(name, now),
+    stableKey: async (purpose) => bytesOf(get(stable(purpose))?.value ?? ""),
     rotation,
     beginRotation: ({ from, to }) =>
       store.change(() => {

@@ -34,7 +34,7 @@ test("the first account is linked, and its tokens are kept", async () => {
   const process = await world.start();
   expect(await link(depsOf(world, process))).toEqual({ kind: "linked", user: USER, scopes: ["dm.write"] });
   expect(process.projector.state("account")).toEqual({ user: USER, scopes: ["dm.write"], authorized: true });
-  expect(process.tokens.peek()?.accessToken).toBe("access-1");
+  expect((await process.tokens.peek())?.accessToken).toBe("access-1");
 });
 
 test("another account is refused, its tokens are revoked, and the linked one stays", async () => {
@@ -43,7 +43,7 @@ test("another account is refused, its tokens are revoked, and the linked one sta
   await link(depsOf(world, process));
   expect(await link(depsOf(world, process, { as: STRANGER }))).toEqual({ kind: "wrong_account" });
   expect(world.oauth.revoked).toEqual(["refresh-2", "access-2"]);
-  expect(process.tokens.peek()?.accessToken).toBe("access-1");
+  expect((await process.tokens.peek())?.accessToken).toBe("access-1");
   expect(process.projector.state("account").user).toEqual(USER);
   expect(await world.types()).toEqual(["AccountAuthorized"]);
 });
@@ -54,7 +54,7 @@ test("the same account may authorize again, also after it was renamed", async ()
   await link(depsOf(world, process));
   const renamed = { ...USER, username: "renamed" };
   expect(await link(depsOf(world, process, { as: renamed }))).toMatchObject({ kind: "linked", user: renamed });
-  expect(process.tokens.peek()?.accessToken).toBe("access-2");
+  expect((await process.tokens.peek())?.accessToken).toBe("access-2");
 });
 
 test("with a pinned handle nobody else may be the first, whatever its case", async () => {
@@ -63,7 +63,7 @@ test("with a pinned handle nobody else may be the first, whatever its case", asy
   const pinnedHandle = "WE";
   expect(await link(depsOf(world, process, { as: STRANGER, pinnedHandle }))).toEqual({ kind: "wrong_account" });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
-  expect(process.tokens.peek()).toBeUndefined();
+  expect(await process.tokens.peek()).toBeUndefined();
   expect(await link(depsOf(world, process, { pinnedHandle }))).toMatchObject({ kind: "linked" });
 });
 
@@ -75,7 +75,7 @@ test("tokens of which the network does not say whose they are are revoked, and n
   const failing = { ...deps, network: { ...deps.network, me: () => Promise.reject(down) } };
   expect(await link(failing).catch((fault: unknown) => fault)).toBe(down);
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
-  expect(process.tokens.peek()).toBeUndefined();
+  expect(await process.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual([]);
 });
 
@@ -93,7 +93,7 @@ test("unlinking revokes and deletes the tokens; then anybody may be linked", asy
   await link(depsOf(world, process));
   expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: true });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
-  expect(process.tokens.peek()).toBeUndefined();
+  expect(await process.tokens.peek()).toBeUndefined();
   expect(process.projector.state("account")).toEqual({ user: null, scopes: [], authorized: false });
   expect(await unlinkAccount(depsOf(world, process), METADATA)).toBeUndefined();
   expect(await link(depsOf(world, process, { as: STRANGER }))).toMatchObject({ kind: "linked" });
@@ -106,7 +106,7 @@ test("unlinking goes through where the network cannot be asked, says so, and tri
   world.oauth.faults.push(new OAuthError("unavailable", "down"));
   expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: false });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
-  expect(process.tokens.peek()).toBeUndefined();
+  expect(await process.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
 });
 
@@ -152,7 +152,7 @@ test("unlinking that stood still while somebody authorized anew leaves the new g
   await link(depsOf(world, other));
   goOn.resolve();
   expect(await unlinked).toMatchObject({ kind: "unavailable" });
-  expect(other.tokens.peek()?.accessToken).toBe("access-2");
+  expect((await other.tokens.peek())?.accessToken).toBe("access-2");
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountAuthorized"]);
 });
 
@@ -164,13 +164,13 @@ test("an authorization that meets with a refresh beside it replaces the tokens w
   const racing = await world.start({
     vault: {
       ...first.vault,
-      put(name, value, expected) {
+      async put(name, value, expected) {
         // The other process's refresh is stored first, once.
-        if (races-- > 0) first.vault.put(name, first.vault.get(name)?.value ?? "", expected);
+        if (races-- > 0) await first.vault.put(name, (await first.vault.get(name))?.value ?? "", expected);
         return first.vault.put(name, value, expected);
       },
     },
   });
   expect(await link(depsOf(world, racing))).toMatchObject({ kind: "linked" });
-  expect(first.tokens.peek()?.accessToken).toBe("access-2");
+  expect((await first.tokens.peek())?.accessToken).toBe("access-2");
 });

@@ -130,7 +130,7 @@ test("an answer that comes after another process found the grant dead brings it 
   late.answer();
   expect(await late.used).toBe("access-2");
   expect(first.projector.state("account").authorized).toBe(true);
-  expect(first.tokens.peek()?.refreshToken).toBe("refresh-2");
+  expect((await first.tokens.peek())?.refreshToken).toBe("refresh-2");
 });
 
 test("an answer that comes after the account was unlinked is not kept", async () => {
@@ -142,7 +142,7 @@ test("an answer that comes after the account was unlinked is not kept", async ()
   await unlinkAccount({ ...world, ...other }, {});
   late.answer();
   expect(await late.used).toBe("unauthorized");
-  expect(first.tokens.peek()).toBeUndefined();
+  expect(await first.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
 });
 
@@ -279,7 +279,7 @@ test("while the vault cannot be written, as on a full disk, the refresh token is
   const { tokens } = await world.start({
     vault: {
       ...first.vault,
-      put() {
+      async put() {
         throw new Error("database or disk is full");
       },
     },
@@ -318,5 +318,5 @@ test("a refresh whose caller left is waited for at the end, and its answer store
   const ended = first.tokens[Symbol.asyncDispose]();
   answered.resolve();
   await ended;
-  expect(first.tokens.peek()?.refreshToken).toBe("refresh-2");
+  expect((await first.tokens.peek())?.refreshToken).toBe("refresh-2");
 });

@@ -48,25 +48,25 @@ async function nameInLog(): Promise<string | undefined> {
 
 const openVault = () => unlock(masterKeyPlaceOf(config())).vault;
 
-function keepSecret(): void {
+async function keepSecret(): Promise<void> {
   using vault = openVault();
-  vault.put("tokens", "canary", 0);
+  await vault.put("tokens", "canary", 0);
 }
 
-function kept(): string | undefined {
+async function kept(): Promise<string | undefined> {
   using vault = openVault();
-  return vault.get("tokens")?.value;
+  return (await vault.get("tokens"))?.value;
 }
 
-function suppressionKey(): Uint8Array {
+async function suppressionKey(): Promise<Uint8Array> {
   using vault = openVault();
-  return vault.stableKey("suppression");
+  return await vault.stableKey("suppression");
 }
 
 test("with the key in its file: a new one takes its place, opens all that was sealed, and the log tells of it", async () => {
   await world.append("outreach", [ADA]);
-  keepSecret();
-  const suppression = suppressionKey();
+  await keepSecret();
+  const suppression = await suppressionKey();
   const former = readFileSync(files().key, "utf8");
   const before = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string; source: string };
   expect(before.source).toBe(files().key);
@@ -80,7 +80,7 @@ test("with the key in its file: a new one takes its place, opens all that was se
   expect(readFileSync(files().key, "utf8")).not.toBe(former);
   const after = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
   expect(out).toBe(`the key ${after.id} is in force; it was ${before.id}\n`);
-  expect([kept(), await nameInLog(), suppressionKey()]).toEqual(["canary", "Ada Canary", suppression]);
+  expect([await kept(), await nameInLog(), await suppressionKey()]).toEqual(["canary", "Ada Canary", suppression]);
   const events = await Array.fromAsync(world.store.read({ types: ["KeyRotated"] }));
   expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);
 });
@@ -90,7 +90,7 @@ test("with the key in the environment: both are good until something was started
   await world[Symbol.asyncDispose]();
   world = await openCommands(undefined, world.env);
   await world.append("outreach", [ADA]);
-  keepSecret();
+  await keepSecret();
   const { code, out } = await world.run(key, "rotate");
   expect([code, out]).toEqual([0, expect.stringContaining("put REACHLOG_KEY_NEXT into REACHLOG_KEY")]);
   expect(out).not.toContain(KEYS[1] ?? "");
@@ -98,7 +98,7 @@ test("with the key in the environment: both are good until something was started
   for (const given of [KEYS[0], KEYS[1]]) {
     world.env["REACHLOG_KEY"] = given ?? "";
     shown.push((await world.run(key, "show")).out);
-    expect([kept(), await nameInLog()]).toEqual(["canary", "Ada Canary"]);
+    expect([await kept(), await nameInLog()]).toEqual(["canary", "Ada Canary"]);
   }
   expect(shown).toEqual([
     expect.stringContaining("still holds the former one"),
@@ -112,32 +112,32 @@ test("a second rotation beside one whose key was not yet put into REACHLOG_KEY i
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();
   world = await openCommands(undefined, world.env);
-  keepSecret();
+  await keepSecret();
   await world.run(key, "rotate");
   world.env["REACHLOG_KEY_NEXT"] = KEYS[2] ?? "";
   expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toMatchObject({ kind: "configuration" });
   for (const given of [KEYS[0], KEYS[1]]) {
     world.env["REACHLOG_KEY"] = given ?? "";
-    expect(kept()).toBe("canary");
+    expect(await kept()).toBe("canary");
   }
 });
 
 test("beside a running service nothing is exchanged", async () => {
-  keepSecret();
+  await keepSecret();
   const before = readFileSync(files().key, "utf8");
   await using _service = await openLog(config(), { owner: "a service" });
   expect(await world.run(key, "rotate").catch((fault: unknown) => fault)).toBeInstanceOf(StoreOwned);
-  expect([readFileSync(files().key, "utf8"), kept()]).toEqual([before, "canary"]);
+  expect([readFileSync(files().key, "utf8"), await kept()]).toEqual([before, "canary"]);
 });
 
 test("the former key never overwrites a file, and without a place for it nothing is exchanged", async () => {
-  keepSecret();
+  await keepSecret();
   const before = readFileSync(files().key, "utf8");
   copyFileSync(files().key, place("there.key"));
   expect(await world.run(key, "rotate", "--keep", place("there.key")).catch((fault: unknown) => fault)).toMatchObject({
     code: "EEXIST",
   });
-  expect([readFileSync(files().key, "utf8"), kept()]).toEqual([before, "canary"]);
+  expect([readFileSync(files().key, "utf8"), await kept()]).toEqual([before, "canary"]);
 });
 
 test.each([

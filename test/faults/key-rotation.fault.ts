@@ -84,7 +84,7 @@ async function prepare(world: Installation): Promise<Readable> {
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
   using vault = unlock(masterKeyPlaceOf(config)).vault;
-  vault.put("tokens", "canary", 0);
+  await vault.put("tokens", "canary", 0);
   return await readable(world, {});
 }
 
@@ -97,8 +97,8 @@ async function readable(world: Installation, more: Record<string, string>): Prom
   const { vault } = store;
   return {
     name: findContact(folded, { username: "ada" })?.name,
-    token: vault.get("tokens")?.value,
-    hashes: Buffer.from(vault.stableKey("suppression")).toString("hex"),
+    token: (await vault.get("tokens"))?.value,
+    hashes: Buffer.from(await vault.stableKey("suppression")).toString("hex"),
   };
 }
 

@@ -33,8 +33,8 @@ async function openX() {
           await projector.until((await eventLog.append("account", newEvents, metadata)).last);
         },
         exclusively: (work) => work(),
-        peek: () => kept,
-        drop: () => {},
+        peek: async () => kept,
+        drop: async () => true,
       };
       const oauth = {
         begin: async () => ({ state: "the-state", verifier: "the-verifier", url: "https://x.example/authorize?x=1" }),
@@ -52,8 +52,8 @@ async function openX() {
       const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
       const cookie = createAuthorizationCookie(MASTER_KEY, false, clock);
       const claims = new Set<string>();
-      const claim = (name: string) => !claims.has(name) && claims.add(name).has(name);
-      const states = createUsedStates({ claim, isClaimed: (name) => claims.has(name) }, clock);
+      const claim = async (name: string) => !claims.has(name) && claims.add(name).has(name);
+      const states = createUsedStates({ claim, isClaimed: async (name) => claims.has(name) }, clock);
       return { oauth, tokens, network, eventLog, projector, pinnedHandle: undefined, cookie, states };
     },
   });

@@ -169,7 +169,7 @@ describe("forget of somebody whose handle is another's now", () => {
 /** Whether a run would take them for suppressed. */
 async function isSuppressedNow(who: Recipient): Promise<boolean> {
   await using projector = await startProjector(world.store, { erase: erasing(world.store.keyring) });
-  const hashes = createSuppressionHashes(world.store.vault.stableKey("suppression"));
+  const hashes = createSuppressionHashes(await world.store.vault.stableKey("suppression"));
   const rules = { ...RULES, hashes, isForgotten: world.store.keyring.isForgotten };
   const state = {
     run: projector.state("run"),

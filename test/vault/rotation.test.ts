@@ -18,14 +18,14 @@ const TO = new Uint8Array(32).fill(2);
 const STEPS: readonly Step[] = ["begun", "rewrapped", "replaced", "ended"];
 
 /** A log's files with a token in the vault, the key in its file or in the environment. */
-function openFiles(source: "file" | "environment") {
+async function openFiles(source: "file" | "environment") {
   const directory = temporaryFolder();
   const files = logFiles(directory.file("reachlog.sqlite"));
   if (source === "file") makeKeyFile(files.key, FROM);
   {
     using vault = openVault(files.vault, FROM);
-    vault.put("tokens", "first", 0);
-    vault.put("tokens", "canary", 1);
+    await vault.put("tokens", "first", 0);
+    await vault.put("tokens", "canary", 1);
   }
   const place = (key?: Uint8Array): MasterKeyPlace => ({
     files,
@@ -40,28 +40,28 @@ function rotate(place: MasterKeyPlace, rotation: Rotation): void {
   rotateKey(place, vault, rotation);
 }
 
-function stableKey(files: LogFiles, master: Uint8Array): Uint8Array {
+async function stableKey(files: LogFiles, master: Uint8Array): Promise<Uint8Array> {
   using vault = openVault(files.vault, master);
-  return vault.stableKey("suppression");
+  return await vault.stableKey("suppression");
 }
 
-function tokenWith(files: LogFiles, master: Uint8Array): string | undefined {
+async function tokenWith(files: LogFiles, master: Uint8Array): Promise<string | undefined> {
   using vault = openVault(files.vault, master);
-  return vault.get("tokens")?.value;
+  return (await vault.get("tokens"))?.value;
 }
 
-test("after a rotation the new key opens everything, and the former one nothing", () => {
-  using world = openFiles("file");
+test("after a rotation the new key opens everything, and the former one nothing", async () => {
+  using world = await openFiles("file");
   rotate(world.given, { from: FROM, to: TO });
   expect(masterKeyOf(world.place())).toEqual(TO);
   using vault = openVault(world.files.vault, TO);
-  expect(vault.get("tokens")).toEqual({ version: 2, value: "canary" });
+  expect(await vault.get("tokens")).toEqual({ version: 2, value: "canary" });
   expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
   expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
 });
 
-test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", () => {
-  using world = openFiles("file");
+test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", async () => {
+  using world = await openFiles("file");
   copyFileSync(world.files.vault, `${world.files.vault}.old`);
   rotate(world.given, { from: FROM, to: TO });
   using copy = new DatabaseSync(`${world.files.vault}.old`);
@@ -74,43 +74,43 @@ test("what is sealed after a rotation does not open with the former master key a
   expect(keys).toEqual([{ key: current.id }]);
 });
 
-test("keyed marks stay the same whatever the master key is, from the first one on", () => {
-  using world = openFiles("file");
+test("keyed marks stay the same whatever the master key is, from the first one on", async () => {
+  using world = await openFiles("file");
   const first = deriveKey(FROM, "suppression");
   for (const [from, to] of [
     [FROM, TO],
     [TO, new Uint8Array(32).fill(3)],
   ] as const) {
     rotate(world.given, { from, to });
-    expect(stableKey(world.files, to)).toEqual(first);
+    expect(await stableKey(world.files, to)).toEqual(first);
   }
 });
 
-test("marks stay good when the vault is lost before the first rotation", () => {
-  using world = openFiles("file");
-  const before = stableKey(world.files, FROM);
+test("marks stay good when the vault is lost before the first rotation", async () => {
+  using world = await openFiles("file");
+  const before = await stableKey(world.files, FROM);
   rmSync(world.files.vault);
-  expect(stableKey(world.files, FROM)).toEqual(before);
+  expect(await stableKey(world.files, FROM)).toEqual(before);
   rotate(world.given, { from: FROM, to: TO });
-  expect(stableKey(world.files, TO)).toEqual(before);
+  expect(await stableKey(world.files, TO)).toEqual(before);
 });
 
-test("a vault that was open meanwhile goes on while its master key is good, with the new data key", () => {
-  using world = openFiles("environment");
+test("a vault that was open meanwhile goes on while its master key is good, with the new data key", async () => {
+  using world = await openFiles("environment");
   using beside = openVault(world.files.vault, FROM);
   rotate(world.given, { from: FROM, to: TO });
-  expect(beside.get("tokens")?.value).toBe("canary");
-  expect(beside.put("tokens", "later", 2)).toBe(true);
-  expect(tokenWith(world.files, TO)).toBe("later");
+  expect((await beside.get("tokens"))?.value).toBe("canary");
+  expect(await beside.put("tokens", "later", 2)).toBe(true);
+  expect(await tokenWith(world.files, TO)).toBe("later");
 });
 
-test("a vault that was open meanwhile writes nothing that the new key would not open", () => {
-  using world = openFiles("file");
+test("a vault that was open meanwhile writes nothing that the new key would not open", async () => {
+  using world = await openFiles("file");
   using beside = openVault(world.files.vault, FROM);
   rotate(world.given, { from: FROM, to: TO });
-  expect(() => beside.put("tokens", "too late", 2)).toThrow("was encrypted with");
-  expect(() => beside.get("tokens")).toThrow("was encrypted with");
-  expect(tokenWith(world.files, TO)).toBe("canary");
+  expect(beside.put("tokens", "too late", 2)).rejects.toThrow("was encrypted with");
+  expect(beside.get("tokens")).rejects.toThrow("was encrypted with");
+  expect(await tokenWith(world.files, TO)).toBe("canary");
 });
 
 describe("killed", () => {
@@ -134,15 +134,15 @@ describe("killed", () => {
   test.each(STEPS)(
     "after the step %j: the key in the file opens the vault, and the next start finishes",
     async (step) => {
-      using world = openFiles("file");
+      using world = await openFiles("file");
       await rotateKilled(world.given, step);
       const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
       expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
-      expect(tokenWith(world.files, inFile)).toBe("canary");
+      expect(await tokenWith(world.files, inFile)).toBe("canary");
 
       expect(masterKeyOf(world.place())).toEqual(TO);
-      expect(tokenWith(world.files, TO)).toBe("canary");
-      expect(stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
+      expect(await tokenWith(world.files, TO)).toBe("canary");
+      expect(await stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
       expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
       expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
     },
@@ -151,20 +151,20 @@ describe("killed", () => {
   test.each(["begun", "rewrapped"] as const)(
     "after the step %j, with keys from the environment: both stay good until the new one is given",
     async (step) => {
-      using world = openFiles("environment");
+      using world = await openFiles("environment");
       await rotateKilled(world.given, step);
       for (const key of [FROM, FROM, TO]) {
-        expect(tokenWith(world.files, key)).toBe("canary");
+        expect(await tokenWith(world.files, key)).toBe("canary");
         expect(masterKeyOf(world.place(key))).toEqual(TO);
       }
       expect(() => masterKeyOf(world.place(FROM))).toThrow("was encrypted with");
-      expect(tokenWith(world.files, TO)).toBe("canary");
+      expect(await tokenWith(world.files, TO)).toBe("canary");
     },
   );
 });
 
-test("the keys of personal data open with the new key only from the rotation on, also while the former one is given", () => {
-  using world = openFiles("environment");
+test("the keys of personal data open with the new key only from the rotation on, also while the former one is given", async () => {
+  using world = await openFiles("environment");
   const openKeys = (master: Uint8Array) => openSecretStore({ file: world.files.keys, master });
   {
     using keys = openKeys(FROM);
@@ -179,17 +179,17 @@ test("the keys of personal data open with the new key only from the rotation on,
   }
 });
 
-test("a key file that is gone is not made anew beside a vault: it would open nothing", () => {
-  using world = openFiles("environment");
+test("a key file that is gone is not made anew beside a vault: it would open nothing", async () => {
+  using world = await openFiles("environment");
   expect(() => masterKeyOf(world.place())).toThrow(
     /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,
   );
   expect(existsSync(world.files.key)).toBe(false);
-  expect(tokenWith(world.files, FROM)).toBe("canary");
+  expect(await tokenWith(world.files, FROM)).toBe("canary");
 });
 
-test("a wrong key changes no file", () => {
-  using world = openFiles("file");
+test("a wrong key changes no file", async () => {
+  using world = await openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();
   expect(() => masterKeyOf(world.place(TO))).toThrow("was encrypted with");

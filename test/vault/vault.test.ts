@@ -12,79 +12,79 @@ const DAMAGED = /does not open with the right key: the file was altered/;
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
 
-test("a secret is there after a restart, with its version", () => {
+test("a secret is there after a restart, with its version", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
-    expect(vault.put("tokens", "first", 0)).toBe(true);
-    expect(vault.put("tokens", "second", 1)).toBe(true);
+    expect(await vault.put("tokens", "first", 0)).toBe(true);
+    expect(await vault.put("tokens", "second", 1)).toBe(true);
   }
   using vault = openVault(file, KEY);
-  expect(vault.get("tokens")).toEqual({ version: 2, value: "second" });
-  expect(vault.get("others")).toBeUndefined();
+  expect(await vault.get("tokens")).toEqual({ version: 2, value: "second" });
+  expect(await vault.get("others")).toBeUndefined();
 });
 
-test("of two writers who saw the same version the second is told, and changes nothing", () => {
+test("of two writers who saw the same version the second is told, and changes nothing", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   using one = openVault(file, KEY);
   using other = openVault(file, KEY);
-  expect([one.put("tokens", "one", 0), other.put("tokens", "other", 0)]).toEqual([true, false]);
-  expect([other.put("tokens", "other", 1), one.put("tokens", "one", 1)]).toEqual([true, false]);
-  expect([one.put("tokens", "one", 3), one.put("absent", "one", 1)]).toEqual([false, false]);
-  expect(one.get("tokens")).toEqual({ version: 2, value: "other" });
+  expect([await one.put("tokens", "one", 0), await other.put("tokens", "other", 0)]).toEqual([true, false]);
+  expect([await other.put("tokens", "other", 1), await one.put("tokens", "one", 1)]).toEqual([true, false]);
+  expect([await one.put("tokens", "one", 3), await one.put("absent", "one", 1)]).toEqual([false, false]);
+  expect(await one.get("tokens")).toEqual({ version: 2, value: "other" });
 });
 
-test("a deleted secret is gone", () => {
+test("a deleted secret is gone", async () => {
   using directory = temporaryFolder();
   using vault = openVault(directory.file("vault"), KEY);
-  vault.put("tokens", "value", 0);
-  vault.delete("tokens");
-  expect(vault.get("tokens")).toBeUndefined();
-  expect(vault.put("tokens", "value", 0)).toBe(true);
+  await vault.put("tokens", "value", 0);
+  expect([await vault.delete("tokens", 2), await vault.delete("tokens", 1)]).toEqual([false, true]);
+  expect(await vault.get("tokens")).toBeUndefined();
+  expect(await vault.put("tokens", "value", 0)).toBe(true);
 });
 
-test("what may be used once is claimed once, by whoever is first, until it is forgotten", () => {
+test("what may be used once is claimed once, by whoever is first, until it is forgotten", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   using one = openVault(file, KEY);
   using other = openVault(file, KEY);
-  expect([one.claim("state", 100, 0), other.claim("state", 100, 0), other.claim("else", 100, 0)]).toEqual([
-    true,
-    false,
-    true,
-  ]);
-  expect([other.claim("state", 199, 99), other.claim("state", 200, 100)]).toEqual([false, true]);
+  expect([
+    await one.claim("state", 100, 0),
+    await other.claim("state", 100, 0),
+    await other.claim("else", 100, 0),
+  ]).toEqual([true, false, true]);
+  expect([await other.claim("state", 199, 99), await other.claim("state", 200, 100)]).toEqual([false, true]);
 });
 
-test("whether something was claimed can be asked without claiming it", () => {
+test("whether something was claimed can be asked without claiming it", async () => {
   using directory = temporaryFolder();
   using vault = openVault(directory.file("vault"), KEY);
-  vault.claim("state", 100, 0);
-  expect([vault.isClaimed("state", 99), vault.isClaimed("state", 100), vault.isClaimed("else", 0)]).toEqual([
-    true,
-    false,
-    false,
-  ]);
-  expect(vault.claim("else", 100, 0)).toBe(true);
+  await vault.claim("state", 100, 0);
+  expect([
+    await vault.isClaimed("state", 99),
+    await vault.isClaimed("state", 100),
+    await vault.isClaimed("else", 0),
+  ]).toEqual([true, false, false]);
+  expect(await vault.claim("else", 100, 0)).toBe(true);
 });
 
-test("claims that are over leave no rows: a flood of them cannot fill the disk", () => {
+test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   using vault = openVault(file, KEY);
-  for (let now = 0; now < 50; now++) vault.claim(`state-${now}`, now + 10, now);
+  for (let now = 0; now < 50; now++) await vault.claim(`state-${now}`, now + 10, now);
   using database = new DatabaseSync(file);
   expect(database.prepare("SELECT count(*) AS rows FROM claims").get()).toEqual({ rows: 10 });
 });
 
-test("another key is refused by its id, and what is there stays as it is", () => {
+test("another key is refused by its id, and what is there stays as it is", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
-    vault.put("tokens", "value", 0);
+    await vault.put("tokens", "value", 0);
   }
   const before = readFileSync(file);
   for (const _ of [1, 2]) {
@@ -92,12 +92,12 @@ test("another key is refused by its id, and what is there stays as it is", () =>
   }
   expect(readFileSync(file)).toEqual(before);
   using vault = openVault(file, KEY);
-  expect(vault.get("tokens")?.value).toBe("value");
+  expect((await vault.get("tokens"))?.value).toBe("value");
 });
 
 describe("a row does not open", () => {
   /** A vault with two secrets of which one was changed once; `raw` writes behind its back. */
-  function openTampered() {
+  async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");
     const vault = openVault(file, KEY);
@@ -107,11 +107,11 @@ describe("a row does not open", () => {
         string,
         Uint8Array
       >;
-    vault.put("tokens", "first", 0);
+    await vault.put("tokens", "first", 0);
     const former = rowOf("tokens");
-    vault.put("tokens", "second", 1);
-    vault.put("others", "else", 0);
-    vault.put("others", "more", 1);
+    await vault.put("tokens", "second", 1);
+    await vault.put("others", "else", 0);
+    await vault.put("others", "more", 1);
     const set = (column: string, value: string | number | Uint8Array) =>
       raw.prepare(`UPDATE secrets SET ${column} = ? WHERE name = 'tokens'`).run(value);
     const dispose = (): void => {
@@ -122,52 +122,52 @@ describe("a row does not open", () => {
     return { vault, raw, set, former, rowOf, [Symbol.dispose]: dispose };
   }
 
-  test("when it is another's", () => {
-    using world = openTampered();
+  test("when it is another's", async () => {
+    using world = await openTampered();
     world.set("ciphertext", world.rowOf("others")["ciphertext"]!);
-    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
-    expect(world.vault.get("others")?.value).toBe("more");
+    expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
+    expect((await world.vault.get("others"))?.value).toBe("more");
   });
 
-  test("when two rows changed their names", () => {
-    using world = openTampered();
+  test("when two rows changed their names", async () => {
+    using world = await openTampered();
     world.raw.exec(`UPDATE secrets SET name = 'x' WHERE name = 'tokens';
       UPDATE secrets SET name = 'tokens' WHERE name = 'others'; UPDATE secrets SET name = 'others' WHERE name = 'x'`);
-    for (const name of ["tokens", "others"]) expect(() => world.vault.get(name)).toThrow(DAMAGED);
+    for (const name of ["tokens", "others"]) expect(world.vault.get(name)).rejects.toThrow(DAMAGED);
   });
 
-  test("when an older one was put in its place", () => {
-    using world = openTampered();
+  test("when an older one was put in its place", async () => {
+    using world = await openTampered();
     world.set("ciphertext", world.former["ciphertext"]!);
-    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
+    expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
-  test("when its version was changed, so that what is in it would count as newer or older", () => {
-    using world = openTampered();
+  test("when its version was changed, so that what is in it would count as newer or older", async () => {
+    using world = await openTampered();
     for (const version of [1, 3]) {
       world.set("version", version);
-      expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
+      expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
     }
     world.set("version", 2);
-    expect(world.vault.get("tokens")?.value).toBe("second");
+    expect((await world.vault.get("tokens"))?.value).toBe("second");
   });
 
-  test("when it names another data key", () => {
-    using world = openTampered();
+  test("when it names another data key", async () => {
+    using world = await openTampered();
     world.set("key", "0000000000000000");
-    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
+    expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
-  test("when a bit of it was changed", () => {
-    using world = openTampered();
+  test("when a bit of it was changed", async () => {
+    using world = await openTampered();
     const ciphertext = Uint8Array.from(world.rowOf("tokens")["ciphertext"]!);
     ciphertext[ciphertext.length >> 1]! ^= 1;
     world.set("ciphertext", ciphertext);
-    expect(() => world.vault.get("tokens")).toThrow(DAMAGED);
+    expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 });
 
-test("a data key under the label of another id or of another master key does not open the vault", () => {
+test("a data key under the label of another id or of another master key does not open the vault", async () => {
   for (const change of ["id = '0000000000000000'", `master = '${keyId(OTHER_KEY)}'`]) {
     using directory = temporaryFolder();
     const file = directory.file("vault");
@@ -178,13 +178,13 @@ test("a data key under the label of another id or of another master key does not
   }
 });
 
-test("the file is its owner's alone and holds no secret in the clear, neither a present nor a former one", () => {
+test("the file is its owner's alone and holds no secret in the clear, neither a present nor a former one", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
     using vault = openVault(file, KEY);
-    vault.put("tokens", "canary-of-the-first-pair", 0);
-    vault.put("tokens", "canary-of-the-second-pair", 1);
+    await vault.put("tokens", "canary-of-the-first-pair", 0);
+    await vault.put("tokens", "canary-of-the-second-pair", 1);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     // What was deleted would live on in a write-ahead log.
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -196,7 +196,7 @@ test("the file is its owner's alone and holds no secret in the clear, neither a 
   expect(bytes.includes("canary")).toBe(false);
 });
 
-test("a vault that another version of reachlog wrote is left alone", () => {
+test("a vault that another version of reachlog wrote is left alone", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {

@@ -2,7 +2,6 @@ import type { Config } from "../../config/config.ts";
 import { configurationError } from "../../config/error.ts";
 import { outreachState } from "../../outreach/context.ts";
 import type { OutreachRules } from "../../outreach/judge.ts";
-import { createSuppressionHashes } from "../../outreach/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
@@ -67,10 +66,9 @@ function templateOf({ outreach: { template } }: Config): Template {
   return template;
 }
 
-function rulesOf(config: Config, template: Template, { keyring, vault }: Session): OutreachRules {
+function rulesOf(config: Config, template: Template, { keyring, hashesOf }: Session): OutreachRules {
   const { requireConsent, dailyLimit } = config.outreach;
-  const hashes = createSuppressionHashes(vault.stableKey("suppression"));
-  return { template, requireConsent, dailyLimit, hashes, isForgotten: keyring.isForgotten };
+  return { template, requireConsent, dailyLimit, hashes: hashesOf, isForgotten: keyring.isForgotten };
 }
 
 /** What else is to be known of the texts and of whom a run would write to. */

@@ -9,6 +9,7 @@ import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { openAccount } from "../../../src/service/account.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
 import { outreachContext } from "../../../src/service/outreach.ts";
+import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
 import { openVault } from "../../../src/vault/vault.ts";
 import { createRunner } from "../../../src/outreach/runner.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
@@ -67,7 +68,19 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
   const announce = async (text: string): Promise<void> => {
     throw new Error(`nobody should be told: ${text}`);
   };
-  const deps = { config, vault, keyring, eventLog, projector, logger: SILENT, announce, clock, sleep: time.sleep };
+  const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
+  const deps = {
+    config,
+    vault,
+    hashesOf,
+    keyring,
+    eventLog,
+    projector,
+    logger: SILENT,
+    announce,
+    clock,
+    sleep: time.sleep,
+  };
   const account = log.use(openAccount({ ...deps, social }));
   await link(sandbox, account.tokens, clock() + TOKEN_LIFE_MS);
   await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);

@@ -11,7 +11,7 @@ export interface Grant {
   readonly vault: Secrets;
   accepts(accessToken: string): boolean;
   /** A person authorizes the account: a new pair, which is stored. */
-  authorize(): void;
+  authorize(): Promise<void>;
   /** The network forgets the access token before its time; the refresh token still works. */
   expire(): void;
   /** The person revokes the grant: no token of it works any more. */
@@ -42,8 +42,8 @@ export function createGrant(now: () => number, toOurs: (ms: number) => number): 
       },
     },
     accepts: (token) => access !== undefined && token === access.token && now() < access.until,
-    authorize: () => {
-      vault.put("x-tokens", JSON.stringify(issue()), vault.get("x-tokens")?.version ?? 0);
+    async authorize() {
+      await vault.put("x-tokens", JSON.stringify(issue()), (await vault.get("x-tokens"))?.version ?? 0);
     },
     expire: () => {
       access = undefined;
@@ -58,14 +58,12 @@ export function createGrant(now: () => number, toOurs: (ms: number) => number): 
 function createMemoryVault(): Secrets {
   const secrets = new Map<string, Kept>();
   return {
-    get: (name) => secrets.get(name),
-    put(name, value, expected) {
+    get: async (name) => secrets.get(name),
+    async put(name, value, expected) {
       if ((secrets.get(name)?.version ?? 0) !== expected) return false;
       secrets.set(name, { version: expected + 1, value });
       return true;
     },
-    delete: (name) => {
-      secrets.delete(name);
-    },
+    delete: async (name, expected) => secrets.get(name)?.version === expected && secrets.delete(name),
   };
 }

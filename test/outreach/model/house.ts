@@ -181,7 +181,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
 
 /** A person authorizes the account, for the first time or again. */
 export async function authorize({ grant, append, clock }: House): Promise<void> {
-  grant.authorize();
+  await grant.authorize();
   const expires_at = new Date(clock()).toISOString();
   await append([{ type: "AccountAuthorized", data: { user: OWN, scopes: ["dm.write"], expires_at } }]);
 }
