@@ -108,7 +108,7 @@ async function perform(
   asked: Asked<never>,
   headers: Record<string, string>,
 ): Promise<Answer> {
-  const { limit, takes, handle, isOver } = operation;
+  const { limit, takes, handle, isOver, isExclusive } = operation;
   const showLimit = (): void => {
     if (limit !== undefined) setRateLimitHeaders(headers, limit.name, limit.allowance(deps));
   };
@@ -120,7 +120,7 @@ async function perform(
     ? await deps.idempotency.once(
         { header, route: pathOf(asked.request.url), body: asked.body, metadata: asked.metadata },
         async (key) => handle(deps, { ...asked, key }),
-        isOver && ((kept) => isOver(deps, kept)),
+        { isExclusive, isOver: isOver && ((kept) => isOver(deps, kept)) },
       )
     : await handle(deps, asked);
   showLimit();

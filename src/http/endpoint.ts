@@ -48,6 +48,8 @@ export interface Operation<Deps, Body = never> {
   readonly limit?: { readonly name: string; readonly allowance: (deps: Deps) => Allowance };
   /** Whether a kept answer no longer counts, since what it began came to nothing: a repeat is performed anew then. */
   readonly isOver?: (deps: Deps, kept: Answer) => Promise<boolean>;
+  /** A repeat waits until the first one is answered, at whatever instance: more is done than an append with its key. */
+  readonly isExclusive?: true;
   /** Of a form of the console: id of the operation of the API that it does. */
   readonly does?: string;
   /** Answers, or throws what problem.ts knows. */

@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
-import type { IdempotencyKey } from "eventstore-lite";
-import { errorFields, type Logger } from "../platform/logger.ts";
-import { STREAMS, type EventMetadata, type EventLog } from "../log/event-log.ts";
+import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
+import type { MakeId } from "../platform/clock.ts";
+import { errorFields } from "../platform/logger.ts";
+import { STREAMS, type EventMetadata } from "../log/event-log.ts";
+import { eventAt } from "../log/events-at.ts";
+import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
 import type { Answer } from "./answer.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
@@ -20,13 +23,23 @@ export interface Keyed {
   readonly metadata: EventMetadata;
 }
 
-/** Makes POSTs with an `Idempotency-Key` safe to repeat: an answer is kept for two days, and the key for ever. */
+/**
+ * Makes POSTs with an `Idempotency-Key` safe to repeat, at whatever instance: an answer is kept for two days, and the key
+ * for ever.
+ */
 export interface Idempotency {
   /**
    * Runs `perform` for the first request with this key and gives its answer to all repeats. `perform` gets a key for
-   * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else.
+   * its own append, so that a crash between the append and the answer does nothing twice either, nor anything else. Of
+   * two instances that answer at once, the answer that is kept first is that of both.
    */
-  once(request: Keyed, perform: Perform, isOver?: IsOver): Promise<Answer>;
+  once(request: Keyed, perform: Perform, options?: OnceOptions): Promise<Answer>;
+}
+
+export interface OnceOptions {
+  readonly isOver?: IsOver | undefined;
+  /** A repeat at another instance waits for the first one's answer, and is not performed beside it. */
+  readonly isExclusive?: boolean | undefined;
 }
 
 export type Perform = (appendKey: IdempotencyKey) => Promise<Answer>;
@@ -48,11 +61,17 @@ interface Scoped {
   readonly metadata: EventMetadata;
 }
 
-export function createIdempotency(eventLog: EventLog, logger: Logger): Idempotency {
+export interface IdempotencyDeps extends LeaseDeps {
+  readonly makeId: MakeId;
+  /** Aborts when the service begins to stop: then nobody waits for another instance. */
+  readonly stopping: AbortSignal;
+}
+
+export function createIdempotency(deps: IdempotencyDeps): Idempotency {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
-    async once(request, perform, isOver = async () => false) {
+    async once(request, perform, options = {}) {
       const scoped = scopedOf(request);
       const { scope, digest } = scoped;
       const running = inFlight.get(scope);
@@ -60,7 +79,7 @@ export function createIdempotency(eventLog: EventLog, logger: Logger): Idempoten
         if (running.digest !== digest) throw problems.keyReused();
         return await running.answer;
       }
-      const answer = answerOnce({ eventLog, logger, isOver }, scoped, perform);
+      const answer = answerOnce(deps, scoped, perform, options);
       inFlight.set(scope, { digest, answer });
       // Only the map's own copy is watched here; the caller below gets the failure.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
@@ -70,30 +89,73 @@ export function createIdempotency(eventLog: EventLog, logger: Logger): Idempoten
 }
 
 async function answerOnce(
-  { eventLog, logger, isOver }: { eventLog: EventLog; logger: Logger; isOver: IsOver },
-  { scope, digest, metadata }: Scoped,
+  deps: IdempotencyDeps,
+  scoped: Scoped,
   perform: Perform,
+  { isOver = async () => false, isExclusive = false }: OnceOptions,
 ): Promise<KeptAnswer> {
-  const stream = STREAMS.answer(scope);
-  let earlier = 0;
-  for await (const event of eventLog.store.read({ stream, backwards: true, limit: 1 })) {
+  const known = await findKept(deps, scoped, isOver);
+  if ("answer" in known) return known.answer;
+  if (!isExclusive) return answerNow(deps, scoped, perform, known.version);
+  await using _lease = await untilLeased(deps, scoped);
+  // Whoever had the lease until now may have answered.
+  const found = await findKept(deps, scoped, isOver);
+  return "answer" in found ? found.answer : await answerNow(deps, scoped, perform, found.version);
+}
+
+/** The answer that still counts, or the version after which the next one is appended. */
+async function findKept(
+  { eventLog }: IdempotencyDeps,
+  { scope, digest }: Scoped,
+  isOver: IsOver,
+): Promise<{ readonly answer: KeptAnswer } | { readonly version: number }> {
+  for await (const event of eventLog.store.read({ stream: STREAMS.answer(scope), backwards: true, limit: 1 })) {
     if (event.type !== "RequestAnswered") continue;
     if (event.data.digest !== digest) throw problems.keyReused();
     if (event.meta.erased === true) throw problems.keyExpired();
-    if (!(await isOver(event.data))) return event.data;
-    earlier = event.version;
+    return (await isOver(event.data)) ? { version: event.version } : { answer: event.data };
   }
+  return { version: 0 };
+}
+
+async function answerNow(
+  { eventLog, logger }: IdempotencyDeps,
+  { scope, digest, metadata }: Scoped,
+  perform: Perform,
+  version: number,
+): Promise<KeptAnswer> {
+  const stream = STREAMS.answer(scope);
   const { status, headers, body } = await performed(perform, { key: `request/${scope}`, digest }, metadata);
   const answer = { digest, status, headers: keptHeaders(headers), body };
   try {
-    await eventLog.append(stream, [{ type: "RequestAnswered", data: answer }], metadata, {
-      key: `${stream}/${earlier}`,
-    });
+    const newEvent = { type: "RequestAnswered", data: answer } as const;
+    const { first, repeated } = await eventLog.append(stream, [newEvent], metadata, { key: `${stream}/${version}` });
+    if (!repeated) return answer;
+    const kept = await eventAt(eventLog.store, first);
+    if (kept.type === "RequestAnswered") return kept.data;
   } catch (fault) {
     // What was asked for is done, whatever becomes of the answer: a repeat makes it again from what the log holds.
     logger.warn("an answer was not kept", { request_id: metadata.request_id, ...errorFields(fault) });
   }
   return answer;
+}
+
+/** The longest that a repeat waits for the next once the instance that performs the first one has died. */
+const LEASE_TTL_MS = 15_000;
+const LEASE_RENEW_MS = 5_000;
+
+/** How often a repeat looks whether the first one is answered. */
+const LEASE_POLL_MS = 250;
+
+/** Resolves once no other instance performs a request with this key. */
+async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<HeldLease> {
+  const terms = { name: STREAMS.answer(scope), holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
+  for (;;) {
+    const lease = await takeLease(deps, terms);
+    if (lease !== undefined) return lease;
+    await deps.sleep(LEASE_POLL_MS, deps.stopping);
+    if (deps.stopping.aborted) throw new StoreClosed();
+  }
 }
 
 async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: EventMetadata): Promise<Answer> {

@@ -74,6 +74,7 @@ export const startRun = post({
   problems: ["notAuthorized", "running", "dailyLimit", "noTemplate"],
   isSlow: true,
   limit: { name: "dm-day", allowance: quotaAllowance },
+  isExclusive: true,
   isOver({ eventLog }: RunDeps, { body }) {
     const { run_id } = JSON.parse(body) as { run_id: string };
     return endedTransiently(eventLog.store, run_id);

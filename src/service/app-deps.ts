@@ -92,7 +92,7 @@ export function appDeps(served: Served): AppDeps {
     load,
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
-    idempotency: createIdempotency(eventLog, logger),
+    idempotency: createIdempotency({ eventLog, clock, sleep, logger, makeId, stopping }),
     eventLog,
     encryptedLog: served.encryptedLog,
     timezone: config.outreach.timezone,

@@ -2,8 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
 import type { RunEnd } from "../../events/outreach.ts";
-import { createApp } from "../../src/http/app.ts";
+import type { Settlement } from "../../src/delivery/delivery.ts";
+import { createApp, type App } from "../../src/http/app.ts";
+import { createIdempotency } from "../../src/http/idempotency.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
+import { sleep } from "../../src/platform/clock.ts";
 import { ask, GOOD, openApp, post, REPORT, problemIn, TOKEN, type Ask, type Given } from "../harness/memory/app.ts";
 
 const TRACK = "/api/tracking/event";
@@ -127,6 +130,92 @@ test("parallel duplicates at two instances are done once", async () => {
   const answers = await Promise.all(apps.map((app) => post(app, TRACK, GOOD[TRACK], keyed("k-1"))));
   expect(new Set(await Promise.all(answers.map((response) => response.text()))).size).toBe(1);
   expect(await world.events("LinkClicked")).toHaveLength(1);
+});
+
+describe("two instances that get the same key at once", () => {
+  test("give the same answer, although the outcome came in time for one of them only", async () => {
+    await using world = await openApp();
+    const first = Promise.withResolvers<Settlement | undefined>();
+    const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
+    const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
+    const waiting = send(slow);
+    const answered = await send(world.app);
+    first.resolve(undefined);
+    expect([answered.status, (await waiting).status]).toEqual([200, 200]);
+    expect(await (await waiting).text()).toBe(await answered.text());
+    expect(await world.events("NotificationRequested")).toHaveLength(1);
+    expect(await world.events("RequestAnswered")).toHaveLength(1);
+  });
+
+  test("refuse the same, and give it again", async () => {
+    await using world = await openApp();
+    const first = Promise.withResolvers<Settlement | undefined>();
+    const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
+    world.settlement = { status: "failed", detail: "no such channel" };
+    // A problem names the request, which is the first one's in both answers.
+    const headers = { "x-request-id": "request-1" };
+    const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1", { headers }));
+    const waiting = send(slow);
+    const refused = await send(world.app);
+    first.resolve({ status: "delivered", latencyMs: 1 });
+    expect(await (await waiting).text()).toBe(await refused.text());
+  });
+
+  test("start one run, and both wait for it", async () => {
+    await using world = await openApp();
+    await world.authorize();
+    const done = Promise.withResolvers<typeof REPORT>();
+    world.triggered = { kind: "started", run_id: "run-1", done: done.promise };
+    const polled = Promise.withResolvers<void>();
+    const other = world.restart({
+      idempotency: createIdempotency({
+        ...world.deps,
+        async sleep(_ms, signal) {
+          polled.resolve();
+          await sleep(1, signal);
+        },
+      }),
+    });
+    const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
+    const first = send(world.app);
+    while (world.triggers.length === 0) await new Promise(setImmediate);
+    // What it would be told: that a run is in progress.
+    world.triggered = { kind: "running", run_id: "run-1" };
+    const second = send(other);
+    await polled.promise;
+    done.resolve(REPORT);
+    const answers = await Promise.all([first, second]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const [one, two] = await Promise.all(answers.map((answer) => answer.text()));
+    expect(two).toBe(one ?? "");
+    expect(world.triggers).toHaveLength(1);
+  });
+
+  test("wait no longer than the service runs", async () => {
+    await using world = await openApp();
+    await world.authorize();
+    world.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
+    const stopping = new AbortController();
+    const polled = Promise.withResolvers<void>();
+    const other = world.restart({
+      idempotency: createIdempotency({
+        ...world.deps,
+        stopping: stopping.signal,
+        async sleep(_ms, signal) {
+          polled.resolve();
+          await sleep(60_000, signal);
+        },
+      }),
+    });
+    const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=1" } }));
+    const first = send(world.app);
+    while (world.triggers.length === 0) await new Promise(setImmediate);
+    const second = send(other);
+    await polled.promise;
+    stopping.abort();
+    expect(await problemIn(await second)).toBe("503 log-unavailable");
+    await first;
+  });
 });
 
 test("a key counts for one caller and one route", async () => {

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeId, sleep } from "../../src/platform/clock.ts";
 import type { Timer } from "../../src/platform/timer.ts";
 import { createIdempotency } from "../../src/http/idempotency.ts";
-import { createLogger } from "../../src/platform/logger.ts";
 import { Problem } from "../../src/http/problem.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { dispatchOf } from "../../src/delivery/dispatch-content.ts";
@@ -113,10 +113,14 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
   let done = 0;
   const perform = async () => ({ status: 200, headers: {}, body: `{"n":${++done}}` });
   const once = () =>
-    createIdempotency(
-      world.eventLog,
-      createLogger("error", () => {}, Date.now),
-    ).once(request, perform);
+    createIdempotency({
+      eventLog: world.eventLog,
+      clock: Date.now,
+      sleep,
+      logger: SILENT,
+      makeId,
+      stopping: new AbortController().signal,
+    }).once(request, perform);
   expect((await once()).body).toBe('{"n":1}');
   world.later(2 * DAY_MS);
   await world.start();

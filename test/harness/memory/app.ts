@@ -123,7 +123,7 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: (parts) => createApp({ ...deps, idempotency: createIdempotency(eventLog, deps.logger), ...parts }),
+    restart: (parts) => createApp({ ...deps, idempotency: createIdempotency({ ...deps, sleep }), ...parts }),
     async append(stream, ...newEvents) {
       const { last } = await log.eventLog.append(stream, newEvents, {});
       await projector.until(last);
@@ -230,7 +230,7 @@ function wire({
     }),
     stopping,
     streamPace: createStreamPace(() => 0, clock, sleep),
-    idempotency: createIdempotency(eventLog, log),
+    idempotency: createIdempotency({ eventLog, clock, sleep, logger: log, makeId: randomId, stopping }),
     eventLog,
     encryptedLog,
     timezone: "Etc/UTC",
