@@ -8,7 +8,7 @@ import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { filesOf, masterKeyPlaceOf, openLog } from "../service/open.ts";
+import { filesOf, isLogThere, masterKeyPlaceOf, openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
@@ -75,7 +75,9 @@ function warned(detail: string | undefined): Finding[] {
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
-  const files = filesOf(config);
+  const { log } = config;
+  if (log.kind === "postgres") return [await finding("log", () => checkLog(config))];
+  const files = filesOf(log);
   if (!existsSync(files.log)) {
     return [{ what: "log", ok: true, detail: `${files.log} is not there yet; the first start makes it` }];
   }
@@ -115,7 +117,7 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
 
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
 async function checkAccount(config: Config, terminal: Terminal): Promise<string> {
-  if (!existsSync(config.log.file)) return "no account is authorized yet";
+  if (!isLogThere(config)) return "no account is authorized yet";
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(config));
   if (session.projector.state("account").user === null) return "no account is authorized yet";

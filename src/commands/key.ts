@@ -52,7 +52,8 @@ export const key = group("key", "show or exchange the master key", [show, rotate
 async function showKey(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   await using log = await openExistingLog(config);
-  const source = config.key === undefined ? filesOf(config).key : "REACHLOG_KEY";
+  const isOfFile = config.key === undefined && config.log.kind === "sqlite";
+  const source = isOfFile ? filesOf(config.log).key : "REACHLOG_KEY";
   const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
   const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
   terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);

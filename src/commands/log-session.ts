@@ -1,11 +1,9 @@
-import { existsSync } from "node:fs";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
+import type { SqliteLog } from "../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
-import { openLog, type OpenedLog } from "../service/open.ts";
+import { isLogThere, openLog, openStoredLog, type OpenedLog, type StoredLog } from "../service/open.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -21,19 +19,26 @@ export async function openExistingLog(config: Config): Promise<OpenedLog> {
   return openLog(config);
 }
 
-/** The same for those who only prove or copy what is stored: they need no keys, and see nothing personal. */
-export async function openStoredLog(config: Config): Promise<EventStore<Event>> {
+/** The same as {@link openStoredLog} opens it. */
+export async function openExistingStoredLog(config: Config): Promise<StoredLog> {
   refuseNoLog(config);
-  return openSqliteStore<Event>({ file: config.log.file });
+  return openStoredLog(config);
 }
 
 /** For those who would make files beside a log that is not there. */
-export function refuseNoLog({ log }: Config): void {
-  if (existsSync(log.file)) return;
+export function refuseNoLog(config: Config): void {
+  if (isLogThere(config)) return;
+  const where = config.log.kind === "sqlite" ? config.log.file : config.log.shown;
   throw new ServiceError(
     "not_found",
-    `there is no log at ${log.file}: DATABASE_URL names another one, or the service was never started`,
+    `there is no log at ${where}: DATABASE_URL names another one, or the service was never started`,
   );
+}
+
+/** For what is done to a file. Throws a ServiceError (configuration) for a log on a server: `instead` says what to do there. */
+export function fileLogOf({ log }: Config, instead: string): SqliteLog {
+  if (log.kind === "sqlite") return log;
+  throw new ServiceError("configuration", `the log is on PostgreSQL, ${log.shown}: ${instead}`);
 }
 
 /** What a command decides with: a log, what belongs to it, and its projections. */

@@ -3,7 +3,7 @@ import { readChat, type ChatConfig } from "./chat.ts";
 import { readEnvironment, type RawEnvironment } from "./environment.ts";
 import { configurationError, createReport } from "./error.ts";
 import { readHttp, type HttpConfig, type RoutePaths } from "./http.ts";
-import { readKey, readLog, type LogConfig } from "./log.ts";
+import { readKey, readLog, wantKey, type LogConfig } from "./log.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
 import { warnOfMisspelt } from "./misspelt.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
@@ -13,7 +13,7 @@ import type { Secret } from "../platform/secret.ts";
 export interface Config {
   readonly http: HttpConfig;
   readonly log: LogConfig;
-  /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside the log. */
+  /** The master key as text; `decodeKey` gives its bytes. Undefined: a key file beside a log that is a file. */
   readonly key: Secret | undefined;
   /** What `key rotate` replaces it by, where it does not come from the key file. */
   readonly nextKey: Secret | undefined;
@@ -51,6 +51,7 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile, paths?: Rout
     chat: readChat(values, env, report),
     messaging: readMessaging(values, env, report),
   };
+  wantKey(parts.log, parts.key, report);
   warnOfMisspelt(env, report);
   if (report.faults.length > 0) throw configurationError(report.faults);
   return {

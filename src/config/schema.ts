@@ -75,7 +75,7 @@ export const environmentSchema = Type.Object({
 
   DATABASE_URL: Type.String({
     default: "sqlite:./data/reachlog.sqlite",
-    description: "sqlite:PATH",
+    description: "sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE",
   }),
   KEYS_FILE: text("the path of a file"),
   REACHLOG_KEY: text("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),

@@ -17,7 +17,6 @@ import { createRateLimit } from "../http/rate-limit.ts";
 import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
-import { checkpointFiles } from "../log/checkpoint-store.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
@@ -30,10 +29,9 @@ import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { EncryptedLog } from "../privacy/encrypted-log.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Account } from "./account.ts";
-import { filesOf } from "./open.ts";
+import type { OpenedLog } from "./open.ts";
 import { consoleSettings } from "./console-settings.ts";
 
 /** What the HTTP server serves. */
@@ -43,7 +41,7 @@ interface Served {
   readonly master: Uint8Array;
   readonly vault: Vault;
   readonly hashesOf: HashesOf;
-  readonly encryptedLog: EncryptedLog;
+  readonly openedLog: OpenedLog;
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly logger: Logger;
@@ -62,7 +60,7 @@ interface Served {
 export function appDeps(served: Served): AppDeps {
   const { config, master, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
-  const { isWritable, stopping } = served;
+  const { openedLog, isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
@@ -79,7 +77,7 @@ export function appDeps(served: Served): AppDeps {
     wantsToken: () => authentication.guardsConsole,
   });
   const past = createPastStates({ store: eventLog.store, projector, stopping });
-  const checkpoints = checkpointFiles(filesOf(config));
+  const { checkpoints } = openedLog;
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
@@ -94,7 +92,7 @@ export function appDeps(served: Served): AppDeps {
     notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, clock, sleep, logger, makeId, stopping }),
     eventLog,
-    encryptedLog: served.encryptedLog,
+    encryptedLog: openedLog,
     timezone: config.outreach.timezone,
     hashesOf,
     requestLog: createRequestLog(eventLog, isWritable),

@@ -1,21 +1,43 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
+import type { PostgresLog, SqliteLog } from "../config/log.ts";
+import { checkpointFiles, type CheckpointStore } from "../log/checkpoint-store.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { makeId as newId, systemClock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { refuseLostKeys } from "../privacy/lost-keys.ts";
 import { masterKeyOf, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
-export interface OpenedLog extends EncryptedLog, Unlocked {}
+export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {}
+
+/** A log as it is stored, and what was last signed of it. */
+export interface StoredLog extends EventStore<Event> {
+  readonly checkpoints: CheckpointStore;
+}
 
 export type OpenLogOptions = Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId">>;
 
 /** Opens the configured log as {@link openLogAt} does. */
-export function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
+export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
   return openLogAt(masterKeyPlaceOf(config), options);
+}
+
+/** For those who only prove or copy what is stored: they need no keys, and see nothing personal. */
+export async function openStoredLog({ log }: Config): Promise<StoredLog> {
+  if (log.kind === "postgres") throw unsupported(log);
+  const files = filesOf(log);
+  return { ...(await openSqliteStore<Event>({ file: files.log })), checkpoints: checkpointFiles(files) };
+}
+
+/** Where there is no log yet, the first start makes one. */
+export function isLogThere({ log }: Config): boolean {
+  return log.kind === "postgres" || existsSync(log.file);
 }
 
 /**
@@ -37,7 +59,12 @@ export async function openLogAt(
   const keyring = opening.use(openKeyring({ file: files.keys, master, renew }, clock));
   const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId }));
   const opened = opening.move();
-  return { ...log, ...unlocked, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    ...log,
+    ...unlocked,
+    checkpoints: checkpointFiles(files),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** A log's files, and the master key where it is not in one of them. */
@@ -46,12 +73,17 @@ export interface LogPlace extends MasterKeyPlace {
 }
 
 /** Where the log is, its master key, and what that opens. */
-export function masterKeyPlaceOf(config: Config): LogPlace {
-  return { files: filesOf(config), configured: config.key };
+export function masterKeyPlaceOf({ log, key }: Config): LogPlace {
+  if (log.kind === "postgres") throw unsupported(log);
+  return { files: filesOf(log), configured: key };
 }
 
 /** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
-export function filesOf({ log: { file, keysFile } }: Config): LogFiles {
+export function filesOf({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };
+}
+
+function unsupported({ shown }: PostgresLog): ServiceError {
+  return new ServiceError("configuration", `DATABASE_URL: ${shown}: PostgreSQL is not supported yet by this version`);
 }

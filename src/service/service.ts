@@ -8,7 +8,6 @@ import { createApp } from "../http/app.ts";
 import { openAuthenticator } from "../http/authenticator.ts";
 import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
-import { checkpointFiles } from "../log/checkpoint-store.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
@@ -27,7 +26,7 @@ import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
-import { filesOf, openLog } from "./open.ts";
+import { openLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
@@ -97,7 +96,7 @@ export async function startService(
   const stopping = new AbortController();
   const served = {
     ...base,
-    encryptedLog: store,
+    openedLog: store,
     master,
     delivery,
     account,
@@ -144,9 +143,7 @@ async function openState(
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
   const eventLog = createEventLog(store, makeId);
-  stack.use(
-    await openSignedHeads({ eventLog, checkpoints: checkpointFiles(filesOf(config)), acceptLoss, clock, logger }),
-  );
+  stack.use(await openSignedHeads({ eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
   const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
   stack.use(logChanges(projector, logger));

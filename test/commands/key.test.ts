@@ -8,6 +8,7 @@ import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { fileLogOf } from "../../src/commands/log-session.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { masterKeyPlaceOf, openLog } from "../../src/service/open.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
@@ -21,8 +22,8 @@ afterEach(() => world[Symbol.asyncDispose]());
 const KEYS = [1, 2, 3].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 
 const config = () => loadConfig(world.env, () => "");
-const files = () => logFiles(config().log.file);
-const place = (name: string) => join(dirname(config().log.file), name);
+const files = () => logFiles(fileLogOf(config(), "").file);
+const place = (name: string) => join(dirname(files().log), name);
 const fail = (fault: unknown): { code: number; out: string; err: string } => {
   throw fault;
 };

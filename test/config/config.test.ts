@@ -415,7 +415,9 @@ test.each(["data/reachlog.sqlite", "./data/reachlog.vault.sqlite", "data/reachlo
   (KEYS_FILE) => {
     const DATABASE_URL = "sqlite:./data/reachlog.sqlite";
     expect(faultsOf({ DATABASE_URL, KEYS_FILE })).toEqual([expect.stringContaining("KEYS_FILE: that file belongs")]);
-    expect(load({ DATABASE_URL, KEYS_FILE: "data/reachlog.keys.sqlite" }).log.keysFile).toBeDefined();
+    expect(load({ DATABASE_URL, KEYS_FILE: "data/reachlog.keys.sqlite" }).log).toMatchObject({
+      keysFile: "data/reachlog.keys.sqlite",
+    });
   },
 );
 
@@ -428,8 +430,6 @@ describe("DATABASE_URL", () => {
     expect(load({ DATABASE_URL }).log).toEqual({ kind: "sqlite", file });
   });
   test.each([
-    ["postgres://localhost/x", "not supported yet"],
-    ["postgresql://localhost/x", "not supported yet"],
     ["mysql://localhost/x", "not the address"],
     ["sqlite:", "not the address"],
     ["./a.db", "not the address"],
@@ -438,6 +438,47 @@ describe("DATABASE_URL", () => {
     ["sqlite:data/", "plain file path"],
   ])("%s is refused", (DATABASE_URL, problem) => {
     expect(faultsOf({ DATABASE_URL })).toEqual([expect.stringContaining(problem)]);
+  });
+});
+
+describe("DATABASE_URL of PostgreSQL", () => {
+  const REACHLOG_KEY = "A".repeat(43);
+  test.each([
+    ["postgres://ann:hunter2@db.example/x?sslmode=verify-full", "postgres://db.example/x"],
+    ["postgresql://ann:hunter2@db.example:6432/x?sslmode=verify-full", "postgres://db.example:6432/x"],
+    ["postgres://ann:hunter2@127.0.0.1:5433/x", "postgres://127.0.0.1:5433/x"],
+    ["postgres://localhost/x?sslmode=disable", "postgres://localhost/x"],
+  ])("%s is called %s, and shows no password", (DATABASE_URL, shown) => {
+    const { log } = load({ DATABASE_URL, REACHLOG_KEY });
+    expect(log).toMatchObject({ kind: "postgres", shown });
+    expect(log.kind === "postgres" && log.url.reveal()).toBe(DATABASE_URL);
+    expect(Bun.inspect(log) + JSON.stringify(log)).not.toContain("hunter2");
+  });
+  test.each([
+    ["postgres://ann:hunter2@db.example/x", "sslmode=verify-full"],
+    ["postgres://ann:hunter2@db.example/x?sslmode=require", "sslmode=verify-full"],
+    ["postgres://ann:hunter2@192.0.2.1/x?sslmode=verify-ca", "sslmode=verify-full"],
+    ["postgres://ann:hunter2@localhost", "names no database"],
+    ["postgres://ann:hunter2@localhost/", "names no database"],
+    ["postgres:ann:hunter2@localhost/x", "not the URL of a database"],
+    ["postgres://ann:hunter2@localhost:hunter2/x", "not the URL of a database"],
+    ["postgres:///x", "not the URL of a database"],
+    ["postgres://ann:hunter2@localhost/x?options=-c%20fsync=off", "other than sslmode"],
+    ["postgres://ann:hunter2@localhost/x#hunter2", "other than sslmode"],
+  ])("%s is refused", (DATABASE_URL, problem) => {
+    const faults = faultsOf({ DATABASE_URL, REACHLOG_KEY });
+    expect(faults).toEqual([expect.stringContaining(problem)]);
+    expect(faults.join()).not.toContain("hunter2");
+  });
+  test("wants the master key, and no file of keys", () => {
+    const DATABASE_URL = "postgres://localhost/x";
+    expect(faultsOf({ DATABASE_URL })).toEqual([expect.stringMatching(/^REACHLOG_KEY: missing/)]);
+    expect(faultsOf({ DATABASE_URL, REACHLOG_KEY: "short" })).toEqual([
+      expect.stringMatching(/^REACHLOG_KEY: not a key/),
+    ]);
+    expect(faultsOf({ DATABASE_URL, REACHLOG_KEY, KEYS_FILE: "keys.sqlite" })).toEqual([
+      expect.stringMatching(/^KEYS_FILE: /),
+    ]);
   });
 });
 

@@ -6,7 +6,6 @@ import { parseKey } from "../../src/vault/key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { logFiles } from "../../src/log/log-files.ts";
 import { masterKeyPlaceOf, openLog } from "../../src/service/open.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { has } from "./tools.ts";
@@ -105,7 +104,7 @@ async function readable(world: Installation, more: Record<string, string>): Prom
 /** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
 function isUnfinished(world: Installation, more: Record<string, string>): boolean {
   const config = configOf(world, more);
-  const { key, vault: file } = logFiles(config.log.file);
+  const { key, vault: file } = masterKeyPlaceOf(config).files;
   const given = config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
   using vault = openVault(file, given);
   return vault.rotation() !== undefined;

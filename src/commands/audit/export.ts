@@ -7,7 +7,7 @@ import type { ShownEvent, StoredEvent } from "../../log/export-formats/format.ts
 import { exportText, shownBy } from "../../log/export-text.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { formatOption } from "../format-option.ts";
-import { openExistingLog, openStoredLog } from "../log-session.ts";
+import { openExistingLog, openExistingStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";
 import { startProgress } from "../progress.ts";
 import { printable } from "../table.ts";
@@ -68,7 +68,7 @@ async function openSource(terminal: Terminal, isSealed: boolean, filter: LogFilt
 /** Sealed, events are shown as they are stored. */
 async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isSealed: boolean) {
   const config = configOf(terminal);
-  if (isSealed) return { store: stack.use(await openStoredLog(config)), show: (event: StoredEvent) => event };
+  if (isSealed) return { store: stack.use(await openExistingStoredLog(config)), show: (event: StoredEvent) => event };
   const store = stack.use(await openExistingLog(config));
   return { store, show: shownBy(store.open) };
 }

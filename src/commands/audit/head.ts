@@ -1,11 +1,9 @@
 import { writeSync } from "node:fs";
 import { formatPublicKey } from "eventstore-lite";
-import { checkpointFiles } from "../../log/checkpoint-store.ts";
 import { signHeadNow } from "../../log/sign-head-now.ts";
 import { systemClock } from "../../platform/clock.ts";
-import { logFiles } from "../../log/log-files.ts";
 import { Command, configOf, EXIT, type MakeCommand } from "../command.ts";
-import { openStoredLog } from "../log-session.ts";
+import { openExistingStoredLog } from "../log-session.ts";
 import { makeNewFile } from "../new-file.ts";
 
 export const head: MakeCommand = (terminal, exit) =>
@@ -25,9 +23,8 @@ Exit code 1 when the log does not hold what its last checkpoint knew.`,
     .addHelpText("after", "\nExample:\n  reachlog audit head --out /mnt/elsewhere/head-of-monday")
     .action(
       exit(async ({ out, publicKey }) => {
-        const config = configOf(terminal);
-        await using store = await openStoredLog(config);
-        const checkpoints = checkpointFiles(logFiles(config.log.file));
+        await using store = await openExistingStoredLog(configOf(terminal));
+        const { checkpoints } = store;
         if (publicKey === true) {
           terminal.out(`${formatPublicKey((await checkpoints.loadKey()).publicKey)}\n`);
           return EXIT.ok;

@@ -4,6 +4,7 @@ import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal }
 import { FORMATS, type Format } from "../../log/export-formats.ts";
 import { LineFault, type StoredEvent } from "../../log/export-formats/format.ts";
 import { formatOption } from "../format-option.ts";
+import { fileLogOf } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 import { named, naming } from "../system-fault.ts";
 import { fileFault, readLines } from "./lines.ts";
@@ -29,7 +30,12 @@ restored one, so its first day has no run.`,
     .addHelpText("after", "\nExample:\n  reachlog audit import log.jsonl")
     .action(
       exit(async (path, { format, json }) => {
-        const { position, hash } = await importFile(configOf(terminal).log.file, path, format, terminal);
+        const { position, hash } = await importFile(
+          fileLogOf(configOf(terminal), INSTEAD).file,
+          path,
+          format,
+          terminal,
+        );
         terminal.out(
           json === true
             ? `${JSON.stringify({ position, hash })}\n`
@@ -38,6 +44,9 @@ restored one, so its first day has no run.`,
         return EXIT.ok;
       }),
     );
+
+/** What can be done with a log on a database server. */
+const INSTEAD = "an import makes a log that is a file, so name a new one in DATABASE_URL";
 
 const STDIN = "-";
 const KIB = 1024;

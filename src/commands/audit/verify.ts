@@ -1,12 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
-import { checkpointFiles } from "../../log/checkpoint-store.ts";
 import { readKnownHeads, type Compared } from "../../log/known-heads.ts";
-import { logFiles } from "../../log/log-files.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
 import { Command, configOf, EXIT, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
-import { openStoredLog } from "../log-session.ts";
+import { openExistingStoredLog } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
 
 export const verify: MakeCommand = (terminal, exit) =>
@@ -25,10 +23,9 @@ code is 1.`,
     .addHelpText("after", "\nExample:\n  reachlog audit verify --head /mnt/elsewhere/head-of-monday")
     .action(
       exit(async ({ head, publicKey, json }) => {
-        const config = configOf(terminal);
-        const checkpoints = checkpointFiles(logFiles(config.log.file));
-        const known = await readKnownHeads(checkpoints, head, publicKeyOf(publicKey));
-        await using store = await openStoredLog(config);
+        const given = publicKeyOf(publicKey);
+        await using store = await openExistingStoredLog(configOf(terminal));
+        const known = await readKnownHeads(store.checkpoints, head, given);
         const { position } = await store.head();
         const progress = startProgress(terminal, "verifying", position);
         const verified = await verifyLog(store, known, { onProgress: progress.update });
