@@ -17,8 +17,8 @@ const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
 
 const code = await runCommandLine(process.argv.slice(2), {
   env: process.env,
-  out: (text) => writeText(STDOUT, text),
-  err: (text) => writeText(STDERR, text),
+  out: (text, style) => writeText(STDOUT, text, style),
+  err: (text, style) => writeText(STDERR, text, style),
   draw: (text) => writeAll(STDERR, text),
   interactive: process.stderr.isTTY,
   get signal() {

@@ -20,7 +20,8 @@ const unlink: MakeCommand = (terminal, exit) =>
       `Revokes the grant at X and deletes the tokens; another account may then authorize.
 Exit code 1 when X did not confirm: revoke it in X's settings then.`,
     )
-    .action(exit(() => unlinkX(terminal)));
+    .option(...JSON_OPTION)
+    .action(exit(({ json }) => unlinkX(terminal, json === true)));
 
 export const account = group("account", "show or unlink the authorized X account", [show, unlink]);
 
@@ -37,7 +38,7 @@ async function showAccount(terminal: Terminal, json: boolean): Promise<number> {
   return EXIT.ok;
 }
 
-async function unlinkX(terminal: Terminal): Promise<number> {
+async function unlinkX(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   const logger = createLogger(config.logLevel, terminal.err, systemClock);
   await using stack = new AsyncDisposableStack();
@@ -46,12 +47,9 @@ async function unlinkX(terminal: Terminal): Promise<number> {
   if (social === undefined) throw usageError("X is not configured: X_CLIENT_ID is needed to revoke the grant");
   const account = stack.use(openAccount({ ...session, social, logger, announce: async () => {} }));
   const unlinked = await unlinkAccount({ ...session, ...account }, COMMAND_METADATA);
-  if (unlinked === undefined) {
-    terminal.out("no account is linked\n");
-    return EXIT.ok;
-  }
-  terminal.out(
-    unlinked.revoked ? "unlinked, and the grant is revoked\n" : "unlinked, but X did not confirm the revocation\n",
-  );
-  return unlinked.revoked ? EXIT.ok : EXIT.fault;
+  const revoked = unlinked?.revoked ?? null;
+  if (json) terminal.out(`${JSON.stringify({ unlinked: unlinked !== undefined, revoked })}\n`);
+  else if (revoked === null) terminal.out("no account is linked\n");
+  else terminal.out(`unlinked, ${revoked ? "and the grant is revoked" : "but X did not confirm the revocation"}\n`);
+  return revoked === false ? EXIT.fault : EXIT.ok;
 }

@@ -5,6 +5,7 @@ import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { clicks } from "./clicks.ts";
 import { Command, EXIT, runCommand, type MakeCommand, type Terminal } from "./command.ts";
+import { completion } from "./completion.ts";
 import { contacts } from "./contacts.ts";
 import { deliveries } from "./deliveries.ts";
 import { demo } from "./demo.ts";
@@ -42,6 +43,7 @@ const COMMANDS: readonly MakeCommand[] = [
   account,
   token,
   key,
+  completion,
 ];
 
 /** All commands: what help, suggestions and the tests of the documents are made from. */
@@ -68,7 +70,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   } catch (fault) {
     const exitCode = exitCodeOf(fault);
     if (exitCode === undefined) throw fault;
-    terminal.err(`${lineOf(fault as Error)}\n`);
+    terminal.err(`${lineOf(fault as Error)}\n`, "red");
     if (exitCode === EXIT.usage) terminal.err(`see ${pathOf(args)} --help\n`);
     return exitCode;
   }

@@ -25,11 +25,14 @@ export const EXIT = {
   config: 78,
 } as const;
 
+/** What stands out where there are colours. Sparingly: nothing is said by a colour alone. */
+export type Style = "bold" | "green" | "red";
+
 /** The world as a command sees it. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  out(text: string): void;
-  err(text: string): void;
+  out(text: string, style?: Style): void;
+  err(text: string, style?: Style): void;
   /** Control sequences of our own, to stderr; absent: `err` takes them. Nothing that others wrote goes this way. */
   draw?(text: string): void;
   /** Whether stderr is a terminal: only then progress is drawn. */
@@ -89,8 +92,8 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureHelp({ subcommandTerm: (one) => one.name() })
     .description(inParagraphs(command.description()))
     .configureOutput({
-      writeOut: (text) => terminal.out(text),
-      writeErr: (text) => terminal.err(text),
+      writeOut: (text) => writeHelp(text, terminal.out),
+      writeErr: (text) => writeHelp(text, terminal.err),
       // Whoever catches it says it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
@@ -108,6 +111,11 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     });
   }
   for (const one of command.commands) prepare(one, terminal);
+}
+
+/** The parser's own styles are control sequences within the text, which nothing may hold that is written. */
+function writeHelp(text: string, write: Terminal["out"]): void {
+  for (const line of text.split(/(?<=\n)/)) write(line, /^[A-Z]\w+:/.test(line) ? "bold" : undefined);
 }
 
 /** Lines broken in the source are no line breaks of the text; empty and indented lines are. */

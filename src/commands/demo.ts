@@ -63,7 +63,7 @@ async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, mess
   };
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL("../sandbox/recipients.csv", import.meta.url));
-  await importFile(inDemo, sample, "csv");
+  await importFile(inDemo, sample, { format: "csv", json: false });
   const config = configOf(inDemo);
   const { startService } = await import("../service/service.ts");
   const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));

@@ -46,8 +46,11 @@ with how to correct it.`,
         ];
         for (const finding of findings) {
           const { what, ok, detail } = finding;
-          const line = `${ok ? "ok   " : "WRONG"} ${what}: ${printable(detail)}`;
-          terminal.out(`${json === true ? JSON.stringify(finding) : line}\n`);
+          if (json === true) terminal.out(`${JSON.stringify(finding)}\n`);
+          else {
+            terminal.out(ok ? "ok   " : "WRONG", ok ? "green" : "red");
+            terminal.out(` ${what}: ${printable(detail)}\n`);
+          }
         }
         return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
       }),

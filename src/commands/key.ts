@@ -37,6 +37,7 @@ next finishes. Sessions of the console end. Backups that were made before open
 with the former key only.`,
     )
     .option("--keep <file>", "write the former key to a new file, to be kept with the backups made before")
+    .option(...JSON_OPTION)
     .addHelpText(
       "after",
       `
@@ -45,7 +46,7 @@ Example:
 
 Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`,
     )
-    .action(exit(({ keep }) => rotateMasterKey(terminal, keep)));
+    .action(exit(({ keep, json }) => rotateMasterKey(terminal, keep, json === true)));
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
@@ -61,7 +62,7 @@ async function showKey(terminal: Terminal, json: boolean): Promise<number> {
 }
 
 /** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
-async function rotateMasterKey(terminal: Terminal, keep: string | undefined): Promise<number> {
+async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean): Promise<number> {
   const config = configOf(terminal);
   refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
@@ -74,6 +75,10 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined): Pr
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
+  if (json) {
+    terminal.out(`${JSON.stringify({ ...ids, kept: keep ?? null })}\n`);
+    return EXIT.ok;
+  }
   terminal.out(`the key ${ids.to} is in force; it was ${ids.from}\n`);
   if (config.key !== undefined) {
     terminal.out(

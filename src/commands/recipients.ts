@@ -3,7 +3,7 @@ import { recipientOf } from "../outreach/person.ts";
 import { FORMATS } from "../outreach/recipients-file/format.ts";
 import { suppress } from "../outreach/suppress.ts";
 import { sleep } from "../platform/clock.ts";
-import { Command, Option, configOf, EXIT, group, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, Option, configOf, EXIT, group, JSON_OPTION, type MakeCommand, type Terminal } from "./command.ts";
 import { showContacts } from "./contacts.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "./log-session.ts";
 import { importFile } from "./recipients/import.ts";
@@ -24,11 +24,12 @@ import says how far it came, and the same one again takes the rest.`,
     .addOption(
       new Option("--format <name>", "what the file is, where its ending does not say (stdin: csv)").choices(FORMATS),
     )
+    .option(...JSON_OPTION)
     .addHelpText(
       "after",
       "\nExamples:\n  reachlog recipients import people.csv\n  jq .people crm.json | reachlog recipients import - --format json",
     )
-    .action(exit((path, { format }) => importFile(terminal, path, format)));
+    .action(exit((path, { format, json }) => importFile(terminal, path, { format, json: json === true })));
 
 const list: MakeCommand = (terminal, exit) =>
   new Command("list")
@@ -40,15 +41,17 @@ const suppressRecipient: MakeCommand = (terminal, exit) =>
   new Command("suppress")
     .summary("never write to this person")
     .argument("<handle>", "id, handle or @handle")
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients suppress @sara_sells")
-    .action(exit((subject) => suppressPerson(terminal, subject)));
+    .action(exit((subject, { json }) => suppressPerson(terminal, subject, json === true)));
 
 const retryRecipient: MakeCommand = (terminal, exit) =>
   new Command("retry")
     .summary("allow one more try after a failure")
     .argument("<handle>", "id, handle or @handle")
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog recipients retry @sara_sells")
-    .action(exit((subject) => retryPerson(terminal, subject)));
+    .action(exit((subject, { json }) => retryPerson(terminal, subject, json === true)));
 
 export const recipients = group(
   "recipients",
@@ -57,13 +60,17 @@ export const recipients = group(
   "All of them work beside a running service.",
 );
 
-async function suppressPerson(terminal: Terminal, subject: string): Promise<number> {
+async function suppressPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(configOf(terminal)));
   const { isKnown } = await suppress(session, subject, COMMAND_METADATA);
   const stranger = isKnown ? "" : "; nobody of that name is known yet";
-  terminal.out(`${printable(subject)} will never be written to${stranger}\n`);
+  terminal.out(
+    json
+      ? `${JSON.stringify({ subject, is_known: isKnown })}\n`
+      : `${printable(subject)} will never be written to${stranger}\n`,
+  );
   return EXIT.ok;
 }
 
@@ -73,12 +80,13 @@ const REFUSALS: Readonly<Record<RetryRefusal, string>> = {
   not_failed: "has no failed message to retry",
 };
 
-async function retryPerson(terminal: Terminal, subject: string): Promise<number> {
+async function retryPerson(terminal: Terminal, subject: string, json: boolean): Promise<number> {
   recipientOf(subject);
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(configOf(terminal)));
   const refusal = await allowRetry({ ...session, sleep, random: Math.random }, subject, COMMAND_METADATA);
-  if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);
+  if (json) terminal.out(`${JSON.stringify({ subject, refusal: refusal ?? null })}\n`);
+  else if (refusal === undefined) terminal.out(`${printable(subject)} is tried again in the next run\n`);
   else terminal.err(`${printable(subject)} ${REFUSALS[refusal]}\n`);
   return refusal === undefined ? EXIT.ok : EXIT.fault;
 }

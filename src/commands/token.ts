@@ -36,8 +36,9 @@ const remove: MakeCommand = (terminal, exit) =>
   new Command("remove")
     .summary("take a token out of API_TOKENS_FILE")
     .argument("<id>", `the token's id, or at least ${ID_DIGITS_MIN} digits of its beginning`)
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog token remove 3f2a9c")
-    .action(exit((id) => removeToken(terminal, id)));
+    .action(exit((id, { json }) => removeToken(terminal, id, json === true)));
 
 export const token = group(
   "token",
@@ -106,7 +107,7 @@ function listTokens(terminal: Terminal, json: boolean): number {
   return EXIT.ok;
 }
 
-function removeToken(terminal: Terminal, id: string): number {
+function removeToken(terminal: Terminal, id: string, json: boolean): number {
   if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(id)) {
     throw usageError(`token remove wants an id as "token list" shows it, or at least ${ID_DIGITS_MIN} digits of it`);
   }
@@ -130,7 +131,8 @@ function removeToken(terminal: Terminal, id: string): number {
     return EXIT.fault;
   }
   rewriteEntries(file, (line) => !holds(line, token.sha256));
-  terminal.out(`${token.name} ${tokenId(token.sha256)} is removed\n`);
+  const removed = { name: token.name, id: tokenId(token.sha256) };
+  terminal.out(json ? `${JSON.stringify(removed)}\n` : `${removed.name} ${removed.id} is removed\n`);
   return EXIT.ok;
 }
 

@@ -1,5 +1,7 @@
 import { writeSync } from "node:fs";
+import { styleText } from "node:util";
 import { escapeControls } from "../platform/escape-controls.ts";
+import type { Style } from "./command.ts";
 
 /** What a shell answers for a process that SIGPIPE ended: 128 and the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
@@ -7,9 +9,14 @@ const EXIT_CLOSED_PIPE = 141;
 /** Pause before a full pipe is tried again. */
 const FULL_PIPE_WAIT_MS = 5;
 
-/** Writes text of which parts may be others' words: nothing in it can steer a terminal. */
-export function writeText(descriptor: number, text: string): void {
-  writeAll(descriptor, escapeControls(text));
+/**
+ * Writes text of which parts may be others' words: nothing in it can steer a terminal. `style` shows on terminals only,
+ * unless NO_COLOR or FORCE_COLOR says otherwise.
+ */
+export function writeText(descriptor: number, text: string, style?: Style): void {
+  const harmless = escapeControls(text);
+  const stream = descriptor === 2 ? process.stderr : process.stdout;
+  writeAll(descriptor, style === undefined ? harmless : styleText(style, harmless, { stream }));
 }
 
 /**

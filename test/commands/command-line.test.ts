@@ -75,6 +75,23 @@ describe("help", () => {
   });
 });
 
+/** Commands without --json, and why. */
+const WITHOUT_JSON: Readonly<Record<string, string>> = {
+  serve: "runs until it is stopped; its log is JSON lines",
+  demo: "runs until it is stopped",
+  sandbox: "runs until it is stopped",
+  "audit head": "writes a signed note, whose form is a standard",
+  "audit export": "writes events, in the form that --format says",
+  completion: "prints a script",
+};
+
+test("every command that answers has --json, but for those with a reason", () => {
+  const without = COMMANDS.filter(([, { commands, options }]) => {
+    return commands.length === 0 && options.every(({ long }) => long !== "--json");
+  });
+  expect(without.map(([path]) => path.join(" "))).toEqual(Object.keys(WITHOUT_JSON));
+});
+
 test.each([
   ["bakup", "unknown command 'bakup' (Did you mean backup?)", "reachlog"],
   ["audit shw ada", "unknown command 'shw' (Did you mean show?)", "reachlog audit"],

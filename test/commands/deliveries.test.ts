@@ -136,6 +136,15 @@ describe("deliveries retry and discard", () => {
     expect((await run("list")).out).not.toContain(idAt(1));
   });
 
+  test("with --json: how many, and what was left and why", async () => {
+    const { code, out } = await run("retry", idAt(1), idAt(9), "--json");
+    expect([code, JSON.parse(out)]).toEqual([
+      1,
+      { done: 1, left: [{ event_id: idAt(9), channel: null, why: "no_dead_letter" }] },
+    ]);
+    expect(JSON.parse((await run("discard", "--all", "--why", "test", "--json")).out)).toEqual({ done: 1, left: [] });
+  });
+
   test("those that are letters are taken up again, also where another that is named is none", async () => {
     expect(await run("retry", idAt(5), idAt(2))).toMatchObject({
       code: 1,
@@ -309,6 +318,15 @@ describe("deliveries resume", () => {
     expect(await told("ChannelResumed")).toEqual([resumed, resumed]);
   });
 
+  test("with --json: since when it was suspended", async () => {
+    await world.append(STREAMS.delivery("chat"), [STOPPED]);
+    expect(JSON.parse((await run("resume", "chat", "--json")).out)).toEqual({
+      channel: "chat",
+      since: timeAt(7),
+      repeated: false,
+    });
+  });
+
   test("who comes a moment too late is told so, and resumes it no second time", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     await take(`resume/chat/${timeAt(7)}`);
@@ -335,6 +353,28 @@ chat: a dead letter: reachlog deliveries retry ${idAt(2)} takes it up again, dis
 ${lines([4, DEAD])}`,
     });
     expect((await run("show", idAt(1))).out).toContain(`\nads: delivered\n`);
+  });
+
+  test("with --json: each dispatch with where it is on each channel, and the events of it", async () => {
+    const { code, out } = await run("show", idAt(2), "--json");
+    expect([code, JSON.parse(out)]).toEqual([
+      0,
+      {
+        source: expect.objectContaining({ position: 2, type: "LinkClicked", words: CLICKED }),
+        channels: [
+          {
+            channel: "ads",
+            fate: { status: "waiting", attempts: 1, retry_at: timeAt(9) },
+            events: [expect.objectContaining({ position: 6, words: FAILED })],
+          },
+          {
+            channel: "chat",
+            fate: { status: "dead" },
+            events: [expect.objectContaining({ position: 4, words: DEAD })],
+          },
+        ],
+      },
+    ]);
   });
 
   test("by any event of the dispatch, and of one channel alone", async () => {

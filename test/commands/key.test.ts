@@ -86,6 +86,13 @@ test("with the key in its file: a new one takes its place, opens all that was se
   expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);
 });
 
+test("key rotate --json gives the ids, and where the former key is", async () => {
+  await world.append("outreach", [ADA]);
+  const { id } = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
+  const { out } = await world.run(key, "rotate", "--keep", place("former.key"), "--json");
+  expect(JSON.parse(out)).toEqual({ from: id, to: expect.stringMatching(/^[0-9a-f]+$/), kept: place("former.key") });
+});
+
 test("with the key in the environment: both are good until something was started with the new one", async () => {
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();

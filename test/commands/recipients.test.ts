@@ -85,12 +85,39 @@ test("recipients retry by a handle that the person had before opens that person 
   expect(await world.run(recipients, "retry", "ann")).toMatchObject({ code: 1 });
 });
 
+test("recipients suppress and retry answer programs", async () => {
+  expect(JSON.parse((await world.run(recipients, "suppress", "ann", "--json")).out)).toEqual({
+    subject: "ann",
+    is_known: false,
+  });
+  const refused = await world.run(recipients, "retry", "ann", "--json");
+  expect([refused.code, JSON.parse(refused.out)]).toEqual([1, { subject: "ann", refusal: "suppressed" }]);
+});
+
 describe("recipients import", () => {
   const file = (name: string, text: string): string => {
     const path = join(world.directory, name);
     writeFileSync(path, text);
     return path;
   };
+
+  test("with --json: what was added, refused and came twice, and what it gives", async () => {
+    const file = join(world.directory, "people.csv");
+    writeFileSync(file, "username,basis,city\nann,opt_in,Rome\n!,opt_in,\nbob,none,Bonn\nann,opt_in,Oslo\n");
+    const { code, out, err } = await world.run(recipients, "import", file, "--json");
+    expect([code, err, JSON.parse(out)]).toEqual([
+      1,
+      "",
+      {
+        added: 2,
+        updated: 0,
+        refused: [{ line: 3, value: "!", reason: expect.any(String) }],
+        duplicates: [{ line: 5, of: 2 }],
+        without_consent: 1,
+        fields: ["city"],
+      },
+    ]);
+  });
 
   test("says how many nobody writes to for want of consent, and which columns are template fields", async () => {
     const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");

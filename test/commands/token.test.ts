@@ -95,6 +95,11 @@ describe("remove", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  test("says with --json which one that was", async () => {
+    const [first] = [await made("web", "--add"), await made("other", "--add")];
+    expect(JSON.parse((await run("remove", first.id, "--json")).out)).toEqual({ name: "web", id: first.id });
+  });
+
   test("finds a plain token by its hash", async () => {
     await made("ops", "--add");
     writeFileSync(file, `${readFileSync(file, "utf8")}web:0123456789abcdef\n`);

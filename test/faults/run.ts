@@ -27,6 +27,8 @@ const PACKAGES = {
   xfs_io: "xfsprogs",
   "mkfs.ext4": "e2fsprogs",
   mount: "mount",
+  zsh: "zsh",
+  fish: "fish",
 };
 
 const root = join(import.meta.dirname, "../..");

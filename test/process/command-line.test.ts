@@ -123,7 +123,8 @@ test("account show and unlink: the grant is revoked at the network, and another 
   await authorize(service, world.sandbox);
   expect((await world.command("account", "show")).out).toStartWith("@acme_team (Acme Team, ");
   const token = [...world.sandbox.x.access.keys()][0] ?? "";
-  expect(await world.command("account", "unlink")).toMatchObject({ code: 0 });
+  const unlinked = await world.command("account", "unlink", "--json");
+  expect([unlinked.code, JSON.parse(unlinked.out)]).toEqual([0, { unlinked: true, revoked: true }]);
   const me = await fetch(`${world.env["X_API_URL"]}/2/users/me`, { headers: { authorization: `Bearer ${token}` } });
   expect(me.status).toBe(401);
   expect((await authorize(service, world.sandbox, "someone_else")).answer.status).toBe(200);

@@ -155,6 +155,13 @@ test(
       err: "",
     });
     expect(await world.command("outreach", "reconcile")).toMatchObject({ code: 0, out: "nothing is in doubt\n" });
+    expect(JSON.parse((await world.command("outreach", "reconcile", "--json")).out)).toEqual({
+      in_doubt: 0,
+      sent: 0,
+      not_delivered: 0,
+      still_in_doubt: [],
+      closed_run: null,
+    });
     expect(world.sandbox.x.accepted).toEqual(new Map([[ADA.id, 1]]));
     // The service learns of it from the log.
     await until(

@@ -1,5 +1,5 @@
 import { discardLetters, WHY_CHARACTERS_MAX } from "../../delivery/decide-letters.ts";
-import { Command, usageError, type MakeCommand } from "../command.ts";
+import { Command, JSON_OPTION, usageError, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
 import { choiceOf, decideByCommand } from "./letters.ts";
@@ -12,15 +12,16 @@ export const discard: MakeCommand = (terminal, exit) =>
     .option("--all", "all dead letters")
     .requiredOption("--why <text>", `why, in 1 to ${WHY_CHARACTERS_MAX} characters`)
     .addOption(channelOption())
+    .option(...JSON_OPTION)
     .addHelpText("after", '\nExample:\n  reachlog deliveries discard --all --channel ads --why "the account is closed"')
     .action(
-      exit(async (ids, { all, why: given, channel: name }) => {
+      exit(async (ids, { all, why: given, channel: name, json }) => {
         const why = given.trim();
         if (why.length === 0 || why.length > WHY_CHARACTERS_MAX) {
           throw usageError(`discard wants --why, in 1 to ${WHY_CHARACTERS_MAX} characters`);
         }
         const choice = choiceOf("discard", { all: all === true, ids, channels: channelsOf(name) });
-        return await decideByCommand(terminal, choice, "discarded", (deps) =>
+        return await decideByCommand(terminal, choice, { done: "discarded", json: json === true }, (deps) =>
           discardLetters(deps, choice, why, COMMAND_METADATA),
         );
       }),

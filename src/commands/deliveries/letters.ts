@@ -24,13 +24,16 @@ export function choiceOf(action: string, { all, ids, channels }: Given): Choice 
 export async function decideByCommand(
   terminal: Terminal,
   choice: Choice,
-  done: string,
+  { done, json }: { readonly done: string; readonly json: boolean },
   decide: (deps: DecideDeps) => Promise<Decided>,
 ): Promise<number> {
   await using stack = new AsyncDisposableStack();
   const decided = await decide(await openSession(stack, await openExistingLog(configOf(terminal))));
-  terminal.out(`${decided.done} ${done}\n`);
-  for (const line of linesOf(decided)) terminal.err(`${line}\n`);
+  if (json) terminal.out(`${JSON.stringify(decided)}\n`);
+  else {
+    terminal.out(`${decided.done} ${done}\n`);
+    for (const line of linesOf(decided)) terminal.err(`${line}\n`);
+  }
   const faults = decided.left.filter(({ why }) => why !== "decided_meanwhile" || choice.ids !== undefined);
   return faults.length === 0 ? EXIT.ok : EXIT.fault;
 }

@@ -1,5 +1,5 @@
 import { resumeChannel } from "../../delivery/resume.ts";
-import { Command, configOf, EXIT, type MakeCommand } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "../command.ts";
 import { COMMAND_METADATA, openExistingLog, openSession } from "../log-session.ts";
 import { channelArgument } from "./channel-name.ts";
 
@@ -11,9 +11,10 @@ export const resume: MakeCommand = (terminal, exit) =>
 at once, and suspends it again if the network still refuses it.`,
     )
     .addArgument(channelArgument())
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog deliveries resume chat")
     .action(
-      exit(async (channel) => {
+      exit(async (channel, { json }) => {
         await using stack = new AsyncDisposableStack();
         const session = await openSession(stack, await openExistingLog(configOf(terminal)));
         const ended = await resumeChannel(session, channel, COMMAND_METADATA);
@@ -21,11 +22,10 @@ at once, and suspends it again if the network still refuses it.`,
           terminal.err(`${channel} is not suspended\n`);
           return EXIT.fault;
         }
-        terminal.out(
-          ended.repeated
-            ? `${channel} was resumed at the same moment\n`
-            : `${channel} is resumed, suspended since ${ended.since}\n`,
-        );
+        const { since, repeated } = ended;
+        if (json === true) terminal.out(`${JSON.stringify({ channel, since, repeated })}\n`);
+        else if (repeated) terminal.out(`${channel} was resumed at the same moment\n`);
+        else terminal.out(`${channel} is resumed, suspended since ${since}\n`);
         return EXIT.ok;
       }),
     );

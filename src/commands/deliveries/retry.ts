@@ -2,7 +2,7 @@ import type { ChannelName } from "../../../events/channel.ts";
 import { retryLetters, type Choice } from "../../delivery/decide-letters.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { connectNetworks } from "../../service/networks.ts";
-import { Command, configOf, type MakeCommand, type Terminal } from "../command.ts";
+import { Command, configOf, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
 import { COMMAND_METADATA } from "../log-session.ts";
 import { channelOption, channelsOf } from "./channel-name.ts";
 import { choiceOf, decideByCommand } from "./letters.ts";
@@ -19,18 +19,23 @@ the network would not know again.`,
     .option("--all", "all dead letters")
     .addOption(channelOption())
     .option("--accept-doubles", "send those too that may have arrived")
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog deliveries retry --all --channel messaging")
     .action(
-      exit(async (ids, { all, channel, acceptDoubles }) => {
+      exit(async (ids, { all, channel, acceptDoubles, json }) => {
         const choice = choiceOf("retry", { all: all === true, ids, channels: channelsOf(channel) });
-        return await retryByCommand(terminal, choice, acceptDoubles === true);
+        return await retryByCommand(terminal, choice, { acceptsDoubles: acceptDoubles === true, json: json === true });
       }),
     );
 
-function retryByCommand(terminal: Terminal, choice: Choice, acceptsDoubles: boolean): Promise<number> {
+function retryByCommand(
+  terminal: Terminal,
+  choice: Choice,
+  { acceptsDoubles, json }: { readonly acceptsDoubles: boolean; readonly json: boolean },
+): Promise<number> {
   const { channels } = connectNetworks(configOf(terminal));
   const recognisesMs = (name: ChannelName) => channels.find((channel) => channel.name === name)?.recognisesMs ?? 0;
-  return decideByCommand(terminal, choice, "taken up again", (deps) =>
+  return decideByCommand(terminal, choice, { done: "taken up again", json }, (deps) =>
     retryLetters({ ...deps, recognisesMs, clock: systemClock }, choice, acceptsDoubles, COMMAND_METADATA),
   );
 }

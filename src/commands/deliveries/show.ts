@@ -5,7 +5,7 @@ import { eventsAt, inOrder } from "../../log/events-at.ts";
 import { findDispatches, isDecision, sourcesOfEvent } from "../../history/dispatches.ts";
 import { EVENT_ID, findEvent } from "../../history/find-event.ts";
 import type { Reading } from "../../history/history.ts";
-import { lineOf } from "../audit/show/lines.ts";
+import { forPrograms, lineOf } from "../audit/show/lines.ts";
 import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession } from "../log-session.ts";
 import { startProgress } from "../progress.ts";
@@ -26,9 +26,10 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
     )
     .argument("<event_id>", "of what requested it, or of any event of the dispatch", eventIdOf)
     .addOption(channelOption())
+    .option("--json", "answer with one JSON object for each dispatch")
     .addHelpText("after", "\nExample:\n  reachlog deliveries show 01a1fd59-3b3a-7515-964c-67ff53c10ed1")
     .action(
-      exit(async (id, { channel: name }) => {
+      exit(async (id, { channel: name, json }) => {
         await using stack = new AsyncDisposableStack();
         const config = configOf(terminal);
         const { eventLog, projector } = await openSession(stack, await openExistingLog(config));
@@ -42,6 +43,10 @@ Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
           return EXIT.fault;
         }
         const states = projector.state("deliveries");
+        if (json === true) {
+          for (const dispatch of dispatches) terminal.out(`${JSON.stringify(dispatchForPrograms(dispatch))}\n`);
+          return EXIT.ok;
+        }
         const codes = dispatches.map((dispatch, at) => {
           if (at > 0) terminal.out("\n");
           return print(terminal, dispatch, (channel) => {
@@ -101,6 +106,13 @@ function ofDispatch(event: Recorded, source: number, requested: ReadonlySet<numb
 /** What was decided of other channels' letters is found too. */
 function ofChannel(events: readonly Recorded[], channel: ChannelName): readonly Recorded[] {
   return events.filter(({ data }) => "channel" in data && data.channel === channel);
+}
+
+function dispatchForPrograms({ source, channels, requested }: Dispatch): object {
+  const shown = [...channels].map(([channel, events]) => {
+    return { channel, fate: fateOf(events), events: events.map((event) => forPrograms(event, requested)) };
+  });
+  return { source: forPrograms(source, requested), channels: shown };
 }
 
 function print(

@@ -10,7 +10,7 @@ import { createRunner, type Runner } from "../../outreach/runner.ts";
 import { openAccount } from "../../service/account.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import { outreachContext } from "../../service/outreach.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "../command.ts";
+import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand, type Terminal } from "../command.ts";
 import { openExistingLog, openSession, type Session } from "../log-session.ts";
 import { printable, table } from "../table.ts";
 import { nameOf } from "../../history/words/phrases.ts";
@@ -25,17 +25,18 @@ IN_DOUBT_SETTLE_SECONDS apart, before one counts as not delivered. Also closes t
 run of a process that died. Sends nothing. Exit code 1 when some stay in doubt, 75
 while a run is in progress, which does it itself.`,
     )
+    .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  reachlog outreach reconcile")
-    .action(exit(() => reconcileAttempts(terminal)));
+    .action(exit(({ json }) => reconcileAttempts(terminal, json === true ? settlementJson : settlementText)));
 
-async function reconcileAttempts(terminal: Terminal): Promise<number> {
+async function reconcileAttempts(terminal: Terminal, show: (settlement: Settlement) => string): Promise<number> {
   const config = configOf(terminal);
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(config));
   const runState = (): Run => session.projector.state("run");
   const { current, open } = runState();
   if (open.size === 0 && current === null) {
-    terminal.out("nothing is in doubt\n");
+    terminal.out(show({ outcomes: { sent: 0, notDelivered: 0 }, stay: [], closed: undefined, inDoubt: 0 }));
     return EXIT.ok;
   }
   const before = new Map(open);
@@ -46,7 +47,7 @@ async function reconcileAttempts(terminal: Terminal): Promise<number> {
   const outcomes = await settledSince(session.eventLog.store, from, before);
   const closed = current !== null && runState().current?.run_id !== current.run_id ? current.run_id : undefined;
   const stay = [...before].filter(([id]) => runState().open.has(id)).map(([, attempt]) => attempt);
-  terminal.out(settlementText({ outcomes, stay, closed, inDoubt: before.size }));
+  terminal.out(show({ outcomes, stay, closed, inDoubt: before.size }));
   if (terminal.signal.aborted) return Number(terminal.signal.reason);
   return stay.length === 0 ? EXIT.ok : EXIT.fault;
 }
@@ -117,8 +118,16 @@ interface Settlement {
   readonly closed: string | undefined;
 }
 
+function settlementJson({ inDoubt, outcomes, stay, closed }: Settlement): string {
+  const still_in_doubt = stay.map(({ recipient, attempted_at, run_id }) => ({ recipient, attempted_at, run_id }));
+  const { sent, notDelivered: not_delivered } = outcomes;
+  const settled = { in_doubt: inDoubt, sent, not_delivered, still_in_doubt, closed_run: closed ?? null };
+  return `${JSON.stringify(settled)}\n`;
+}
+
 /** Says what was found, and lists what stays in doubt. */
 function settlementText({ inDoubt, outcomes, stay, closed }: Settlement): string {
+  if (inDoubt === 0 && closed === undefined) return "nothing is in doubt\n";
   const { sent, notDelivered } = outcomes;
   const counts = `${inDoubt} in doubt: ${sent} found sent, ${notDelivered} not delivered, ${stay.length} still in doubt\n`;
   const run = closed === undefined ? "" : `run ${printable(closed)}, whose process had died, was closed\n`;

@@ -14,7 +14,7 @@ const CHUNK_ROWS = 5_000;
 export async function importFile(
   terminal: Terminal,
   path: string,
-  format: RecipientsFormat | undefined,
+  { format, json }: { readonly format: RecipientsFormat | undefined; readonly json: boolean },
 ): Promise<number> {
   const read: RecipientsFormat = formatOf(path, format);
   const { rows, refused, duplicates } = parseRecipients(await readInput(path), read);
@@ -33,6 +33,12 @@ export async function importFile(
       `interrupted: ${taken} of ${rows.length} rows were taken${upTo}; the same import again takes the others\n`,
     );
     return Number(signal.reason);
+  }
+  if (json) {
+    const updated = rows.length - added;
+    const report = { added, updated, refused, duplicates, without_consent: withoutConsent, fields };
+    terminal.out(`${JSON.stringify(report)}\n`);
+    return refused.length === 0 ? EXIT.ok : EXIT.fault;
   }
   terminal.out(`${added} added, ${rows.length - added} updated, ${refused.length} refused\n`);
   terminal.out(consentLine(withoutConsent, config.outreach.requireConsent) + fieldsLine(fields));

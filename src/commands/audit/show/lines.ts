@@ -8,11 +8,16 @@ export function lineOf(event: Recorded, dispatches?: Dispatches): string {
   return `${event.position} ${event.time} ${printable(sayOf(event, dispatches))}\n`;
 }
 
-/** One event as a line for programs, whole as an export writes it, and in words of these dispatches. */
+/** One event as a line for programs. */
 export function asJson(event: Recorded, dispatches?: Dispatches): string {
+  return `${JSON.stringify(forPrograms(event, dispatches))}\n`;
+}
+
+/** One event whole as an export writes it, and in words of these dispatches. */
+export function forPrograms(event: Recorded, dispatches?: Dispatches): object {
   const { position, id, stream, version, type, time, data, meta, hash } = event;
   const words = sayOf(event, dispatches);
-  return `${JSON.stringify({ position, id, stream, version, type, time, words, data, meta, hash })}\n`;
+  return { position, id, stream, version, type, time, words, data, meta, hash };
 }
 
 /** Positions at which dispatches were requested. */

@@ -1,0 +1,81 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import { bashScript } from "../../src/commands/completion/bash.ts";
+import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { fishScript } from "../../src/commands/completion/fish.ts";
+import { zshScript } from "../../src/commands/completion/zsh.ts";
+import { reachlog, runCommandLine } from "../../src/commands/command-line.ts";
+import type { Terminal } from "../../src/commands/command.ts";
+
+const NOBODY: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+const COMMANDS = commandsOf(reachlog(NOBODY, () => async () => {}));
+
+/** What bash offers for each of these lines, where the cursor is behind the last word. */
+function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const asked = lines.map((words) => {
+    const list = words.map((word) => `'${word}'`).join(" ");
+    return `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; COMPREPLY=(); _reachlog; echo "$asked\${COMPREPLY[*]}"`;
+  });
+  // Only a shell that a person types into completes file names: there this builtin does something.
+  const script = `compopt() { asked="files "; }\n${bashScript(COMMANDS)}\n${asked.map((line) => `asked=; ${line}`).join("\n")}`;
+  const { stdout, stderr, exitCode } = Bun.spawnSync(["bash", "--norc"], { stdin: Buffer.from(script) });
+  expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+  const answers = stdout.toString().split("\n").slice(0, -1);
+  return answers.map((answer) => answer.split(" ").filter((word) => word !== ""));
+}
+
+const lineOf = (path: string, word: string): readonly string[] => ["reachlog", ...path.split(" ").slice(1), word];
+
+describe("in bash", () => {
+  test("every command offers those below it, and its options", () => {
+    const below = COMMANDS.filter(({ commands }) => commands.length > 0);
+    expect(offered(below.map(({ path }) => lineOf(path, "")))).toEqual(
+      below.map(({ commands }) => commands.map(({ name }) => name)),
+    );
+    expect(offered(COMMANDS.map(({ path }) => lineOf(path, "-")))).toEqual(
+      COMMANDS.map(({ options }) => options.flatMap(({ names }) => names)),
+    );
+  });
+
+  test.each([
+    ["a command", ["reachlog", "aud"], ["audit"]],
+    ["an option", ["reachlog", "audit", "export", "--fo"], ["--format"]],
+    ["the values of an option", ["reachlog", "audit", "export", "--format", ""], ["jsonl", "csv", "cloudevents"]],
+    ["the same behind =", ["reachlog", "audit", "export", "--format", "=", "c"], ["csv", "cloudevents"]],
+    ["right behind =", ["reachlog", "audit", "export", "--format", "="], ["jsonl", "csv", "cloudevents"]],
+    ["files", ["reachlog", "audit", "import", "lo"], ["files"]],
+    ["files of an option", ["reachlog", "audit", "export", "--out", ""], ["files"]],
+    ["the values of an argument", ["reachlog", "deliveries", "resume", ""], ["ads", "chat", "messaging"]],
+    ["nothing for a value that nobody knows", ["reachlog", "quota", "--as-of", ""], []],
+    ["a command behind another's options", ["reachlog", "audit", "export", "--sealed", "--fo"], ["--format"]],
+  ])("%s", (_what, words, expected) => {
+    expect(offered([words])).toEqual([expected]);
+  });
+});
+
+test.each([
+  ["zsh", zshScript],
+  ["fish", fishScript],
+])("%s gets every command and every option", (_shell, scriptOf) => {
+  const script = scriptOf(COMMANDS);
+  for (const { path, options } of COMMANDS) {
+    expect(script).toContain(path === "" ? "''" : path);
+    for (const name of options.flatMap(({ names }) => names)) expect(script).toContain(name.replace(/^--?/, ""));
+  }
+});
+
+test("the script is printed for the shells that are known", async () => {
+  let out = "";
+  const terminal = { ...NOBODY, out: (text: string) => void (out += text) };
+  for (const [shell, scriptOf] of [
+    ["bash", bashScript] as const,
+    ["zsh", zshScript] as const,
+    ["fish", fishScript] as const,
+  ]) {
+    out = "";
+    expect(await runCommandLine(["completion", shell], terminal)).toBe(0);
+    // A program that runs has its own words for --help.
+    expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this"));
+  }
+  expect(await runCommandLine(["completion", "powershell"], terminal)).toBe(2);
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { reachlog } from "../../src/commands/command-line.ts";
+import { openInstallation, until } from "../harness/process.ts";
+import { has, run } from "./tools.ts";
+
+const COMMANDS = commandsOf(
+  reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }, () => async () => {}),
+);
+
+async function writeScript(shell: "zsh" | "fish") {
+  const world = await openInstallation();
+  const { out } = await world.command("completion", shell);
+  return { world, script: world.file(`completion.${shell}`, out) };
+}
+
+test.skipIf(!has("fish"))("fish offers each command those below it, and its options", async () => {
+  const { world, script } = await writeScript("fish");
+  await using _ = world;
+  const offered = async (line: string): Promise<readonly string[]> => {
+    const out = await run("fish", "--no-config", "-c", `source ${script}; complete -C '${line}'`);
+    return [...new Set(out.split("\n").flatMap((each) => each.split("\t")[0] || []))].toSorted();
+  };
+  for (const { path, commands, options } of COMMANDS) {
+    const long = options.flatMap(({ names }) => names.filter((name) => name.startsWith("--")));
+    expect([path, await offered(`reachlog${path} --`)]).toEqual([path, long.toSorted()]);
+    if (commands.length === 0) continue;
+    expect([path, await offered(`reachlog${path} `)]).toEqual([path, commands.map(({ name }) => name).toSorted()]);
+  }
+  expect(await offered("reachlog audit export --format ")).toEqual(["cloudevents", "csv", "jsonl"]);
+  expect(await offered("reachlog audit import /etc/host")).toContain("/etc/hostname");
+  console.log(`fish: completion of ${COMMANDS.length} commands`);
+});
+
+test.skipIf(!has("zsh"))("zsh completes what is typed", async () => {
+  const { world, script } = await writeScript("zsh");
+  await using _ = world;
+  let seen = "";
+  const shell = Bun.spawn(["zsh", "-f", "-i"], {
+    cwd: world.directory,
+    env: { PATH: process.env["PATH"] ?? "", TERM: "dumb", HOME: world.directory },
+    terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },
+  });
+  // A shell that somebody types into ignores SIGTERM.
+  using _end = { [Symbol.dispose]: () => shell.kill("SIGKILL") };
+  const say = async (typed: string, wanted: string): Promise<void> => {
+    seen = "";
+    shell.terminal?.write(typed);
+    await until(
+      async () => seen,
+      (text) => text.includes(wanted),
+    );
+  };
+  await say(`autoload -Uz compinit && compinit -u -D; source ${script}; PS1='ready''> '\n`, "ready> ");
+  const typed = [
+    ["reachlog rec\t", "recipients"],
+    ["reachlog audit exp\t", "export"],
+    ["reachlog audit export --seal\t", "--sealed"],
+    ["reachlog audit export --format cl\t", "cloudevents"],
+    ["reachlog deliveries resume m\t", "messaging"],
+    ["reachlog backup completion.z\t", "completion.zsh"],
+  ] as const;
+  for (const [line, wanted] of typed) await say(`\u0015${line}`, wanted);
+  console.log(`zsh: completion of ${typed.length} lines`);
+});

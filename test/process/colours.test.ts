@@ -1,0 +1,42 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { openInstallation, until } from "../harness/process.ts";
+
+const BOLD = "\u001b[1m";
+const RED = "\u001b[31m";
+
+test("what is read by a program has no colours", async () => {
+  await using world = await openInstallation();
+  const { out } = await world.command("--help");
+  const { err } = await world.command("audit", "verify");
+  expect([out, err].join("")).not.toContain("\u001b");
+});
+
+test("FORCE_COLOR gives headings and faults their style, and nothing of others' words steers the terminal", async () => {
+  await using world = await openInstallation();
+  world.env["FORCE_COLOR"] = "1";
+  expect((await world.command("--help")).out).toStartWith(`${BOLD}Usage: `);
+  const { err } = await world.command("audit", "show", "\u001b[2Jada");
+  expect(err).toStartWith(RED);
+  expect(err).not.toContain("\u001b[2J");
+  expect((await world.command("doctor")).out).toContain("\u001b[32mok   \u001b[39m configuration");
+});
+
+test.each([
+  [{}, true],
+  [{ NO_COLOR: "1" }, false],
+])("on a terminal, with %j", async (more, styled) => {
+  await using world = await openInstallation();
+  let seen = "";
+  const child = Bun.spawn([process.execPath, `${import.meta.dirname}/../../src/main.ts`, "--help"], {
+    cwd: world.directory,
+    env: { ...world.env, TERM: "xterm", ...more },
+    terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },
+  });
+  await until(
+    async () => seen,
+    (text) => text.includes("COMMAND --help says more."),
+  );
+  expect(await child.exited).toBe(0);
+  expect(seen.includes(`${BOLD}Usage: `)).toBe(styled);
+});
