@@ -1,6 +1,13 @@
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 import { Type, type TObject } from "@sinclair/typebox";
-import type { Codec, Folded as FoldedOf, NewEvent, Recorded as Stored } from "eventstore-lite";
+import {
+  andThen,
+  type Awaitable,
+  type Codec,
+  type Folded as FoldedOf,
+  type NewEvent,
+  type Recorded as Stored,
+} from "eventstore-lite";
 import * as access from "./access.ts";
 import * as account from "./account.ts";
 import { createCiphertexts } from "./ciphertexts.ts";
@@ -108,9 +115,9 @@ interface Checked extends EventSpec, PersonalSpec {
 const UNKNOWN_TYPE =
   "this version of reachlog has no such event; a log of another version is opened by that version only";
 
-/** What a codec can do beside: show stored events opened, as they were written. */
+/** What a codec can do beside: show stored events opened, as they were written, each in its place. */
 export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
-  open(stored: Stored<NewEvent>): Opened;
+  open(stored: readonly Stored<NewEvent>[]): Awaitable<readonly Opened[]>;
 }
 
 /**
@@ -121,57 +128,75 @@ export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
   encryptor?: Encryptor,
 ): EncryptingCodec<E> {
-  const ciphertexts = createCiphertexts(encryptor);
+  const ciphertexts = createCiphertexts((type) => known.get(type)?.personal, encryptor);
   const specOf = (type: string, position?: number): Checked => {
     const spec = known.get(type);
     if (spec === undefined) throw new InvalidEvent(`${type} ${where(position)}: ${UNKNOWN_TYPE}`);
     return spec;
   };
-  const lift = (spec: Checked, data: unknown, version: number, position: number): unknown => {
-    const lifted = version === spec.version ? data : upcast(spec, data, version, position);
-    ensure(spec, lifted, position);
-    return lifted;
-  };
   return {
-    prepare: (events) => ciphertexts.prepare(events, ({ type }) => specOf(type).personal),
-    encode(event) {
-      const spec = specOf(event.type);
-      if (schemaOf(event.type, event.meta) !== spec.version)
-        throw new InvalidEvent(`${event.type} is not of version ${spec.version}`);
-      ensure(spec, event.data);
-      return ciphertexts.close(spec.personal, event);
+    encode(events) {
+      for (const { type, data, meta } of events) {
+        const spec = specOf(type);
+        if (schemaOf(type, meta) !== spec.version) throw new InvalidEvent(`${type} is not of version ${spec.version}`);
+        ensure(spec, data);
+      }
+      return ciphertexts.close(events);
     },
-    decode(stored) {
-      const spec = specOf(stored.type, stored.position);
-      const version = schemaOf(stored.type, stored.meta, stored.position);
-      ciphertexts.dropDeletedAt(stored.type);
-      const { data: opened, erased } = ciphertexts.open(spec.personal, stored);
-      const data = lift(spec, opened, version, stored.position);
-      if (version === spec.version && data === stored.data) return stored as unknown as Stored<E>;
-      const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
-      return { ...stored, data, meta } as unknown as Stored<E>;
+    decode(chunk) {
+      const specs = chunk.map(({ type, position }) => specOf(type, position));
+      for (const { type } of chunk) ciphertexts.dropDeletedAt(type);
+      return andThen(ciphertexts.open(chunk), (opened) =>
+        chunk.map((stored, at) => lifted(specs[at]!, stored, opened[at]!) as unknown as Stored<E>),
+      );
     },
     recall(event, { position, stream, version, time, hash }) {
       const { id, type, data, meta } = event;
       ciphertexts.dropDeletedAt(type);
-      if (!ciphertexts.isOpen(specOf(type, position).personal, event)) return undefined;
+      if (!ciphertexts.isOpen(event)) return undefined;
       return { id, type, data, meta, position, stream, version, time, hash } as unknown as Stored<E>;
     },
     revision: ciphertexts.deletions,
-    decodeData({ type, data, meta, position }) {
-      const spec = specOf(type, position);
-      const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
-      ciphertexts.dropDeletedAt(type);
-      if (spec.personal === undefined || ciphertextOf(data) === undefined) return lift(spec, data, version, position);
-      if (spec.personal.inFolds || version !== spec.version) {
-        const opened = ciphertexts.open(spec.personal, { id: undefined, type, data });
-        return lift(spec, opened.data, version, position);
+    decodeData(chunk) {
+      const data: unknown[] = [];
+      const closed: { readonly at: number; readonly version: number }[] = [];
+      for (const [at, stored] of chunk.entries()) {
+        const { type, meta, position } = stored;
+        const spec = specOf(type, position);
+        const version = meta.endsWith(spec.metaEnd) ? spec.version : schemaOf(type, JSON.parse(meta), position);
+        ciphertexts.dropDeletedAt(type);
+        data.push(stored.data);
+        if (spec.personal === undefined || ciphertextOf(stored.data) === undefined) {
+          data[at] = lift(spec, stored.data, version, position);
+        } else if (spec.personal.inFolds || version !== spec.version) closed.push({ at, version });
+        else ensureClosed(spec, stored.data, position);
       }
-      ensureClosed(spec, data, position);
-      return data;
+      if (closed.length === 0) return data;
+      const opened = ciphertexts.open(closed.map(({ at }) => ({ ...chunk[at]!, id: undefined })));
+      return andThen(opened, (parts) => {
+        for (const [index, { at, version }] of closed.entries()) {
+          const { type, position } = chunk[at]!;
+          data[at] = lift(specOf(type, position), parts[index]!.data, version, position);
+        }
+        return data;
+      });
     },
-    open: (stored) => ciphertexts.open(known.get(stored.type)?.personal, stored),
+    open: (chunk) => ciphertexts.open(chunk),
   };
+}
+
+function lift(spec: Checked, data: unknown, version: number, position: number): unknown {
+  const current = version === spec.version ? data : upcast(spec, data, version, position);
+  ensure(spec, current, position);
+  return current;
+}
+
+function lifted(spec: Checked, stored: Stored<NewEvent>, { data: opened, erased }: Opened): Stored<NewEvent> {
+  const version = schemaOf(stored.type, stored.meta, stored.position);
+  const data = lift(spec, opened, version, stored.position);
+  if (version === spec.version && data === stored.data) return stored;
+  const meta = { ...(stored.meta as EventMeta), schema: spec.version, ...(erased ? { erased } : {}) };
+  return { ...stored, data, meta };
 }
 
 /** Gives the specs of `list` their checks and proves that each older version has a way to the current one. */

@@ -1,16 +1,23 @@
-import type { Encoded, NewEvent } from "eventstore-lite";
-import { ciphertextOf, openData, ownerOf, encryptData, type Opened } from "./encrypted-data.ts";
-import type { Owner, Personal, Encryptor } from "./encryption.ts";
+import { andThen, type Awaitable, type Encoded, type NewEvent } from "eventstore-lite";
+import {
+  ciphertextOf,
+  contextOf,
+  divide,
+  encryptDivided,
+  openedWith,
+  ownerOf,
+  type Divided,
+  type Opened,
+} from "./encrypted-data.ts";
+import type { EncryptionKey, Encryptor, Personal } from "./encryption.ts";
 
 /** Closes and opens what is personal of events. */
 export interface Ciphertexts {
-  /** Makes the keys that these events want. */
-  prepare(events: readonly NewEvent[], personalOf: (event: NewEvent) => Personal | undefined): void;
-  /** The event as the log holds it. */
-  close(personal: Personal | undefined, event: NewEvent): Encoded;
-  open(personal: Personal | undefined, stored: Stored): Opened;
+  /** The events of one append as the log holds them. */
+  close(events: readonly NewEvent[]): Awaitable<readonly Encoded[]>;
+  open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
   /** Whether an event that was closed here would open as it was given: once, and not after a deletion. */
-  isOpen(personal: Personal | undefined, event: NewEvent): boolean;
+  isOpen(event: NewEvent): boolean;
   /** At an event with which keys were deleted: whoever comes to it reads from then on without them. */
   dropDeletedAt(type: string): void;
   /** How often somebody came to such an event. */
@@ -25,40 +32,90 @@ export interface Stored {
   readonly data: unknown;
 }
 
+/** What is personal of the event at that index. */
+interface Part {
+  readonly at: number;
+  readonly personal: Personal;
+  readonly divided: Divided;
+}
+
+interface Closed extends Omit<Part, "divided"> {
+  readonly ciphertext: string;
+}
+
 /** Events held until they come back: a good part of a second of full load. */
 const FRESH_MAX = 16_384;
 
 /** With these events keys are deleted. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
-export function createCiphertexts(encryptor: Encryptor | undefined): Ciphertexts {
+/** Without an encryptor nothing is closed, and every ciphertext reads as erased. */
+export function createCiphertexts(
+  personalOf: (type: string) => Personal | undefined,
+  encryptor: Encryptor | undefined,
+): Ciphertexts {
   /** Closed here, and not yet read by who follows the log. */
   const fresh = new Set<string>();
   let deletions = 0;
 
+  const noteFresh = (id: string): void => {
+    if (fresh.size >= FRESH_MAX) fresh.clear();
+    fresh.add(id);
+  };
+
+  const closeAll = (events: readonly NewEvent[], parts: readonly Part[], keys: readonly EncryptionKey[]): Encoded[] => {
+    const closed: Encoded[] = [...events];
+    for (const [index, { at, personal, divided }] of parts.entries()) {
+      const [event, key] = [events[at]!, keys[index]!];
+      if (key.key === undefined) fresh.delete(event.id);
+      else noteFresh(event.id);
+      closed[at] = encryptDivided(personal, event, divided, key);
+    }
+    return closed;
+  };
+
   return {
-    prepare(events, personalOf) {
-      const owners: Owner[] = [];
-      for (const event of events) {
-        const personal = personalOf(event);
-        if (personal !== undefined) owners.push(ownerOf(personal, event.data));
+    close(events) {
+      const parts: Part[] = [];
+      for (const [at, event] of events.entries()) {
+        const personal = personalOf(event.type);
+        if (personal === undefined) continue;
+        const divided = encryptor && divide(personal, event.data);
+        if (divided === undefined) noteFresh(event.id);
+        else parts.push({ at, personal, divided });
       }
-      if (owners.length > 0) encryptor?.prepare(owners);
+      if (encryptor === undefined || parts.length === 0) return events;
+      const owners = parts.map(({ at, personal }) => ownerOf(personal, events[at]!.data));
+      const closeWithKeys = (): Awaitable<readonly Encoded[]> => {
+        const asOf = deletions;
+        return andThen(encryptor.keysFor(owners), (keys) =>
+          // Who came to a deletion meanwhile must not be given anything that was encrypted with the keys of before.
+          asOf === deletions ? closeAll(events, parts, keys) : closeWithKeys(),
+        );
+      };
+      return closeWithKeys();
     },
-    close(personal, event) {
-      if (personal === undefined) return event;
-      const closed = encryptor && encryptData(personal, event, encryptor);
-      if (fresh.size >= FRESH_MAX) fresh.clear();
-      if (closed?.isErased === true) fresh.delete(event.id);
-      else fresh.add(event.id);
-      return closed === undefined ? event : closed.event;
+    open(stored) {
+      const closed: Closed[] = [];
+      const opened: Opened[] = stored.map(({ type, data }, at) => {
+        const personal = personalOf(type);
+        const ciphertext = personal && ciphertextOf(data);
+        if (personal !== undefined && ciphertext !== undefined) closed.push({ at, personal, ciphertext });
+        return { data, erased: false };
+      });
+      if (closed.length === 0) return opened;
+      const ciphertexts = closed.map(({ at, personal, ciphertext }) => {
+        const { id, type } = stored[at]!;
+        return { ciphertext, context: contextOf(personal, type, id) };
+      });
+      return andThen(encryptor?.open(ciphertexts) ?? [], (texts) => {
+        for (const [index, { at, personal, ciphertext }] of closed.entries()) {
+          opened[at] = openedWith(personal, stored[at]!, texts[index], encryptor?.markOf(ciphertext) ?? "");
+        }
+        return opened;
+      });
     },
-    open(personal, stored) {
-      const ciphertext = personal === undefined ? undefined : ciphertextOf(stored.data);
-      if (personal === undefined || ciphertext === undefined) return { data: stored.data, erased: false };
-      return openData(personal, stored, ciphertext, encryptor);
-    },
-    isOpen: (personal, { id }) => personal === undefined || fresh.delete(id),
+    isOpen: ({ id, type }) => personalOf(type) === undefined || fresh.delete(id),
     dropDeletedAt(type) {
       if (!DELETING.has(type)) return;
       deletions++;

@@ -1,7 +1,7 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
 import { InvalidEvent } from "./event.ts";
 import { ENCRYPTED, writeOrder } from "./encryption-order.ts";
-import type { Owner, Personal, Encryptor } from "./encryption.ts";
+import type { EncryptionKey, Owner, Personal } from "./encryption.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 
@@ -12,19 +12,14 @@ export function ownerOf(personal: Personal, data: unknown): Owner {
   return personal.owner(data as never);
 }
 
-export interface Closed {
-  /** The event as the log holds it, but for the ciphertext, which the writer thread makes. */
-  readonly event: Encoded;
-  /** The ciphertext stayed empty. */
-  readonly isErased: boolean;
+/** The data of an event, taken apart. */
+export interface Divided {
+  readonly shown: Data;
+  readonly hidden: Data;
 }
 
 /** Undefined: nothing in it is personal, and it is stored as it is. */
-export function encryptData(
-  personal: Personal,
-  { id, type, data, meta }: NewEvent,
-  encryptor: Encryptor,
-): Closed | undefined {
+export function divide(personal: Personal, data: unknown): Divided | undefined {
   const shown: Record<string, unknown> = {};
   const hidden: Record<string, unknown> = {};
   let isEmpty = true;
@@ -36,15 +31,20 @@ export function encryptData(
     hidden[member] = value;
     isEmpty = false;
   }
-  if (isEmpty) return undefined;
-  const { prefix, key } = encryptor.keyFor(ownerOf(personal, data));
-  if (key === undefined) {
-    shown[ENCRYPTED] = prefix;
-    return { event: { id, type, data: shown, meta }, isErased: true };
-  }
+  return isEmpty ? undefined : { shown, hidden };
+}
+
+/** The event as the log holds it, but for the ciphertext, which the writer thread makes; that of the erased stays empty. */
+export function encryptDivided(
+  personal: Personal,
+  { id, type, meta }: NewEvent,
+  { shown, hidden }: Divided,
+  { prefix, key }: EncryptionKey,
+): Encoded {
+  if (key === undefined) return { id, type, data: { ...shown, [ENCRYPTED]: prefix }, meta };
   const text = JSON.stringify(personal.inFolds ? { ...hidden, [OF_EVENT]: id } : hidden);
   const unfinished = writeOrder({ prefix, key, context: contextOf(personal, type, id), text });
-  return { event: { id, type, data: shown, meta, unfinished }, isErased: false };
+  return { id, type, data: shown, meta, unfinished };
 }
 
 /** What of a member stays readable; undefined: nothing. */
@@ -55,7 +55,7 @@ function shownOf({ members, shortened }: Personal, member: string, value: unknow
 }
 
 /** Puts the members of a ciphertext back in their places. */
-export function unite(data: unknown, hidden: Data): unknown {
+function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
   for (const member in data as Data) if (member !== ENCRYPTED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
@@ -72,25 +72,22 @@ export interface Opened {
   readonly erased: boolean;
 }
 
-/** `id` is undefined in a fold. Without a encryptor every ciphertext reads as erased. */
-export function openData(
+/** `text`: what was encrypted, undefined where its key is gone. `id` is undefined in a fold. */
+export function openedWith(
   personal: Personal,
-  stored: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
-  ciphertext: string,
-  encryptor: Encryptor | undefined,
+  { id, type, data }: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
+  text: string | undefined,
+  mark: string,
 ): Opened {
-  const text = encryptor?.open(ciphertext, contextOf(personal, stored.type, stored.id ?? ""));
-  if (text === undefined) {
-    return { data: unite(stored.data, personal.erased(encryptor?.markOf(ciphertext) ?? "")), erased: true };
-  }
+  if (text === undefined) return { data: unite(data, personal.erased(mark)), erased: true };
   const { [OF_EVENT]: of, ...hidden } = JSON.parse(text) as Data;
-  if (personal.inFolds && stored.id !== undefined && of !== stored.id) {
-    throw new InvalidEvent(`${stored.type}: its encrypted data belongs to another event`);
+  if (personal.inFolds && id !== undefined && of !== id) {
+    throw new InvalidEvent(`${type}: its encrypted data belongs to another event`);
   }
-  return { data: unite(stored.data, hidden), erased: false };
+  return { data: unite(data, hidden), erased: false };
 }
 
 /** Binds a ciphertext to its event. */
-function contextOf({ inFolds }: Personal, type: string, id: string): string {
+export function contextOf({ inFolds }: Personal, type: string, id = ""): string {
   return inFolds ? type : `${type}|${id}`;
 }

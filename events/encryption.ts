@@ -1,3 +1,4 @@
+import type { Awaitable } from "eventstore-lite";
 import type { EventSpec } from "./event.ts";
 
 /** Whose key encrypts the personal data of an event. */
@@ -43,14 +44,21 @@ export interface EncryptionKey {
   readonly key: string | undefined;
 }
 
-/** Seals and opens; its keys are elsewhere, so that they can be deleted while the log stays as it is. */
+/** What was encrypted, and what it is bound to. */
+export interface Ciphertext {
+  readonly ciphertext: string;
+  readonly context: string;
+}
+
+/**
+ * Chooses keys and opens; the keys are elsewhere, so that they can be deleted while the log stays as it is. Answers are
+ * in the order of what was given, and promises only where keys have to be made or fetched.
+ */
 export interface Encryptor {
-  /** Called before the events of an append are encrypted: makes the keys that they want, durably, at once for all. */
-  prepare(owners: readonly Owner[]): void;
-  /** What to encrypt an owner's data with. */
-  keyFor(owner: Owner): EncryptionKey;
-  /** Undefined: the key is gone, and nobody opens it any more. Throws when it was damaged or moved. */
-  open(ciphertext: string, context: string): string | undefined;
+  /** What to encrypt the data of these owners with, all of one append. Keys that are missing are made durable first. */
+  keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
+  /** Undefined: the key is gone, and nobody opens it any more. Throws when one was damaged or moved. */
+  open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
   /** Stands for whoever the ciphertext was about. */
   markOf(ciphertext: string): string;
   /** Keys may have been deleted elsewhere: what is held of them is dropped. */

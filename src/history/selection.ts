@@ -2,6 +2,8 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, EventType, Folded, Recorded } from "../../events/catalog.ts";
 import { eventsAt } from "../log/events-at.ts";
 import type { ShownEvent, StoredEvent } from "../log/export-formats/format.ts";
+import type { Show } from "../log/export-text.ts";
+import { inChunks } from "../platform/in-chunks.ts";
 
 /** What can be asked of an event by all ways of reading it. */
 type Told = Pick<Folded, "type" | "data">;
@@ -119,14 +121,21 @@ async function fewOf(
 export async function* storedEvents(
   store: Pick<EventStore, "readStored">,
   selection: Selection,
-  show: (event: StoredEvent) => ShownEvent,
+  show: Show,
 ): AsyncGenerator<ShownEvent, void, void> {
-  for (const query of queriesOf(selection)) {
-    for await (const stored of store.readStored(query)) {
-      const event = show(stored);
-      if (isOf(selection, event as unknown as Recorded)) yield event;
-    }
+  for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
+    for (const event of await show(stored)) if (isOf(selection, event as unknown as Recorded)) yield event;
   }
+}
+
+/** Events whose keys are fetched together. */
+const SHOWN_AT_ONCE = 512;
+
+async function* readSelected(
+  store: Pick<EventStore, "readStored">,
+  selection: Selection,
+): AsyncGenerator<StoredEvent, void, void> {
+  for (const query of queriesOf(selection)) yield* store.readStored(query);
 }
 
 function* queriesOf(selection: Selection) {

@@ -1,3 +1,4 @@
+import type { Awaitable } from "eventstore-lite";
 import type { ExportFormat, ShownEvent, StoredEvent } from "./export-formats/format.ts";
 
 /** Characters handed out at once: more are not faster, and a slow reader holds back the next read. */
@@ -31,10 +32,18 @@ export async function* exportText(
   if (text.length > 0) yield { text, position, events };
 }
 
+/** Makes of stored events what is shown of them, each in its place. */
+export type Show = (events: readonly StoredEvent[]) => Awaitable<readonly ShownEvent[]>;
+
 /** Shows events as they were written, beside the data as it is stored where something of it is encrypted. */
-export function shownBy(open: (event: StoredEvent) => { readonly data: unknown }): (event: StoredEvent) => ShownEvent {
-  return (event) => {
-    const { data } = open(event);
-    return data === event.data ? event : { ...event, data, stored: event.data };
+export function shownBy(
+  open: (events: readonly StoredEvent[]) => Awaitable<readonly { readonly data: unknown }[]>,
+): Show {
+  return async (events) => {
+    const opened = await open(events);
+    return events.map((event, at) => {
+      const data = opened[at]?.data;
+      return data === event.data ? event : { ...event, data, stored: event.data };
+    });
   };
 }

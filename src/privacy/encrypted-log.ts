@@ -13,7 +13,7 @@ export interface EncryptedLog extends EventStore<Event> {
   readonly keyring: Keyring;
   /** The keys of all who were forgotten up to this position were gone when the log was opened. */
   readonly erasedTo: number;
-  /** Shows a stored event as it was written, or as erased. */
+  /** Shows stored events as they were written, or as erased, each in its place. */
   readonly open: EncryptingCodec<Event>["open"];
 }
 

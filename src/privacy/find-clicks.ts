@@ -3,6 +3,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { canonicalAddress, networkOf } from "../platform/address.ts";
 import type { Found } from "./find-person.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
+import { openedEvents, type OpenableLog } from "./opened-events.ts";
 
 /** What is encrypted for addresses. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
@@ -18,21 +19,21 @@ export interface FindClicksOptions {
  * clicks, so that nobody can try out later whose an erased click was.
  */
 export async function findClicks(
-  log: Pick<EncryptedLog, "readStored" | "open" | "keyring">,
+  log: OpenableLog & Pick<EncryptedLog, "keyring">,
   address: string,
   { signal, onProgress }: FindClicksOptions,
 ): Promise<Found> {
   const wanted = new Set([canonicalAddress(address), networkOf(address)]);
   const keys = new Set<string>();
   let events = 0;
-  for await (const event of log.readStored({ types: TYPES })) {
+  for await (const { stored, data } of openedEvents(log, { types: TYPES })) {
     signal.throwIfAborted();
-    onProgress?.(event.position);
-    const { ip, address: caller } = log.open(event).data as { ip?: string; address?: string };
+    onProgress?.(stored.position);
+    const { ip, address: caller } = data as { ip?: string; address?: string };
     const recorded = ip ?? caller;
     if (recorded === undefined || !wanted.has(canonicalAddress(recorded))) continue;
     events++;
-    const ciphertext = ciphertextOf(event.data);
+    const ciphertext = ciphertextOf(stored.data);
     if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
   }
   return { keys, events };

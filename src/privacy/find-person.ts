@@ -3,6 +3,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { baseOf } from "./person-keys.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
+import { openedEvents, type OpenableLog } from "./opened-events.ts";
 
 /** What there is to delete of somebody. */
 export interface Found {
@@ -31,18 +32,17 @@ export interface Known {
   readonly signal: AbortSignal;
 }
 
-/** Where what is stored is read and opened. */
-type Log = Pick<EncryptedLog, "readStored" | "open" | "keyring">;
+type Log = OpenableLog & Pick<EncryptedLog, "keyring">;
 
 /** What the events of one person are encrypted with, and what could be of them later. */
 export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known): Promise<Person> {
   const keys = new Set<string>();
   const names = new Map<string, Recipient>();
   for (const position of positions) {
-    for await (const event of log.readStored({ from: position, to: position })) {
-      const { recipient } = log.open(event).data as { recipient?: Recipient };
+    for await (const { stored, data } of openedEvents(log, { from: position, to: position })) {
+      const { recipient } = data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
-      const ciphertext = ciphertextOf(event.data);
+      const ciphertext = ciphertextOf(stored.data);
       if (ciphertext !== undefined) keys.add(log.keyring.refOf(ciphertext));
     }
   }
@@ -94,11 +94,11 @@ export async function findAnswers(
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();
-  for await (const event of log.readStored({ types: ["RequestAnswered"] })) {
+  for await (const { stored, data } of openedEvents(log, { types: ["RequestAnswered"] })) {
     signal.throwIfAborted();
-    const ciphertext = ciphertextOf(event.data);
+    const ciphertext = ciphertextOf(stored.data);
     if (ciphertext === undefined || keys.has(log.keyring.refOf(ciphertext))) continue;
-    const { body } = log.open(event).data as { body: string };
+    const { body } = data as { body: string };
     const text = body.toLowerCase();
     if (wanted.some((name) => text.includes(name))) keys.add(log.keyring.refOf(ciphertext));
   }

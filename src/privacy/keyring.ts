@@ -93,23 +93,24 @@ function keyringOf(keys: KeyStore, clock: Clock): Keyring {
     keys,
     id,
     refresh,
-    prepare(owners) {
+    keysFor(owners) {
       people.prepare(owners.flatMap((owner) => (owner.kind === "person" && !isErased(owner) ? [owner] : [])));
+      return owners.map((owner) => {
+        renew();
+        const { name, key } = named(owner);
+        return { prefix: `${id}:${name}:`, key: key?.toHex() };
+      });
     },
-    keyFor(owner) {
-      renew();
-      const { name, key } = named(owner);
-      return { prefix: `${id}:${name}:`, key: key?.toHex() };
-    },
-    open(ciphertext, context) {
-      const [madeWith, name = "", encrypted = ""] = ciphertext.split(":");
-      if (madeWith !== id || encrypted === "") return undefined;
-      renew();
-      const [ref = "", check] = name.split(".");
-      const key = keyOf(ref);
-      if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
-      return openText(key, encrypted, context, ref);
-    },
+    open: (ciphertexts) =>
+      ciphertexts.map(({ ciphertext, context }) => {
+        const [madeWith, name = "", encrypted = ""] = ciphertext.split(":");
+        if (madeWith !== id || encrypted === "") return undefined;
+        renew();
+        const [ref = "", check] = name.split(".");
+        const key = keyOf(ref);
+        if (key === undefined || (check !== undefined && check !== checkOf(key))) return undefined;
+        return openText(key, encrypted, context, ref);
+      }),
     markOf: (ciphertext) => (ciphertext.split(":")[1] ?? "").slice(1, 1 + MARK_DIGITS),
     refOf: (ciphertext) => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,

@@ -35,8 +35,8 @@ function refusal(work: () => unknown): string {
 }
 
 test("an event of the catalog passes both ways unchanged", () => {
-  expect(codec.encode(message)).toEqual(message);
-  expect(codec.decode(stored(message))).toEqual(stored(message) as never);
+  expect(codec.encode([message])).toEqual([message]);
+  expect(codec.decode([stored(message)])).toEqual([stored(message)] as never);
 });
 
 test("makeEvent stamps the current schema version over whatever it is given", () => {
@@ -62,8 +62,8 @@ describe("a broken event is refused, on the way in and on the way out", () => {
   ];
 
   test.each(broken)("%s", (_name, event, path) => {
-    const written = refusal(() => codec.encode(event as never));
-    const read = refusal(() => codec.decode(stored(event)));
+    const written = refusal(() => codec.encode([event as never]));
+    const read = refusal(() => codec.decode([stored(event)]));
     for (const told of [written, read]) {
       expect(told).toContain(event.type);
       expect(told).toContain(path);
@@ -74,28 +74,30 @@ describe("a broken event is refused, on the way in and on the way out", () => {
 
   test("an unknown type", () => {
     const event = { ...message, type: "Nonsense" };
-    expect(refusal(() => codec.encode(event as never))).toContain(
+    expect(refusal(() => codec.encode([event as never]))).toContain(
       "Nonsense written: this version of reachlog has no such event",
     );
-    expect(refusal(() => codec.decode(stored(event)))).toContain(
+    expect(refusal(() => codec.decode([stored(event)]))).toContain(
       "Nonsense at 7: this version of reachlog has no such event",
     );
   });
 
   test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {
     const event = { ...message, meta };
-    expect(refusal(() => codec.encode(event as never))).toContain("MessageRequested written: it has no schema version");
-    expect(refusal(() => codec.decode(stored(event)))).toContain("MessageRequested at 7: it has no schema version");
+    expect(refusal(() => codec.encode([event as never]))).toContain(
+      "MessageRequested written: it has no schema version",
+    );
+    expect(refusal(() => codec.decode([stored(event)]))).toContain("MessageRequested at 7: it has no schema version");
   });
 
   test("of a version that this code does not know yet", () => {
     const event = { ...message, meta: { schema: 2 } };
-    expect(refusal(() => codec.encode(event))).toContain("not of version 1");
-    expect(refusal(() => codec.decode(stored(event)))).toContain("newer reachlog");
+    expect(refusal(() => codec.encode([event]))).toContain("not of version 1");
+    expect(refusal(() => codec.decode([stored(event)]))).toContain("newer reachlog");
   });
 
   test.each([0, -1, 0.5])("of version %p, which never was", (schema) => {
-    expect(refusal(() => codec.decode(stored({ ...message, meta: { schema } })))).toContain("MessageRequested");
+    expect(refusal(() => codec.decode([stored({ ...message, meta: { schema } })]))).toContain("MessageRequested");
   });
 });
 
@@ -147,13 +149,13 @@ describe("an event whose schema changed twice", () => {
   test("is checked after it was lifted", () => {
     const lifting: Codec<NewEvent> = createCodec(compileSpecs([Greeted]));
     const event = stored({ id: ID, type: "Greeted", data: { first: 1, last: "Cole" }, meta: { schema: 2 } });
-    expect(refusal(() => lifting.decode(event))).toContain("/first");
+    expect(refusal(() => lifting.decode([event]))).toContain("/first");
   });
 
   test("is never written in an older version", () => {
     const lifting = createCodec(compileSpecs([Greeted]));
     const event = { id: ID, type: "Greeted", data: { name: "Ann" }, meta: { schema: 1 } };
-    expect(refusal(() => lifting.encode(event))).toContain("not of version 3");
+    expect(refusal(() => lifting.encode([event]))).toContain("not of version 3");
   });
 
   test("is refused at the start when a step is missing", () => {

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { NewEvent, Recorded as Stored } from "eventstore-lite";
+import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
 import { codec as withoutKeys, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
@@ -27,16 +27,26 @@ function folded({ type, data, meta, position }: Stored<NewEvent>) {
 function sealing(world: ReturnType<typeof openKeys>) {
   const keyring = world.open();
   const codec = encryptingCodec(keyring);
-  const write = (event: Event): Stored<NewEvent> => {
-    codec.prepare?.([event]);
-    return stored(finished(codec.encode(event)));
+  const write = async (event: Event): Promise<Stored<NewEvent>> => {
+    const [encoded] = await codec.encode([event]);
+    return stored(finished(encoded!));
   };
   return { keyring, codec, write };
 }
 
-function refusalOf(work: () => unknown): unknown {
+async function decoded(codec: Codec<Event>, kept: Stored<NewEvent>): Promise<Stored<Event>> {
+  const [event] = await codec.decode([kept]);
+  return event!;
+}
+
+async function dataOf(codec: Codec<Event>, kept: Stored<NewEvent>): Promise<unknown> {
+  const [data] = await codec.decodeData([folded(kept)]);
+  return data;
+}
+
+async function refusalOf(work: () => Promise<unknown>): Promise<unknown> {
   try {
-    return work();
+    return await work();
   } catch (fault) {
     return fault;
   }
@@ -69,115 +79,118 @@ const PERSONAL: readonly Event[] = [
   makeEvent("SourceRead", "e8", { run_id: "r1", source: "followers", scope: "s", newest: TRACE, people: 1 }, {}),
 ];
 
-test("whatever an event holds, it opens as it was written, and a fold takes it", () => {
+test("whatever an event holds, it opens as it was written, and a fold takes it", async () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
-  fc.assert(
-    fc.property(anyEvent, (event) => {
-      const kept = write(event);
-      expect(codec.decode(kept)).toEqual(stored(event) as never);
-      expect(codec.open(kept)).toEqual({ data: stored(event).data, erased: false });
-      codec.decodeData(folded(kept));
+  await fc.assert(
+    fc.asyncProperty(anyEvent, async (event) => {
+      const kept = await write(event);
+      expect(await decoded(codec, kept)).toEqual(stored(event) as never);
+      expect(await codec.open([kept])).toEqual([{ data: stored(event).data, erased: false }]);
+      await dataOf(codec, kept);
     }),
     RUNS,
   );
 });
 
-test.each(PERSONAL)("$type is stored without what is personal, and reads as erased once its key is gone", (event) => {
-  using world = openKeys();
-  const { codec, write, keyring } = sealing(world);
-  const kept = write(event);
-  expect(JSON.stringify(kept)).not.toContain(TRACE);
-  expect(JSON.stringify(codec.decode(kept))).toContain(TRACE);
-  // A day's key goes with its day, any other by its ref.
-  const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
-  if (/^[am]/.test(ref)) keyring.keys.remove(ref);
-  else keyring.destroy([ref]);
-  keyring.refresh();
-  const read = codec.decode(kept);
-  expect(JSON.stringify(read)).not.toContain(TRACE);
-  expect(JSON.stringify(read.data)).toContain("erased");
-  expect(read.meta).toMatchObject({ erased: true });
-  codec.decodeData(folded(kept));
-});
+test.each(PERSONAL)(
+  "$type is stored without what is personal, and reads as erased once its key is gone",
+  async (event) => {
+    using world = openKeys();
+    const { codec, write, keyring } = sealing(world);
+    const kept = await write(event);
+    expect(JSON.stringify(kept)).not.toContain(TRACE);
+    expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
+    // A day's key goes with its day, any other by its ref.
+    const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
+    if (/^[am]/.test(ref)) keyring.keys.remove(ref);
+    else keyring.destroy([ref]);
+    keyring.refresh();
+    const read = await decoded(codec, kept);
+    expect(JSON.stringify(read)).not.toContain(TRACE);
+    expect(JSON.stringify(read.data)).toContain("erased");
+    expect(read.meta).toMatchObject({ erased: true });
+    await dataOf(codec, kept);
+  },
+);
 
-test("folds are spared the ciphertexts of clicks and messages", () => {
+test("folds are spared the ciphertexts of clicks and messages", async () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
     const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
-    expect([event.type, JSON.stringify(codec.decodeData(folded(write(event)))).includes(TRACE)]).toEqual([
+    expect([event.type, JSON.stringify(await dataOf(codec, await write(event))).includes(TRACE)]).toEqual([
       event.type,
       isOpened,
     ]);
   }
 });
 
-test("a ciphertext does not open in another event", () => {
+test("a ciphertext does not open in another event", async () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
-    const moved = { ...write(event), id: "another" };
-    const fault = refusalOf(() => codec.decode(moved));
+    const moved = { ...(await write(event)), id: "another" };
+    const fault = await refusalOf(() => decoded(codec, moved));
     expect([kindOf(fault), String(fault)]).toEqual(["damaged", expect.stringMatching(/(for|to) another event/)]);
   }
 });
 
-test("what is stored in a fold's event is checked although its ciphertext stays closed", () => {
+test("what is stored in a fold's event is checked although its ciphertext stays closed", async () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
-  const kept = write(makeEvent("LinkClicked", "e4", CLICK, {}));
+  const kept = await write(makeEvent("LinkClicked", "e4", CLICK, {}));
   const broken = { ...kept, data: { ...(kept.data as object), bot: "yes" } };
-  expect(refusalOf(() => codec.decodeData(folded(broken)))).toBeInstanceOf(InvalidEvent);
+  expect(await refusalOf(() => dataOf(codec, broken))).toBeInstanceOf(InvalidEvent);
 });
 
-test("a click that tells nothing of anybody is stored as it is", () => {
+test("a click that tells nothing of anybody is stored as it is", async () => {
   using world = openKeys();
   const { write } = sealing(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
-  expect(write(makeEvent("LinkClicked", "e9", data, {})).data).toEqual(data as never);
+  expect((await write(makeEvent("LinkClicked", "e9", data, {}))).data).toEqual(data as never);
 });
 
-test("events of before encryption read as ever, and without keys everything sealed reads as erased", () => {
+test("events of before encryption read as ever, and without keys everything sealed reads as erased", async () => {
   using world = openKeys();
   const { codec, write } = sealing(world);
   for (const event of PERSONAL) {
     expect(ENCRYPTED_TYPES).toContain(event.type);
-    expect(codec.decode(stored(event))).toEqual(stored(event) as never);
-    expect(JSON.stringify(withoutKeys.decode(write(event)))).not.toContain(TRACE);
+    expect(await decoded(codec, stored(event))).toEqual(stored(event) as never);
+    expect(JSON.stringify(await decoded(withoutKeys, await write(event)))).not.toContain(TRACE);
   }
 });
 
 describe("an event that was written here is recalled", () => {
   const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
 
-  test.each(PERSONAL)("once, as it was given: $type", (event) => {
+  test.each(PERSONAL)("once, as it was given: $type", async (event) => {
     using world = openKeys();
     const { codec, write } = sealing(world);
-    write(event);
+    await write(event);
     expect(codec.recall?.(event, place)?.data).toBe(event.data);
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
-  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", (type) => {
+  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", async (type) => {
     using world = openKeys();
     const { codec, write } = sealing(world);
-    for (const event of PERSONAL) write(event);
+    for (const event of PERSONAL) await write(event);
     codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
     expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
   });
 
-  test("but not of somebody who was erased, whatever was written of them before", () => {
+  test("but not of somebody who was erased, whatever was written of them before", async () => {
     using world = openKeys();
     const { codec, write, keyring } = sealing(world);
     const event = PERSONAL[0]!;
-    write(event);
+    await write(event);
     keyring.destroy(keyring.refsOf(ANN));
-    expect(ciphertextOf(write(event).data)).toEndWith(":");
+    expect(ciphertextOf((await write(event)).data)).toEndWith(":");
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
-  test("and whoever comes to a deletion asks for the keys anew", () => {
+  test("and whoever comes to a deletion asks for the keys anew", async () => {
     using world = openKeys();
     const keyring = world.open();
     let refreshed = 0;

@@ -11,9 +11,18 @@ export function finished({ unfinished, ...event }: Encoded): NewEvent {
   return { ...event, data: JSON.parse(unfinished === undefined ? data : finish(data, unfinished)) as unknown };
 }
 
-/** A ciphertext, made as the log makes it. */
-export function encrypted(keyring: Keyring, owner: Owner, text: string, context: string): string {
-  const { prefix, key } = keyring.keyFor(owner);
+/** A ciphertext, made as the log makes it in an append of its own. */
+export async function encrypted(keyring: Keyring, owner: Owner, text: string, context = "here"): Promise<string> {
+  const [{ prefix, key } = { prefix: "", key: undefined }] = await keyring.keysFor([owner]);
   if (key === undefined) return prefix;
   return ciphertextOf(JSON.parse(finish("{}", writeOrder({ prefix, key, context, text })))) ?? "";
+}
+
+/** What each ciphertext was made of; undefined where its key is gone. */
+export async function openedBy(
+  keyring: Keyring,
+  ciphertexts: readonly (string | undefined)[],
+  context = "here",
+): Promise<readonly (string | undefined)[]> {
+  return keyring.open(ciphertexts.map((ciphertext = "") => ({ ciphertext, context })));
 }

@@ -1,4 +1,5 @@
-import type { Codec, Folded, NewEvent, Recorded } from "./store.ts";
+import { andThen, type Awaitable } from "./awaitable.ts";
+import type { Codec, Folded, NewEvent, Recorded, StoredData } from "./store.ts";
 
 /** An event as the database holds it. */
 export interface StoredEvent {
@@ -28,65 +29,63 @@ export interface FoldedRow {
   readonly meta: string;
 }
 
-export type Decode<E extends NewEvent> = (stored: StoredEvent) => Recorded<E>;
+/** Decodes events in their order; the answer has as many. */
+export type Decode<E extends NewEvent> = (stored: readonly StoredEvent[]) => Awaitable<readonly Recorded<E>[]>;
 
-/** What is read from disk, and live what the codec does not recall. */
+/** What is read from the log. */
 export function createDecode<E extends NewEvent>(codec: Codec<E>): Decode<E> {
   const formatTime = createTimeFormat();
-  return ({ position, stream, version, type, id, timeMs, hash, data, meta }) =>
-    codec.decode({
-      id,
-      type,
-      data: JSON.parse(data),
-      meta: JSON.parse(meta),
-      position,
-      stream,
-      version,
-      time: formatTime(timeMs),
-      hash,
-    });
+  return (chunk) =>
+    codec.decode(
+      chunk.map(({ position, stream, version, type, id, timeMs, hash, data, meta }) => ({
+        id,
+        type,
+        data: JSON.parse(data) as unknown,
+        meta: JSON.parse(meta) as unknown,
+        position,
+        stream,
+        version,
+        time: formatTime(timeMs),
+        hash,
+      })),
+    );
 }
 
-/** What is read of an event that this process appended. Where it was not finished, `stored` lacks something. */
-export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent, isFinished: boolean) => Recorded<E>;
+/** What is read of an event that this process appended, without decoding it; undefined: it is decoded. */
+export type Recall<E extends NewEvent> = (event: NewEvent, stored: StoredEvent) => Recorded<E> | undefined;
 
-/** As {@link createDecode} does it, unless the codec has a shorter way. `storedAt` reads what the writer has finished. */
-export function createRecall<E extends NewEvent>(
-  codec: Codec<E>,
-  decode: Decode<E>,
-  storedAt: (position: number) => StoredEvent,
-): Recall<E> {
+export function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
   const formatTime = createTimeFormat();
-  return (event, stored, isFinished) => {
-    const { position, stream, version, timeMs, hash } = stored;
-    const place = { position, stream, version, time: formatTime(timeMs), hash };
-    return codec.recall?.(event as E, place) ?? decode(isFinished ? stored : storedAt(position));
-  };
+  return (event, { position, stream, version, timeMs, hash }) =>
+    codec.recall?.(event as E, { position, stream, version, time: formatTime(timeMs), hash });
 }
 
 /** Turns the rows of a fold into events, in place: an object less for each of millions. */
 export function createDecodeFolded<E extends NewEvent>(
   codec: Codec<E>,
   typeName: (type: number) => string,
-): (rows: FoldedRow[]) => readonly Folded<E>[] {
+): (rows: FoldedRow[]) => Awaitable<readonly Folded<E>[]> {
   const formatTime = createTimeFormat();
   return (rows) => {
-    for (const row of rows as unknown as { -readonly [Member in keyof FoldedRow]: unknown }[]) {
-      row.type = typeName(row.type as number);
-      row.time = formatTime(row.time as number);
-      row.data = JSON.parse(row.data as string);
-      row.data = codec.decodeData(row as Parameters<Codec<E>["decodeData"]>[0]);
+    const events = rows as unknown as { -readonly [Member in keyof FoldedRow]: unknown }[];
+    for (const event of events) {
+      event.type = typeName(event.type as number);
+      event.time = formatTime(event.time as number);
+      event.data = JSON.parse(event.data as string);
     }
-    return rows as unknown as Folded<E>[];
+    return andThen(codec.decodeData(events as readonly StoredData[]), (decoded) => {
+      for (const [index, event] of events.entries()) event.data = decoded[index];
+      return events as unknown as Folded<E>[];
+    });
   };
 }
 
 /** For stores that hold {@link NewEvent}s as they are. */
 export function identityCodec<E extends NewEvent>(): Codec<E> {
   return {
-    encode: (event) => event,
-    decode: (stored) => stored as Recorded<E>,
-    decodeData: ({ data }) => data,
+    encode: (events) => events,
+    decode: (stored) => stored as readonly Recorded<E>[],
+    decodeData: (stored) => stored.map(({ data }) => data),
   };
 }
 

@@ -1,4 +1,5 @@
 // The public entry: the contract, its errors, and the store on SQLite.
+export { andThen, type Awaitable } from "./awaitable.ts";
 export {
   contradictionOf,
   openCheckpoint,

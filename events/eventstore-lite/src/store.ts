@@ -3,6 +3,8 @@
  * so that a log can be copied from one store to another with its positions.
  */
 
+import type { Awaitable } from "./awaitable.ts";
+
 /** An event as its writer makes it. `data` and `meta` must survive JSON unchanged. */
 export interface NewEvent {
   /** UUIDv7, made by the caller before the event is submitted. */
@@ -195,7 +197,10 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * {@link CursorRefused} when what it has seen is not what this log holds, say because the log was restored from a backup.
    */
   after(cursor: Cursor): number;
-  /** Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). */
+  /**
+   * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). What is appended
+   * later may come first where the codec has to wait for something.
+   */
   append(stream: string, events: readonly E[], options?: AppendOptions): Promise<Appended>;
   read(query?: Query): AsyncIterable<Recorded<E>>;
   /** As `read`, many events at a time, and of each only what a fold needs. */
@@ -245,14 +250,28 @@ export interface Encoded extends NewEvent {
  */
 export type Finish = (data: string, unfinished: string) => string;
 
-/** Checks and converts events on their way in and out, so that the store itself stays free of the domain. */
+/** What a codec is given of an event for a fold. */
+export interface StoredData {
+  readonly position: number;
+  readonly type: string;
+  readonly data: unknown;
+  /** JSON, so that it need not be parsed where a glance is enough. */
+  readonly meta: string;
+}
+
+/**
+ * Checks and converts events on their way in and out, so that the store itself stays free of the domain. Many at a time,
+ * so that what they need beside (keys, say) is fetched or made durable once for all of them; each answer has the order
+ * and the number of what was given. An answer is a promise only where something has to be waited for.
+ */
 export interface Codec<E extends NewEvent> {
-  /** Told the events of an append before each is encoded: what has to be durable first is so once for all of them. */
-  prepare?(events: readonly E[]): void;
-  /** Throws on an event that breaks its schema. */
-  encode(event: E): Encoded;
-  /** Upcasts and checks what was stored; throws on an unknown type or a broken schema. */
-  decode(stored: Recorded<NewEvent>): Recorded<E>;
+  /** All events of one append. Throws on an event that breaks its schema. */
+  encode(events: readonly E[]): Awaitable<readonly Encoded[]>;
+  /**
+   * Upcasts and checks some of what was stored, in its order; throws on an unknown type or a broken schema. Where it
+   * throws, the events are given again one by one, so that those before the fault are read.
+   */
+  decode(stored: readonly Recorded<NewEvent>[]): Awaitable<readonly Recorded<E>[]>;
   /**
    * What a subscriber in this process reads of an event that was appended here, made of the event itself: reading it
    * back from its JSON costs as much as writing it. Undefined: it is decoded as all others are. Only for events that
@@ -261,11 +280,6 @@ export interface Codec<E extends NewEvent> {
   recall?(event: E, place: Place): Recorded<E> | undefined;
   /** Another number once decoding gives something else than before: what is kept for subscribers is made again then. */
   revision?(): number;
-  /** The data alone of {@link Codec.decode}; `meta` is JSON, so that it need not be parsed where a glance is enough. */
-  decodeData(stored: {
-    readonly position: number;
-    readonly type: string;
-    readonly data: unknown;
-    readonly meta: string;
-  }): unknown;
+  /** The data alone of {@link Codec.decode}. */
+  decodeData(stored: readonly StoredData[]): Awaitable<readonly unknown[]>;
 }

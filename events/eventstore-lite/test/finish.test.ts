@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Codec, InvalidAppend, type NewEvent, openSqliteStore, StoreUnusable } from "eventstore-lite";
+import { identityCodec } from "../src/codec.ts";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
@@ -13,12 +14,12 @@ interface Parted {
 
 /** Leaves `rest` of the data to the writer thread. */
 const leaving: Codec<NewEvent> = {
-  encode({ data, ...event }) {
-    const { rest, ...kept } = data as Parted;
-    return { ...event, data: kept, unfinished: rest };
-  },
-  decode: (stored) => stored,
-  decodeData: ({ data }) => data,
+  ...identityCodec<NewEvent>(),
+  encode: (events) =>
+    events.map(({ data, ...event }) => {
+      const { rest, ...kept } = data as Parted;
+      return { ...event, data: kept, unfinished: rest };
+    }),
 };
 
 function open(options: { readonly codec?: Codec<NewEvent>; readonly finish?: URL; readonly eventBytes?: number } = {}) {

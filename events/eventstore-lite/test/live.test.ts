@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Codec, type NewEvent, openSqliteStore } from "eventstore-lite";
+import { identityCodec } from "../src/codec.ts";
 import { newEvents, take } from "../src/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
@@ -8,12 +9,11 @@ const newLogPath = temporaryLogs();
 test("what this process appends reaches all subscribers from memory, decoded once", async () => {
   let decoded = 0;
   const counting: Codec<NewEvent> = {
-    encode: (event) => event,
+    ...identityCodec(),
     decode(stored) {
-      decoded += 1;
+      decoded += stored.length;
       return stored;
     },
-    decodeData: ({ data }) => data,
   };
   await using store = await openSqliteStore({ file: newLogPath(), codec: counting });
   const { signal } = new AbortController();
@@ -26,10 +26,9 @@ test("what this process appends reaches all subscribers from memory, decoded onc
 test("what a codec would decode otherwise by now is made again for whoever comes later", async () => {
   let revision = 0;
   const revised: Codec<NewEvent> = {
-    encode: (event) => event,
-    decode: (stored) => ({ ...stored, data: { revision } }),
+    ...identityCodec(),
+    decode: (stored) => stored.map((event) => ({ ...event, data: { revision } })),
     revision: () => revision,
-    decodeData: ({ data }) => data,
   };
   await using store = await openSqliteStore({ file: newLogPath(), codec: revised });
   const { signal } = new AbortController();
@@ -46,13 +45,13 @@ test("what a codec would decode otherwise by now is made again for whoever comes
 test("what a codec recalls of its own events is not decoded, and what it does not recall is", async () => {
   const decoded: string[] = [];
   const recalling: Codec<NewEvent> = {
-    encode: (event) => ({ ...event, data: { stored: true } }),
+    ...identityCodec(),
+    encode: (events) => events.map((event) => ({ ...event, data: { stored: true } })),
     decode(stored) {
-      decoded.push(stored.id);
+      decoded.push(...stored.map(({ id }) => id));
       return stored;
     },
     recall: (event, place) => (event.id.endsWith("1") ? undefined : { ...event, ...place }),
-    decodeData: ({ data }) => data,
   };
   await using store = await openSqliteStore({ file: newLogPath(), codec: recalling });
   const { signal } = new AbortController();

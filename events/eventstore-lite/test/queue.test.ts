@@ -4,7 +4,7 @@ import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/append/messages.ts";
-import { prepareAppend } from "../src/append/prepare.ts";
+import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 
 /** A queue whose writer thread is played by the test. */
@@ -19,7 +19,7 @@ function createTestQueue(limits: Partial<Limits> = {}) {
   });
   const append = (count = 1) => {
     const events = Array.from({ length: count }, () => newEvent());
-    return queue.append(prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS));
+    return queue.append(prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS) as PreparedAppend);
   };
   return { queue, append, sent };
 }

@@ -3,8 +3,8 @@ import { Command, configOf, EXIT, usageError, type MakeCommand, type Terminal } 
 import { selectionOf, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/selection.ts";
 import { FORMATS, type Format } from "../../log/export-formats.ts";
-import type { ShownEvent, StoredEvent } from "../../log/export-formats/format.ts";
-import { exportText, shownBy } from "../../log/export-text.ts";
+import type { StoredEvent } from "../../log/export-formats/format.ts";
+import { exportText, shownBy, type Show } from "../../log/export-text.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { formatOption } from "../format-option.ts";
 import { openExistingLog, openExistingStoredLog } from "../log-session.ts";
@@ -50,7 +50,7 @@ events can be imported.`,
 /** A log and how its events are shown. */
 interface Source extends AsyncDisposable {
   readonly store: EventStore;
-  readonly show: (event: StoredEvent) => ShownEvent;
+  readonly show: Show;
   readonly selection: Selection;
 }
 
@@ -68,7 +68,8 @@ async function openSource(terminal: Terminal, isSealed: boolean, filter: LogFilt
 /** Sealed, events are shown as they are stored. */
 async function openShown(stack: AsyncDisposableStack, terminal: Terminal, isSealed: boolean) {
   const config = configOf(terminal);
-  if (isSealed) return { store: stack.use(await openExistingStoredLog(config)), show: (event: StoredEvent) => event };
+  if (isSealed)
+    return { store: stack.use(await openExistingStoredLog(config)), show: (events: readonly StoredEvent[]) => events };
   const store = stack.use(await openExistingLog(config));
   return { store, show: shownBy(store.open) };
 }

@@ -1,3 +1,4 @@
+import { andThen, type Awaitable } from "../awaitable.ts";
 import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
@@ -18,14 +19,14 @@ export interface PreparedAppend {
   readonly text: string;
 }
 
-/** Throws {@link InvalidAppend}, or what `codec.encode` throws. */
+/** Throws {@link InvalidAppend}, or what `codec.encode` throws. A promise only where the codec answers one. */
 export function prepareAppend<E extends NewEvent>(
   stream: string,
   events: readonly E[],
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
-): PreparedAppend {
+): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
   if (events.length === 0) throw new InvalidAppend("an append holds at least one event");
   if (events.length > limits.appendEvents) {
@@ -37,14 +38,15 @@ export function prepareAppend<E extends NewEvent>(
   if (digest !== undefined) checkName("the digest of what was asked", digest);
   if (fence !== undefined) checkName("the fence's lease", fence.lease);
 
-  codec.prepare?.(events);
   const fields: string[] = [];
   const lease = fence?.lease ?? "";
   const count = events.length;
   const token = fence?.token ?? 0;
-  let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
-  for (const event of events) text += prepareEvent(codec.encode(event), limits.eventBytes, fields);
-  return { stream, expected, lease, fields, count, events, text };
+  return andThen(codec.encode(events), (encoded) => {
+    let text = encodeAppendHead({ stream, expected, key: key ?? "", digest: digest ?? "", lease, token, count });
+    for (const event of encoded) text += prepareEvent(event, limits.eventBytes, fields);
+    return { stream, expected, lease, fields, count, events, text };
+  });
 }
 
 function checkExpected(expected: ExpectedVersion): void {

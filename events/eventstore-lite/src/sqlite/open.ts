@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { andThen, type Awaitable } from "../awaitable.ts";
 import { prepareAppend } from "../append/prepare.ts";
 import { createQueue, type Queue } from "../append/queue.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
@@ -14,7 +15,7 @@ import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
 import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
 import { createTypeNames, listSnapshots, loadSnapshot, readHashAt, readHead, readStreamHead } from "./read/heads.ts";
-import { createStoredAt, type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
+import { type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import { startThread } from "./writer/start-thread.ts";
 
@@ -66,10 +67,10 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
-  const recall = createRecall(codec, decode, createStoredAt(reader));
   const readRange = (range: OpenQuery) => readBatches(reader, decode, range);
   const live = createLive({
-    recall,
+    recall: createRecall(codec),
+    decode,
     revision: () => codec.revision?.() ?? 0,
     read: readRange,
     lastPosition: () => lastPosition(reader),
@@ -97,7 +98,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     failed: queue.failed,
     // Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough.
     append: (stream, events, appendOptions = {}) =>
-      attempt(() => queue.append(prepareAppend(stream, events, appendOptions, codec, limits))),
+      attempt(() => andThen(prepareAppend(stream, events, appendOptions, codec, limits), queue.append)),
     read: (query = {}) => oneByOne(readRange(query)),
     readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
     readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
@@ -139,7 +140,7 @@ function createLeases(queue: Queue, clock: () => number): Leases {
 }
 
 /** Turns what `work` throws at once into a rejection. */
-function attempt<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+function attempt<Result>(work: () => Awaitable<Result>): Promise<Result> {
   try {
     return Promise.resolve(work());
   } catch (error) {

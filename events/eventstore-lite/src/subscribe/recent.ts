@@ -1,7 +1,8 @@
 import { EVENT_FIELDS } from "../append/messages.ts";
 import type { DurableBatch } from "../append/settle.ts";
 import { HASH_BYTES } from "../chain.ts";
-import type { Recall, StoredEvent } from "../codec.ts";
+import { andThen, type Awaitable } from "../awaitable.ts";
+import type { Decode, Recall, StoredEvent } from "../codec.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
@@ -19,7 +20,7 @@ export interface RecentBatch<E extends NewEvent> {
   readonly last: number;
   readonly chars: number;
   /** Those from `from` on that match; each is made once a revision, however many subscribers take it. */
-  take(from: number, matches: Matches): Recorded<E>[];
+  take(from: number, matches: Matches): Awaitable<readonly Recorded<E>[]>;
 }
 
 /** The end of the log in memory: consecutive positions, up to the last event that this process appended. */
@@ -32,7 +33,17 @@ export interface Recent<E extends NewEvent> {
   clear(): void;
 }
 
-export function createRecent<E extends NewEvent>(recall: Recall<E>, revision: () => number): Recent<E> {
+/** How events become what subscribers read. */
+export interface Decoding<E extends NewEvent> {
+  readonly recall: Recall<E>;
+  readonly decode: Decode<E>;
+  /** Reads what the writer has finished: only the log holds it. */
+  readonly read: (range: { readonly from: number; readonly to: number }) => AsyncIterable<readonly Recorded<E>[]>;
+  /** Another number once these give something else than before. */
+  readonly revision: () => number;
+}
+
+export function createRecent<E extends NewEvent>(decoding: Decoding<E>): Recent<E> {
   let batches: RecentBatch<E>[] = [];
   let chars = 0;
 
@@ -55,7 +66,7 @@ export function createRecent<E extends NewEvent>(recall: Recall<E>, revision: ()
       while (batches.length > 0 && batches[0]!.last < position) dropFirst();
     },
     push(durable) {
-      const batch = createRecentBatch(durable, recall, revision);
+      const batch = createRecentBatch(durable, decoding);
       if (batch === undefined) return;
       if (batches.at(-1)?.last !== batch.first - 1) clear();
       batches.push(batch);
@@ -68,34 +79,52 @@ export function createRecent<E extends NewEvent>(recall: Recall<E>, revision: ()
 /** Undefined when the batch holds nothing new, or came without hashes because nobody followed. */
 function createRecentBatch<E extends NewEvent>(
   durable: DurableBatch,
-  recall: Recall<E>,
-  revision: () => number,
+  { recall, decode, read, revision }: Decoding<E>,
 ): RecentBatch<E> | undefined {
   const first = durable.appends[0]?.appended.first;
   if (first === undefined || durable.hashes === "") return undefined;
   const last = durable.appends.at(-1)!.appended.last;
   const chars = durable.appends.reduce((sum, { append }) => sum + append.text.length, 0);
+  const readAll = async (missing: readonly StoredEvent[]): Promise<readonly Recorded<E>[]> => {
+    const batches = await Array.fromAsync(read({ from: missing[0]!.position, to: missing.at(-1)!.position }));
+    return batches.flat();
+  };
   let madeIn = revision();
-  let recalled: Recorded<E>[] = [];
+  /** By their place in the batch. */
+  let made: Recorded<E>[] = [];
   return {
     first,
     last,
     chars,
     take(from, matches) {
-      if (revision() !== madeIn) [madeIn, recalled] = [revision(), []];
-      const events: Recorded<E>[] = [];
+      if (revision() !== madeIn) [madeIn, made] = [revision(), []];
+      const known = made;
+      const wanted: number[] = [];
+      const missing: StoredEvent[] = [];
+      let isFinished = true;
       for (const own of durable.appends) {
         const { append, appended } = own;
         for (let index = Math.max(0, from - appended.first); index < append.count; index += 1) {
-          if (!matches(append.stream, append.fields[index * EVENT_FIELDS + 1]!)) continue;
+          const field = index * EVENT_FIELDS;
+          if (!matches(append.stream, append.fields[field + 1]!)) continue;
           const at = appended.first + index - first;
-          const isFinished = append.fields[index * EVENT_FIELDS + 4] === "";
-          events.push(
-            (recalled[at] ??= recall(append.events[index]!, storedEvent(durable, own, index, at), isFinished)),
-          );
+          wanted.push(at);
+          if (known[at] !== undefined) continue;
+          const stored = storedEvent(durable, own, index, at);
+          const recalled = recall(append.events[index]!, stored);
+          if (recalled !== undefined) {
+            known[at] = recalled;
+            continue;
+          }
+          missing.push(stored);
+          if (append.fields[field + 4] !== "") isFinished = false;
         }
       }
-      return events;
+      if (missing.length === 0) return wanted.map((at) => known[at]!);
+      return andThen(isFinished ? decode(missing) : readAll(missing), (events) => {
+        for (const event of events) known[event.position - first] ??= event;
+        return wanted.map((at) => known[at]!);
+      });
     },
   };
 }

@@ -1,14 +1,10 @@
 import type { DurableBatch } from "../append/settle.ts";
-import type { Recall } from "../codec.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import { createFeed, type Feed } from "./feed.ts";
-import { createRecent, type Matches, type Recent } from "./recent.ts";
+import { createRecent, type Decoding, type Matches, type Recent } from "./recent.ts";
 
 /** What subscriptions need of an engine. */
-export interface SubscribeEngine<E extends NewEvent> {
-  readonly recall: Recall<E>;
-  /** Another number once `recall` gives something else than before. */
-  readonly revision: () => number;
+export interface SubscribeEngine<E extends NewEvent> extends Decoding<E> {
   /** The matching events of a range that is in the log, in order, in batches. */
   read(range: Omit<Following, "signal"> & { readonly to: number }): AsyncIterable<readonly Recorded<E>[]>;
   lastPosition(): number;
@@ -45,7 +41,8 @@ async function* subscribe<E extends NewEvent>(
     while (!signal.aborted) {
       const batch = recent.holding(next);
       if (batch) {
-        const events = batch.take(next, matches);
+        const events = await batch.take(next, matches);
+        if (signal.aborted) return;
         next = batch.last + 1;
         follower.isPast(next);
         if (events.length > 0) yield events;
@@ -84,8 +81,9 @@ export interface Live<E extends NewEvent> {
   close(): void;
 }
 
-export function createLive<E extends NewEvent>({ recall, revision, read, lastPosition }: SubscribeEngine<E>): Live<E> {
-  const recent = createRecent(recall, revision);
+export function createLive<E extends NewEvent>(engine: SubscribeEngine<E>): Live<E> {
+  const { read, lastPosition } = engine;
+  const recent = createRecent(engine);
   const feed = createFeed({
     onFirstFollower: () => feed.advance(lastPosition()),
     onLastFollowerGone: () => recent.clear(),

@@ -1,3 +1,4 @@
+import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow, StoredEvent } from "../../codec.ts";
 import { nextTurn } from "../../next-turn.ts";
 import type { Folded, NewEvent, Query, Recorded } from "../../store.ts";
@@ -22,27 +23,28 @@ export async function* readBatches<E extends NewEvent>(
   }
 }
 
-/** One batch; what comes before an event that cannot be decoded is still handed out. */
-function* decodeAll<E extends NewEvent>(
+/** One batch; what comes before an event that cannot be decoded is still handed out, one by one. */
+async function* decodeAll<E extends NewEvent>(
   chunk: readonly StoredEvent[],
   decode: Decode<E>,
-): Generator<readonly Recorded<E>[], void, void> {
-  const events: Recorded<E>[] = [];
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
+  let events: readonly Recorded<E>[] | undefined;
   try {
-    for (const stored of chunk) events.push(decode(stored));
+    events = await decode(chunk);
   } catch (error) {
-    if (events.length > 0) yield events;
-    throw error;
+    if (chunk.length === 1) throw error;
   }
-  yield events;
+  if (events !== undefined) yield events;
+  else for (const stored of chunk) yield await decode([stored]);
 }
 
 export async function* readFolded<E extends NewEvent>(
   reader: DatabaseReader,
-  decode: (rows: FoldedRow[]) => readonly Folded<E>[],
+  decode: (rows: FoldedRow[]) => Awaitable<readonly Folded<E>[]>,
   query: OpenQuery,
 ): AsyncGenerator<readonly Folded<E>[], void, void> {
-  for await (const chunk of inTurns((range) => readChunks(reader, FOLDED, range), reader, query)) yield decode(chunk);
+  for await (const chunk of inTurns((range) => readChunks(reader, FOLDED, range), reader, query))
+    yield await decode(chunk);
 }
 
 /** The chunks of a query with at most `limit` rows in all, none of them empty. */
@@ -63,15 +65,6 @@ async function* inTurns<Row>(
     left -= chunk.length;
     if (left <= 0) return;
   }
-}
-
-/** Reads one event that is known to be there. */
-export function createStoredAt(reader: DatabaseReader): (position: number) => StoredEvent {
-  return (position) => {
-    const one = { from: position, to: position, backwards: false, limit: 1 };
-    for (const [stored] of readChunks(reader, WHOLE, one)) if (stored !== undefined) return stored;
-    throw new Error(`the log has no event at ${position}`);
-  };
 }
 
 /** The members of each batch, one after the other; none any more once `signal` aborts. */
