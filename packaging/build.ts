@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundle, ROOT } from "./bundle.ts";
+import { manPage } from "./man-page.ts";
 
 const { values } = parseArgs({
   options: { target: { type: "string", default: "bun-linux-x64" }, out: { type: "string" } },
@@ -15,4 +16,5 @@ const licences = await bundle({
   startedAs: "process.execPath",
 });
 writeFileSync(`${outfile}.licenses.txt`, licences);
+writeFileSync(`${outfile}.1`, manPage());
 console.log(outfile);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundle, ROOT } from "./bundle.ts";
+import { manPage } from "./man-page.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });
 const folder = join(values.out, "npm");
@@ -12,6 +13,7 @@ mkdirSync(folder, { recursive: true });
 
 const licences = await bundle({ outdir: folder, startedAs: "process.argv0" });
 writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licences);
+writeFileSync(join(folder, "reachlog.1"), manPage());
 cpSync(join(import.meta.dirname, "reachlog.js"), join(folder, "reachlog.js"));
 for (const document of ["README.md", "LICENSE"]) cpSync(join(ROOT, document), join(folder, document));
 
@@ -23,6 +25,7 @@ const packed = {
   license,
   type,
   bin: { reachlog: "reachlog.js" },
+  man: "./reachlog.1",
   engines: { node: ">=20.11" },
   // The one that the service was checked against.
   dependencies: { bun: devDependencies["bun-types"] },

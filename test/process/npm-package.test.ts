@@ -23,7 +23,9 @@ test(
     using folder = temporaryFolder();
     succeed(process.execPath, PACK, "--out", folder.path);
     const archive = [...new Bun.Glob("*.tgz").scanSync(folder.path)][0] ?? "";
-    expect(succeed("tar", "-tzf", folder.file(archive))).not.toMatch(/test|\.ts$|\.sqlite/m);
+    const packed = succeed("tar", "-tzf", folder.file(archive));
+    expect(packed).not.toMatch(/test|\.ts$|\.sqlite/m);
+    expect(packed).toContain("package/reachlog.1\n");
 
     // As npm lays it out, with the Bun at hand in the place of the one that it would fetch.
     const installed = folder.file("node_modules/reachlog");

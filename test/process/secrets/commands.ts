@@ -31,6 +31,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   key: ["key show", "key show --json"],
   deliveries: ["deliveries list", "deliveries list --json", "deliveries lag", "deliveries retry --all"],
   account: ["account show", "account show --json", "account unlink"],
+  completion: ["completion bash"],
 };
 
 /** Runs every command that the overview names. Throws for one that has no line here. */

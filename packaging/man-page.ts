@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import { reachlog } from "../src/commands/command-line.ts";
+import { VERSION } from "../src/platform/version.ts";
+import { ROOT } from "./bundle.ts";
+
+/** The manual page reachlog(1), in roff: of the commands as they are declared, of `.env.example`, and of the exit codes' table. */
+export function manPage(): string {
+  const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() }, () => {
+    return async () => {};
+  });
+  return `.TH REACHLOG 1 "" "reachlog ${VERSION}"
+.SH NAME
+reachlog \\- ${escaped(program.description())}
+.SH SYNOPSIS
+.B reachlog
+.I command
+.RI [ options ]
+.SH COMMANDS
+${leavesOf(program, []).map(sectionOf).join("")}.SH EXIT STATUS
+${tableOf("docs/command-line.md", /^\| (\d+) +\| (.*?) *\|$/gm)}.SH ENVIRONMENT
+Each of these may stand in the file .env of the folder that reachlog is started in, too.
+${settings()}`;
+}
+
+type Leaf = readonly [path: readonly string[], command: CommandUnknownOpts];
+
+/** The commands that do something, each with the words that lead to it. */
+function leavesOf(command: CommandUnknownOpts, path: readonly string[]): readonly Leaf[] {
+  if (command.commands.length === 0) return [[path, command]];
+  return command.commands.flatMap((one) => leavesOf(one, [...path, one.name()]));
+}
+
+function sectionOf([path, command]: Leaf): string {
+  const help = command.createHelp();
+  const usage = [path.join(" "), ...command.registeredArguments.map(termOf)];
+  const values = command.registeredArguments.map(
+    (argument) => [termOf(argument), help.argumentDescription(argument)] as const,
+  );
+  const options = command.options.map((option) => [option.flags, help.optionDescription(option)] as const);
+  const text = command.description() === "" ? command.summary() : command.description();
+  return [
+    `.SS ${escaped(usage.join(" "))}\n`,
+    `${text.split("\n\n").map(escaped).join("\n.PP\n")}\n`,
+    ...[...values, ...options].map(([term, what]) => tagged(term, what)),
+    `${unfilled(behindHelp(command))}`,
+  ].join("");
+}
+
+/** As usage lines write it. */
+function termOf(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+/** What a command says behind its options: examples, exit codes. */
+function behindHelp(command: CommandUnknownOpts): string {
+  let text = "";
+  command.configureOutput({ writeOut: (more) => (text += more) }).outputHelp();
+  return text.slice(command.helpInformation().length).trim();
+}
+
+function unfilled(text: string): string {
+  return text === "" ? "" : `.PP\n.nf\n${escaped(text)}\n.fi\n`;
+}
+
+function tagged(term: string, what: string): string {
+  return `.TP\n.B ${escaped(term)}\n${escaped(what)}\n`;
+}
+
+/** The rows of a document's table, of which the pattern takes two cells. */
+function tableOf(document: string, row: RegExp): string {
+  const rows = [...readFileSync(join(ROOT, document), "utf8").matchAll(row)];
+  return rows.map(([, code = "", means = ""]) => tagged(code, means.replaceAll("`", ""))).join("");
+}
+
+/** Each setting with the comment above it. */
+function settings(): string {
+  const text = readFileSync(join(ROOT, ".env.example"), "utf8");
+  const found = text.matchAll(/((?:^# (?![A-Z_]+=|---).*\n)+)^# ([A-Z_]+=.*)$/gm);
+  return [...found]
+    .map(([, comment = "", setting = ""]) => tagged(setting, comment.replace(/^# /gm, "").trim()))
+    .join("");
+}
+
+/** A hyphen would be set as a dash, and a line that begins with a dot be taken for a request. */
+function escaped(text: string): string {
+  return text
+    .replaceAll("\\", String.raw`\e`)
+    .replaceAll("-", String.raw`\-`)
+    .replace(/^(?=[.'])/gm, String.raw`\&`);
+}

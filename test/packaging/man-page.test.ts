@@ -1,0 +1,47 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { manPage } from "../../packaging/man-page.ts";
+import { commandsOf } from "../../src/commands/completion/commands.ts";
+import { reachlog } from "../../src/commands/command-line.ts";
+import { EXIT } from "../../src/commands/command.ts";
+import { variables } from "../../src/config/schema.ts";
+
+const PAGE = manPage();
+
+/** As a reader sees it: without requests and escapes. */
+const TEXT = PAGE.replaceAll(String.raw`\-`, "-");
+
+function sections(title: string): readonly string[] {
+  const [, text = ""] = TEXT.split(`.SH ${title}\n`);
+  return (text.split("\n.SH ")[0] ?? "").split(/^\.(?:SS|TP\n\.B) /m).slice(1);
+}
+
+test("the manual page has each command with its options", () => {
+  const silent = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
+  const commands = commandsOf(reachlog(silent, () => async () => {}));
+  for (const { path, commands: below, options } of commands.filter((one) => one.path !== " help")) {
+    if (below.length > 0) continue;
+    const [, rest] = TEXT.split(new RegExp(String.raw`^\.SS ${path.trim()}(?= <| \[|$)`, "m"));
+    const section = rest?.split(/^\.S[SH] /m)[0] ?? "";
+    expect([path, section]).not.toEqual([path, ""]);
+    for (const name of options.flatMap(({ names }) => names).filter((one) => one.startsWith("--") && one !== "--help"))
+      expect([path, section]).toEqual([path, expect.stringContaining(`.B ${name}`)]);
+  }
+});
+
+test("it has each exit code and each setting, once", () => {
+  const codes = sections("EXIT STATUS").map((text) => Number(text.split("\n")[0]));
+  expect(codes).toEqual([...Object.values(EXIT), 130, 141]);
+  const settings = sections("ENVIRONMENT").map((text) => text.split("=")[0] ?? "");
+  expect(settings.toSorted()).toEqual([...variables.keys()].toSorted());
+});
+
+test("no text of ours is taken for a request", () => {
+  const requests = new Set(PAGE.split("\n").flatMap((line) => /^[.'](\S*)/.exec(line)?.[1] ?? []));
+  expect(requests).toEqual(new Set(["TH", "SH", "B", "I", "RI", "SS", "PP", "TP", "nf", "fi"]));
+  expect(PAGE).toContain(
+    `"reachlog ${JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")).version}"`,
+  );
+});
