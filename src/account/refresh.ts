@@ -1,7 +1,7 @@
-import type { Fence } from "eventstore-lite";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
+import type { HeldLease } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
@@ -17,6 +17,9 @@ export interface RefreshDeps {
   readonly announce: (text: string, key: string) => Promise<void>;
 }
 
+/** Longer than a request takes to reach the network: whoever has the lease after us must not find it there. */
+const BEGIN_MS_MAX = 5_000;
+
 /**
  * Replaces the pair with the access token `stale` (undefined: there was none) and answers the new access token;
  * undefined when the grant is dead. Throws a SocialError when the network cannot be asked and the old token no longer
@@ -25,7 +28,7 @@ export interface RefreshDeps {
 export async function refreshPair(
   deps: RefreshDeps,
   stale: string | undefined,
-  fence: Fence,
+  lease: HeldLease,
 ): Promise<string | undefined> {
   const { pairs } = deps;
   const pair = await pairs.read();
@@ -34,13 +37,14 @@ export async function refreshPair(
   // Or it found the grant dead, or unlinked the account.
   await deps.projector.until((await deps.eventLog.store.head()).position);
   if (!deps.projector.state("account").authorized) return undefined;
-  if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", fence);
-  if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", fence);
-  if (!(await pairs.begin(pair))) {
+  if (pair === undefined) return await declareDead(deps, "its tokens are no longer in the vault", lease);
+  if (pair.refreshToken === undefined) return await declareDead(deps, "no refresh token was granted", lease);
+  const isOurs = (): boolean => lease.lasts(BEGIN_MS_MAX);
+  if (!isOurs() || !(await pairs.begin(pair)) || !isOurs()) {
     const kept = await pairs.read();
     // The account was authorized anew meanwhile.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // Whoever stood still until now finds that somebody else is using the refresh token, which works once.
+    // Whoever stood still until now may find that somebody else is using the refresh token, which works once.
     throw new SocialError("unavailable", "another process took the tokens over");
   }
   try {
@@ -50,7 +54,7 @@ export async function refreshPair(
     const kept = await pairs.read();
     if (kept?.accessToken !== stale) return kept?.accessToken;
     return fault.kind === "rejected"
-      ? await declareDead(deps, reasonOf(fault, pair), fence)
+      ? await declareDead(deps, reasonOf(fault, pair), lease)
       : await goOnWith(deps, pair, fault);
   }
 }
@@ -83,10 +87,10 @@ async function goOnWith(deps: RefreshDeps, pair: StoredTokenPair, fault: OAuthEr
  * It is announced to the operator first: after a crash in between the grant is found dead again, and the key keeps it from being
  * announced twice. Fenced, so that it never counts against an authorization that came meanwhile.
  */
-async function declareDead(deps: RefreshDeps, reason: string, fence: Fence): Promise<undefined> {
+async function declareDead(deps: RefreshDeps, reason: string, lease: HeldLease): Promise<undefined> {
   const key = `grant/${await authorizedAt(deps.eventLog)}`;
   await deps.announce("the X account is no longer authorized: open /social/auth again", key);
-  await recordRefresh(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, fence);
+  await recordRefresh(deps, { type: "TokenRefreshFailed", data: { user_id: userId(deps), reason, dead: true } }, lease);
 }
 
 /** The position at which the account was last authorized: the name of the grant. */
@@ -96,8 +100,8 @@ async function authorizedAt({ store }: EventLog): Promise<number> {
   return 0;
 }
 
-async function recordRefresh(deps: RefreshDeps, newEvent: NewEvent, fence?: Fence): Promise<void> {
-  const conditions = fence === undefined ? {} : { fence };
+async function recordRefresh(deps: RefreshDeps, newEvent: NewEvent, lease?: HeldLease): Promise<void> {
+  const conditions = lease === undefined ? {} : { lease };
   await record(deps, STREAMS.account, [newEvent], { metadata: SERVICE_METADATA, ...conditions });
 }
 

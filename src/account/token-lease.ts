@@ -1,4 +1,4 @@
-import { LeaseLost, type Fence } from "eventstore-lite";
+import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 
@@ -13,7 +13,7 @@ export interface TokenLease extends AsyncDisposable {
    * Throws a SocialError `unavailable` when the others take too long, or when this process stood still for so long that
    * another went ahead.
    */
-  run<T>(work: (fence: Fence) => Promise<T>): Promise<T>;
+  run<T>(work: (lease: HeldLease) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -45,12 +45,12 @@ export function createTokenLease(deps: TokenLeaseDeps): TokenLease {
 
 async function underLease<T>(
   deps: TokenLeaseDeps,
-  work: (fence: Fence) => Promise<T>,
+  work: (lease: HeldLease) => Promise<T>,
   stopping: AbortSignal,
 ): Promise<T> {
   await using lease = await waitForLease(deps, stopping);
   try {
-    return await work(lease.fence);
+    return await work(lease);
   } catch (fault) {
     if (!(fault instanceof LeaseLost)) throw fault;
     throw new SocialError("unavailable", "another process took the tokens over");

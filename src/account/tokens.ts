@@ -44,7 +44,7 @@ export function createTokens(deps: TokensDeps): Tokens & AsyncDisposable {
   /** Single flight: everybody who finds the token stale waits for one refresh. The caller's leaving does not stop it. */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
     refreshing ??= tokenLease
-      .run((fence) => refreshPair({ ...deps, pairs }, stale, fence))
+      .run((lease) => refreshPair({ ...deps, pairs }, stale, lease))
       .finally(() => {
         refreshing = undefined;
       });

@@ -1,5 +1,6 @@
-import { VersionConflict, type Appended, type Fence, type IdempotencyKey } from "eventstore-lite";
+import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-lite";
 import type { EventMetadata, NewEvent, EventLog } from "./event-log.ts";
+import { fenced, type HeldLease } from "./lease.ts";
 import type { Projector } from "../projector/projector.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -14,8 +15,8 @@ export type Handled<Refusal> =
 export interface HandleOptions extends Partial<IdempotencyKey> {
   /** Who and what causes the events. */
   readonly metadata: EventMetadata;
-  /** Refuses the append once another holds the lease. */
-  readonly fence?: Fence;
+  /** Under which it is appended: refused once another holds it. */
+  readonly lease?: HeldLease;
   /** How often it is decided at the most. Default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
 }
@@ -47,7 +48,7 @@ export async function handle<Refusal = never>(
   { eventLog, projector, sleep, random }: HandleDeps,
   stream: string,
   decide: () => Decision<Refusal>,
-  { metadata, attempts = ATTEMPTS_MAX, ...conditions }: HandleOptions,
+  { metadata, lease, attempts = ATTEMPTS_MAX, ...key }: HandleOptions,
 ): Promise<Handled<Refusal>> {
   for (let attempt = 1; attempt <= attempts; attempt++) {
     const { version, position } = await eventLog.store.streamHead(stream);
@@ -57,7 +58,9 @@ export async function handle<Refusal = never>(
     const { events } = decision;
     if (events.length === 0) return { events, appended: undefined };
     try {
-      const appended = await eventLog.append(stream, events, metadata, { ...conditions, expected: version });
+      const appended = await fenced(lease, (fence) =>
+        eventLog.append(stream, events, metadata, { ...key, ...fence, expected: version }),
+      );
       await projector.until(appended.last);
       return { events, appended };
     } catch (fault) {
@@ -73,9 +76,9 @@ export async function record(
   { eventLog, projector }: Pick<HandleDeps, "eventLog" | "projector">,
   stream: string,
   events: readonly NewEvent[],
-  { metadata, ...conditions }: Omit<HandleOptions, "attempts">,
+  { metadata, lease, ...key }: Omit<HandleOptions, "attempts">,
 ) {
-  const appended = await eventLog.append(stream, events, metadata, conditions);
+  const appended = await fenced(lease, (fence) => eventLog.append(stream, events, metadata, { ...key, ...fence }));
   await projector.until(appended.last);
   return appended;
 }

@@ -6,9 +6,13 @@ import type { EventLog } from "./event-log.ts";
 export interface LeaseDeps {
   readonly eventLog: EventLog;
   readonly clock: Clock;
+  /** A clock that only goes forward, in ms. */
+  readonly elapsedMs?: () => number;
   /** Waits `ms`, or less when the signal aborts; never rejects. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
+  /** All times of leases are multiplied by it, for tests in real time; default 1. */
+  readonly scale?: number;
 }
 
 export interface LeaseTerms {
@@ -23,39 +27,53 @@ export interface LeaseTerms {
 
 /** A lease of the store, renewed until it is disposed. */
 export interface HeldLease extends AsyncDisposable {
-  /** Refuses appends once another held it. */
-  readonly fence: Fence;
-  /** Aborts once another held it, or it ran out while this process stood still. */
+  /** Names this holding: another one, also by the same holder, has a larger number. */
+  readonly token: number;
+  /** Aborts when another has held it since it was taken. */
   readonly lost: AbortSignal;
   /**
-   * Renews it. The answer says, as often as it is asked, whether the lease lasts for `ms` from then on: also where this
-   * process stood still, or waited for something else, since the renewal was asked for.
+   * Whether it lasts for `ms` from now on, by what is known here: neither a process that stood still nor a clock that
+   * was moved takes another's time for its own. To be asked right before what no fence can refuse.
    */
+  lasts(ms: number): boolean;
+  /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
   keep(ms: number): Promise<() => boolean>;
+  /** Appends under the fence, once more where the lease had run out and nobody had taken it. */
+  fenced<T>(append: (fence: Fence) => Promise<T>): Promise<T>;
 }
 
 /** Undefined while another holds it. */
-export async function takeLease(
-  { eventLog, clock, sleep, logger }: LeaseDeps,
-  { name, holder, ttlMs, renewMs, steal = false }: LeaseTerms,
-): Promise<HeldLease | undefined> {
+export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<HeldLease | undefined> {
+  const { eventLog, sleep, logger, scale = 1 } = deps;
+  const { name, holder, steal = false } = terms;
+  const ttlMs = terms.ttlMs * scale;
   const { leases } = eventLog.store;
+  const deadline = createDeadline(deps, ttlMs);
+  const extend = deadline.ask();
   const taken = await leases.acquire(name, { holder, ttlMs, steal });
   if (taken === undefined) return undefined;
+  extend();
   let held: Lease = taken;
+  /** That of the last lease before it was lost. */
+  let { token } = taken;
   const lost = new AbortController();
   const disposed = new AbortController();
 
   /**
-   * One that was lost is held anew where it is free, so that nobody else begins before what is under way here has ended;
-   * what the first token fences is refused all the same. A renewal that fails is not the last: the next comes in time.
+   * One that ran out is held anew where it is free, so that nobody else begins before what is under way here has ended.
+   * Tokens grow by one with each holder, so they show whether there was another. A renewal that fails is not the last:
+   * the next comes in time.
    */
   const renew = async (): Promise<boolean> => {
+    const renewed = deadline.ask();
     try {
-      const renewed = await leases.acquire(name, { holder, ttlMs });
-      held = renewed ?? held;
-      if (renewed?.token !== taken.token) lost.abort(new LeaseLost(name));
-      return !lost.signal.aborted;
+      const lease = await leases.acquire(name, { holder, ttlMs });
+      if (lease === undefined || lease.token > token + 1) lost.abort(new LeaseLost(name));
+      held = lease ?? held;
+      if (lost.signal.aborted) return false;
+      ({ token } = held);
+      renewed();
+      return true;
     } catch (fault) {
       logger.error("a lease could not be renewed", { lease: name, ...errorFields(fault) });
       return false;
@@ -63,23 +81,29 @@ export async function takeLease(
   };
   const renewing = (async () => {
     for (;;) {
-      await sleep(renewMs, disposed.signal);
+      await sleep(terms.renewMs * scale, disposed.signal);
       if (disposed.signal.aborted) return;
       await renew();
     }
   })();
 
+  const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * scale);
+  const fence = (): Fence => ({ lease: name, token });
   return {
-    fence: { lease: name, token: taken.token },
+    token: taken.token,
     lost: lost.signal,
+    lasts,
     async keep(ms) {
-      const askedAt = clock();
-      const isRenewed = await renew();
-      return () => {
-        const sinceMs = clock() - askedAt;
-        // A renewal of some time ago may be out of date, and so may one on a clock that was set back.
-        return isRenewed && sinceMs >= 0 && sinceMs < ttlMs - ms;
-      };
+      await renew();
+      return () => lasts(ms);
+    },
+    async fenced(append) {
+      try {
+        return await append(fence());
+      } catch (fault) {
+        if (!(fault instanceof LeaseLost) || !(await renew())) throw fault;
+        return append(fence());
+      }
     },
     async [Symbol.asyncDispose]() {
       disposed.abort();
@@ -90,6 +114,35 @@ export async function takeLease(
         // It runs out; what was done under it stands.
         logger.error("a lease could not be released", { lease: name, ...errorFields(fault) });
       }
+    },
+  };
+}
+
+/** Appends under the lease, where there is one: `fence` belongs among the conditions of the append. */
+export function fenced<T>(
+  lease: HeldLease | undefined,
+  append: (fence: { readonly fence?: Fence }) => Promise<T>,
+): Promise<T> {
+  return lease === undefined ? append({}) : lease.fenced((fence) => append({ fence }));
+}
+
+/**
+ * Until when a lease lasts, counted from before it was asked for. By two clocks, since either alone may be wrong: one is
+ * set back, the other does not go on while a machine sleeps.
+ */
+function createDeadline({ clock, elapsedMs = () => performance.now() }: LeaseDeps, ttlMs: number) {
+  let asked = { clock: -Infinity, elapsed: -Infinity };
+  return {
+    /** Notes the time. The answer is called when the lease was granted. */
+    ask(): () => void {
+      const now = { clock: clock(), elapsed: elapsedMs() };
+      return () => {
+        if (now.elapsed >= asked.elapsed) asked = now;
+      };
+    },
+    lasts(ms: number): boolean {
+      const sinceMs = clock() - asked.clock;
+      return sinceMs >= 0 && Math.max(sinceMs, elapsedMs() - asked.elapsed) < ttlMs - ms;
     },
   };
 }

@@ -1,10 +1,10 @@
-import type { Fence } from "eventstore-lite";
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { EventMetadata, EventLog } from "../log/event-log.ts";
+import type { HeldLease } from "../log/lease.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -120,10 +120,9 @@ export interface RunContext extends OutreachContext {
   readonly runId: string;
   /** Whose run it is; another account that is linked meanwhile gets none of it. */
   readonly accountId: string | undefined;
-  readonly fence: Fence;
+  /** The right to make runs. */
+  readonly lease: HeldLease;
   /** Aborts when the run must end between two messages: shutdown, a request to stop, time limit, lease lost. */
   readonly signal: AbortSignal;
   readonly metadata: EventMetadata;
-  /** Renews the right to run. The answer, asked later, is false when another process may make runs by then. */
-  readonly keepLease: () => Promise<() => boolean>;
 }

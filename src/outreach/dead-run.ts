@@ -67,9 +67,9 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   };
 }
 
-async function abandon(context: OutreachContext, { fence }: HeldLease): Promise<void> {
+async function abandon(context: OutreachContext, lease: HeldLease): Promise<void> {
   const decide = () => decideAbandoned(context.projector.state("run"));
-  await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, fence });
+  await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, lease });
 }
 
 /** The run in progress is one of a dead process: nothing, where somebody closed it meanwhile. */

@@ -91,8 +91,8 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
 
 /** Appends the run's end and answers when it was recorded. */
 async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
-  const { metadata, fence } = run;
-  await record(run, STREAMS.outreach, [newEvent], { metadata, fence });
+  const { metadata, lease } = run;
+  await record(run, STREAMS.outreach, [newEvent], { metadata, lease });
   return run.projector.time ?? isoTime(run.clock());
 }
 

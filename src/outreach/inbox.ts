@@ -123,9 +123,9 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
 
 /** Records what the messages say and the log does not hold yet. */
 async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
-  const { metadata, fence } = run;
+  const { metadata, lease } = run;
   const decide = () => decideReceived(outreachState(run), run, messages);
-  await handle(run, STREAMS.outreach, decide, { metadata, fence });
+  await handle(run, STREAMS.outreach, decide, { metadata, lease });
 }
 
 /** What messages (newest first) say that the state does not hold yet: who wrote, who answered, who asks to be left alone. */
@@ -183,6 +183,6 @@ async function recordRead(run: RunContext, { newest, messages, left }: Reading):
     ...(newest === undefined ? {} : { newest_id: newest }),
     ...(left === null ? {} : { backlog: left }),
   };
-  const { metadata, fence } = run;
-  await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, fence });
+  const { metadata, lease } = run;
+  await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, lease });
 }

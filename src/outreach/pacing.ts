@@ -45,8 +45,8 @@ export async function pause(run: RunContext, reason: PauseReason, until: number)
 async function recordPause(run: RunContext, reason: PauseReason, until: number): Promise<void> {
   const data = { run_id: run.runId, reason, until: isoTime(until) };
   try {
-    const { metadata, fence } = run;
-    await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, fence });
+    const { metadata, lease } = run;
+    await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
     // Somebody else has the runs now; the next decision finds out, and nothing is decided here.
     if (!(fault instanceof LeaseLost)) throw fault;

@@ -5,7 +5,7 @@ import { record } from "../log/handle.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { catchUp, outreachState, quotaNow, type OutreachContext, type RunContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
-import { SEND_MS_MAX, takeRunLease } from "./run-lease.ts";
+import { takeRunLease } from "./run-lease.ts";
 import { createMeter } from "./meter.ts";
 import { endedTransiently } from "./run-end.ts";
 import { perform, type RunReport } from "./execute-run.ts";
@@ -63,9 +63,8 @@ export function createRunner(context: OutreachContext): Runner {
       runId,
       accountId: context.projector.state("account").user?.id,
       metadata,
-      fence: lease.fence,
+      lease,
       signal: AbortSignal.any([lease.lost, tasks.stopping, stop.requested]),
-      keepLease: () => lease.keep(SEND_MS_MAX),
     };
     const done = tasks.start("a run", lease, async () => {
       using _watching = stop;
@@ -168,7 +167,7 @@ async function appendStart(
 ): Promise<string> {
   const newEvent: NewEvent = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun } };
   const append = (under?: IdempotencyKey) =>
-    record(context, STREAMS.outreach, [newEvent], { metadata, fence: lease.fence, ...under });
+    record(context, STREAMS.outreach, [newEvent], { metadata, lease, ...under });
   for (let earlier = 0; ; earlier++) {
     const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });
     if (!appended.repeated) return runId;

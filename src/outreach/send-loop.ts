@@ -14,7 +14,7 @@ const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Sends to everybody who may be written to, one after the other, until something ends the run. */
 export function runSendLoop(run: RunContext): Promise<RunEnd> {
-  const { metadata, fence, runId: run_id } = run;
+  const { metadata, lease, runId: run_id } = run;
   /** When the next message may go out, ms since the epoch. */
   let nextSendAt = 0;
   let rejectedInARow = 0;
@@ -23,7 +23,7 @@ export function runSendLoop(run: RunContext): Promise<RunEnd> {
     placesLeft: () => remaining(outreachState(run), run.rules, quotaNow(run)),
     async skip(refused) {
       const decide = () => ({ events: newSkips(outreachState(run), run_id, refused) });
-      await handle(run, STREAMS.outreach, decide, { metadata, fence });
+      await handle(run, STREAMS.outreach, decide, { metadata, lease });
     },
     async write(user) {
       // Before a message and not after one: after the last there is nothing to wait for.
@@ -39,7 +39,7 @@ export function runSendLoop(run: RunContext): Promise<RunEnd> {
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
     },
     async finishPage(read) {
-      await record(run, STREAMS.outreach, [{ type: "SourceRead", data: { ...read, run_id } }], { metadata, fence });
+      await record(run, STREAMS.outreach, [{ type: "SourceRead", data: { ...read, run_id } }], { metadata, lease });
     },
   });
 }

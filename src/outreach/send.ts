@@ -14,6 +14,7 @@ import {
 import { isSuppressed } from "./judge.ts";
 import { recordOutcome } from "./outcome.ts";
 import { RETRY_WAIT_MS_MIN } from "./retry-after-rate-limit.ts";
+import { SEND_MS_MAX } from "./run-lease.ts";
 import { pause } from "./pacing.ts";
 
 /** What one person's turn came to. `called`: the network was asked to send, so the pace applies. */
@@ -58,13 +59,13 @@ type Intention = Intent | { readonly attempt: undefined; readonly end: RunEnd | 
 
 /** Decides on the newest state whether the person gets a message, and records the intent or the skip. */
 async function intend(context: RunContext, user: SocialUser): Promise<Intention> {
-  const { runId: run_id, accountId, metadata, fence } = context;
+  const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
   const decide = (): Decision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
     return decideTurn(outreachState(context), context.rules, { ...attempt, user, accountId, now: quotaNow(context) });
   };
-  const handled = await handle(context, STREAMS.outreach, decide, { metadata, fence });
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease });
   if ("refusal" in handled) return { attempt: undefined, end: handled.refusal.end };
   const [intent] = handled.events;
   if (intent?.type !== "DirectMessageAttempted") return { attempt: undefined, end: undefined };
@@ -102,7 +103,7 @@ const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up befo
  * is seen, and the lease is asked again for the time that the look took.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
-  const isOurs = await context.keepLease();
+  const isOurs = await context.lease.keep(SEND_MS_MAX);
   await catchUp(context);
   const state = outreachState(context);
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";

@@ -175,6 +175,16 @@ test("a process that stood still under the lease does not use a refresh token th
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
+test("a process that stood still under the lease does not refresh: another may be about to", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const { used, goOn } = await standStillBeforeRefresh(world);
+  goOn();
+  expect(await used).toBe("unavailable");
+  expect(world.oauth.refreshed).toEqual([]);
+  expect(await first.tokens.use(echo)).toBe("access-2");
+});
+
 test("a process that stood still under the lease leaves the tokens of the next account alone", async () => {
   const { world, first } = await linked();
   await using _world = world;

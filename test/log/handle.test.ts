@@ -2,11 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId, sleep } from "../../src/platform/clock.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle, type HandleDeps } from "../../src/log/handle.ts";
+import { takeLease } from "../../src/log/lease.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, SILENT } from "../harness/memory/log.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",
@@ -156,10 +157,13 @@ describe("handle", () => {
 
   test("a lost lease ends it at once", async () => {
     await using house = await openHouse();
-    const fence = { lease: "run", token: 7 };
+    const asked = { name: "run", holder: "one", ttlMs: 60_000, renewMs: 60_000 };
+    await using lease = await takeLease({ ...house.deps, clock: Date.now, sleep, logger: SILENT }, asked);
+    if (lease === undefined) throw new Error("somebody has it");
+    await house.store.leases.acquire("run", { holder: "another", ttlMs: 1_000, steal: true });
     const fenced = handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), {
       metadata: METADATA,
-      fence,
+      lease,
     });
     expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
   });

@@ -115,16 +115,24 @@ test("without a dead run or a doubt there is nothing to recover", async () => {
   expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
-test("a process that lost its lease ends its run at once, and the log says that it was abandoned", async () => {
-  await using world = await worldOfThree();
+/** The machine is suspended for an hour, with the first request under way; `meanwhile` others go on. */
+function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void {
   const { sendDm } = world.network;
-  let asleep = true;
-  world.network.sendDm = (token, id, text) => {
-    // The machine is suspended for an hour, with the request under way.
-    if (asleep) world.time.jump(3_600_000);
-    asleep = false;
-    return sendDm(token, id, text);
+  world.network.sendDm = async (...message) => {
+    world.network.sendDm = sendDm;
+    world.time.jump(3_600_000);
+    await meanwhile();
+    return sendDm(...message);
   };
+}
+
+test("a process that lost its lease to another ends its run at once, and the log says that it was abandoned", async () => {
+  await using world = await worldOfThree();
+  const { leases } = world.store;
+  suspendIn(world, async () => {
+    const lease = await leases.acquire("run", { holder: "another", ttlMs: 30_000 });
+    if (lease !== undefined) await leases.release(lease);
+  });
   const { runner, projector, run } = await world.start();
   const triggered = await runner.trigger({ dryRun: false, metadata: METADATA });
   expect(triggered.kind === "started" && (await triggered.done)).toBeUndefined();
@@ -132,6 +140,14 @@ test("a process that lost its lease ends its run at once, and the log says that 
   expect(await world.events("RunAbandoned")).toMatchObject([{ data: { sent: 1 } }]);
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
   expect(world.network.accepted).toHaveLength(3);
+});
+
+test("a process that stood still for longer than its lease goes on with its run where nobody took that over", async () => {
+  await using world = await worldOfThree();
+  suspendIn(world, async () => {});
+  const { run } = await world.start();
+  expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
+  expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
 test("an outcome that a slow process learns after another settled is not recorded twice", async () => {

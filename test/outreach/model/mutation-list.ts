@@ -33,12 +33,12 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the intent is not recorded",
     SEND,
-    "await handle(context, STREAMS.outreach, decide, { metadata, fence })",
+    "await handle(context, STREAMS.outreach, decide, { metadata, lease })",
     "decide()",
   ),
   one("a run goes on that was asked to stop", RUNNER, "tasks.stopping, stop.requested]", "tasks.stopping]"),
-  one("a decision names no version", HANDLE, "{ ...conditions, expected: version }", "{ ...conditions }"),
-  one("a decision names no lease", HANDLE, "{ ...conditions, expected: version }", "{ expected: version }"),
+  one("a decision names no version", HANDLE, "{ ...key, ...fence, expected: version }", "{ ...key, ...fence }"),
+  one("a decision names no lease", HANDLE, "{ ...key, ...fence, expected: version }", "{ ...key, expected: version }"),
   {
     name: "a place is taken only by what was sent",
     edits: [
@@ -134,20 +134,20 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the lease is not looked at before a request",
     SEND,
-    "const isOurs = await context.keepLease();",
+    "const isOurs = await context.lease.keep(SEND_MS_MAX);",
     "const isOurs = () => true;",
   ),
   one(
     "the lease is looked at before the last wait",
     SEND,
-    "const isOurs = await context.keepLease();",
-    "const lasted = (await context.keepLease())();\n  const isOurs = () => lasted;",
+    "const isOurs = await context.lease.keep(SEND_MS_MAX);",
+    "const lasted = (await context.lease.keep(SEND_MS_MAX))();\n  const isOurs = () => lasted;",
   ),
   one(
     "an answer about the lease is believed however late it is",
     "src/log/lease.ts",
-    "return isRenewed && sinceMs >= 0 && sinceMs < ttlMs - ms;",
-    "return isRenewed;",
+    "return sinceMs >= 0 && Math.max(sinceMs, elapsedMs() - asked.elapsed) < ttlMs - ms;",
+    "return true;",
   ),
   one(
     "reconciling takes the lease of the run that goes on",
