@@ -3,6 +3,7 @@ import { ANONYMOUS, bearerToken, type Authentication } from "./authentication.ts
 import type { Endpoint } from "./endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { problems } from "./problem.ts";
+import type { FailureLimit } from "./failure-limit.ts";
 import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
 import type { Sessions } from "./session.ts";
 
@@ -14,8 +15,7 @@ export interface AdmissionDeps {
   readonly isLocal: boolean;
   /** Requests without a token, for each address. */
   readonly anonymousLimit: RateLimit;
-  /** Failed authentications, for each address. */
-  readonly failureLimit: RateLimit;
+  readonly failureLimit: FailureLimit;
   readonly load: LoadShedding;
   readonly sessions: Sessions;
 }
@@ -30,10 +30,16 @@ export interface Admission {
   /** Refuses a host that is not ours. */
   checkHost(request: Request): void;
   /**
-   * Refuses what is too much, then whoever may not ask; answers the caller's name. `headers` are those of the answer,
-   * `pending` the requests under way, this one too.
+   * Refuses what is too much, then whoever may not ask; answers the caller's name, at once unless the token is wrong.
+   * `headers` are those of the answer, `pending` the requests under way, this one too.
    */
-  admit(entry: Entry, request: Request, addressOf: () => string, pending: number, headers: Headers): string;
+  admit(
+    entry: Entry,
+    request: Request,
+    addressOf: () => string,
+    pending: number,
+    headers: Headers,
+  ): string | Promise<never>;
 }
 
 export function createAdmission(deps: AdmissionDeps): Admission {
@@ -116,12 +122,12 @@ function authenticated(
   { authentication, failureLimit }: AdmissionDeps,
   token: string | undefined,
   addressOf: () => string,
-): string {
+): string | Promise<never> {
   const name = token === undefined ? undefined : authentication.identify(token)?.name;
-  if (name !== undefined) return name;
-  const address = addressOf();
-  const wait = failureLimit.check(address);
-  if (wait !== undefined) throw problems.tooMany(wait);
-  failureLimit.take(address);
-  throw problems.unauthorized();
+  return name ?? refuseToken(failureLimit, addressOf());
+}
+
+async function refuseToken(failureLimit: FailureLimit, address: string): Promise<never> {
+  const wait = await failureLimit.fail(address);
+  throw wait === undefined ? problems.unauthorized() : problems.tooMany(wait);
 }

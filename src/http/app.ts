@@ -74,7 +74,9 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       if (endpoint === undefined) throw notServed(request);
       const server = serverOf();
       const addressOf = (): string => clientAddress(request, server);
-      const caller = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
+      const admitted = admission.admit(endpoint, request, addressOf, server?.pendingRequests ?? 0, headers);
+      // Nearly all are known at once, and what waits for nothing gives no turn away.
+      const caller = typeof admitted === "string" ? admitted : await admitted;
       const metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
       const { operation } = endpoint;
       const reading = operation.body?.read(request);

@@ -2,11 +2,10 @@ import type { DataOf } from "../../events/catalog.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import type { FailureLimit } from "./failure-limit.ts";
 
 export interface FailureRecordDeps {
-  /** Counts failed authentications. */
-  readonly limit: RateLimit;
+  readonly limit: FailureLimit;
   readonly eventLog: EventLog;
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -20,7 +19,7 @@ const RECORDED_AFTER_MS = 60_000;
  * A limit that records what it counts and turns away: a few events a minute at most, whatever is tried. Disposing it
  * records what is left; a kill loses what was not yet recorded.
  */
-export function recordFailures(deps: FailureRecordDeps): RateLimit & AsyncDisposable {
+export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDisposable {
   const { limit, clock, sleep } = deps;
   const tally = createFailureTally();
   const stopping = new AbortController();
@@ -37,14 +36,9 @@ export function recordFailures(deps: FailureRecordDeps): RateLimit & AsyncDispos
   };
 
   return {
-    allowance: limit.allowance,
-    take(address) {
-      note(address, "failed");
-      return limit.take(address);
-    },
-    check(address) {
-      const wait = limit.check(address);
-      if (wait !== undefined) note(address, "turned_away");
+    async fail(address) {
+      const wait = await limit.fail(address);
+      note(address, wait === undefined ? "failed" : "turned_away");
       return wait;
     },
     async [Symbol.asyncDispose]() {

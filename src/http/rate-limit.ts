@@ -13,13 +13,11 @@ export interface Allowance {
 export interface RateLimit {
   /** Counts one and answers the seconds to wait when the limit is passed, else undefined. */
   take(address: string): number | undefined;
-  /** The seconds to wait when the limit is used up, without counting. */
-  check(address: string): number | undefined;
   /** What the address may still ask in this window, without counting. */
   allowance(address: string): Allowance;
 }
 
-const WINDOW_MS = 60_000;
+export const WINDOW_MS = 60_000;
 
 /** Addresses counted at once; past it the window is cut short, so that a flood cannot fill the memory. */
 const ADDRESSES_MAX = 50_000;
@@ -33,9 +31,6 @@ export function createRateLimit(limit: number, clock: () => number): RateLimit {
     counts = new Map();
     endsAt = now + WINDOW_MS;
   };
-  const waitOf = (used: number, now: number): number | undefined =>
-    used <= limit ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
-
   return {
     take(address) {
       const now = clock();
@@ -43,12 +38,7 @@ export function createRateLimit(limit: number, clock: () => number): RateLimit {
       const network = networkOf(address);
       const used = (counts.get(network) ?? 0) + 1;
       counts.set(network, used);
-      return waitOf(used, now);
-    },
-    check(address) {
-      const now = clock();
-      refresh(now);
-      return waitOf((counts.get(networkOf(address)) ?? 0) + 1, now);
+      return used <= limit ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
     allowance(address) {
       const now = clock();

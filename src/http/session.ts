@@ -11,8 +11,8 @@ import { ANONYMOUS, type Authentication } from "./authentication.ts";
 import { formBody } from "./body.ts";
 import { createEncryptedCookie } from "./encrypted-cookie.ts";
 import { post } from "./endpoint.ts";
+import type { FailureLimit } from "./failure-limit.ts";
 import { problems } from "./problem.ts";
-import type { RateLimit } from "./rate-limit.ts";
 import { closed } from "./schema.ts";
 
 /** Signs browsers in to the console with a token that is asked for once. */
@@ -96,7 +96,7 @@ interface Session {
 
 export interface SignInDeps {
   readonly sessions: Sessions;
-  readonly failureLimit: RateLimit;
+  readonly failureLimit: FailureLimit;
 }
 
 export const signIn = post({
@@ -110,12 +110,11 @@ export const signIn = post({
     401: { says: "The page that asks for a token, again.", mediaType: "text/html" },
   },
   problems: [],
-  handle({ sessions, failureLimit }: SignInDeps, { body, addressOf }) {
+  async handle({ sessions, failureLimit }: SignInDeps, { body, addressOf }) {
     const cookie = sessions.signIn(body.token);
     if (cookie !== undefined) return redirect(303, "/", { "set-cookie": cookie });
-    const wait = failureLimit.check(addressOf());
+    const wait = await failureLimit.fail(addressOf());
     if (wait !== undefined) throw problems.tooMany(wait);
-    failureLimit.take(addressOf());
     return html(401, renderPage(signInPage(true)));
   },
 });

@@ -6,6 +6,7 @@ import { createCredentialHash } from "../delivery/suspension.ts";
 import type { Config } from "../config/config.ts";
 import { createApp } from "../http/app.ts";
 import { openAuthenticator } from "../http/authenticator.ts";
+import { createFailureLimit, shareFailures, type FailureLimit } from "../http/failure-limit.ts";
 import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
@@ -22,6 +23,8 @@ import { erasing } from "../privacy/apply-erasures.ts";
 import { startRetention } from "../privacy/retention.ts";
 import { startProjector, type Projector } from "../projector/projector.ts";
 import { missingPlaceholders } from "../template/template.ts";
+import { deriveKey } from "../vault/key.ts";
+import type { Unlocked } from "../vault/master-key.ts";
 import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
@@ -90,7 +93,8 @@ export async function startService(
   const runner = account && createRunner(outreachContext({ ...base, account }));
 
   // HTTP.
-  const access = openAuthenticator({ http: config.http, eventLog, logger }, stack);
+  const limit = failureLimitOf(config, store);
+  const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
   const failure = watchFailure(store.failed);
   const isWritable = (): boolean => failure() === undefined;
   const stopping = new AbortController();
@@ -151,6 +155,13 @@ async function openState(
   stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
   checkTemplate(config, projector);
   return { store, eventLog, projector };
+}
+
+/** A log in a file has one service; of a database server's log, all count together. */
+function failureLimitOf({ log }: Config, { master, vault }: Unlocked): FailureLimit {
+  if (log.kind === "sqlite") return createFailureLimit(systemClock);
+  const key = deriveKey(master, "failed-authentications");
+  return shareFailures({ claim: vault.claim, key, clock: systemClock });
 }
 
 /** The fault that stopped the log, once there is one. */

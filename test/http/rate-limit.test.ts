@@ -21,17 +21,6 @@ test("each address has a count of its own", () => {
   expect([take("a"), take("b"), take("a")]).toEqual([undefined, undefined, 60]);
 });
 
-test("a look does not count", () => {
-  const { take, check } = limitOf(1);
-  expect([check("a"), check("a"), take("a"), check("a"), check("b")]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    60,
-    undefined,
-  ]);
-});
-
 test("a flood of addresses cannot fill the memory: the window is cut short", () => {
   const { take } = limitOf(1);
   take("first");

@@ -12,6 +12,7 @@ import { createApp, type App, type AppDeps } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/authentication.ts";
 import { createClientAddress } from "../../../src/http/client-address.ts";
 import { createNotices } from "../../../src/http/console-form.ts";
+import { createFailureLimit } from "../../../src/http/failure-limit.ts";
 import { createIdempotency } from "../../../src/http/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/rate-limit.ts";
@@ -206,7 +207,7 @@ function wire({
   });
   return {
     authentication,
-    failureLimit: createRateLimit(10, clock),
+    failureLimit: createFailureLimit(clock),
     hosts: new Set(hosts),
     clientAddress: createClientAddress(given.trustedProxies ?? []),
     isLocal: false,
