@@ -162,7 +162,7 @@ export interface Snapshots {
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** Grows with each change of holder; use it as a {@link Fence}. */
+  /** Grows by one with each holder, also where the one before has it again; use it as a {@link Fence}. */
   readonly token: number;
   readonly expiresAt: Date;
 }
@@ -176,6 +176,8 @@ export interface Leases {
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
   /** Frees the lease; without effect when another took it meanwhile. */
   release(lease: Lease): Promise<void>;
+  /** Those that are held now, in the order of their names. */
+  list(): Promise<readonly Lease[]>;
 }
 
 /**

@@ -151,6 +151,7 @@ function createBusy() {
       head: () => during(() => store.head()),
       streamHead: (stream) => during(() => store.streamHead(stream)),
       leases: {
+        ...store.leases,
         acquire: (...args) => during(() => store.leases.acquire(...args)),
         release: (...args) => during(() => store.leases.release(...args)),
       },

@@ -199,6 +199,7 @@ function createLife(store: EventStore<Event>) {
     head: () => call(() => store.head()),
     streamHead: (stream) => call(() => store.streamHead(stream)),
     leases: {
+      ...store.leases,
       acquire: (name, options) => call(() => store.leases.acquire(name, options)),
       release: (lease) => call(() => store.leases.release(lease)),
     },

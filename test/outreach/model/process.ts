@@ -133,6 +133,7 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
     head: () => call("head", () => store.head()),
     streamHead: (stream) => call("streamHead", () => store.streamHead(stream)),
     leases: {
+      ...store.leases,
       acquire: (...args) => call("acquire", () => store.leases.acquire(...args)),
       release: (lease) => call("release", () => store.leases.release(lease)),
     },

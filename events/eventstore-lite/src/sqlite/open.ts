@@ -14,7 +14,15 @@ import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
 import { lastPosition } from "./read/bounds.ts";
 import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
-import { createTypeNames, listSnapshots, loadSnapshot, readHashAt, readHead, readStreamHead } from "./read/heads.ts";
+import {
+  createTypeNames,
+  listLeases,
+  listSnapshots,
+  loadSnapshot,
+  readHashAt,
+  readHead,
+  readStreamHead,
+} from "./read/heads.ts";
 import { type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import { startThread } from "./writer/start-thread.ts";
@@ -110,7 +118,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     verify: (options) => verifier.verify(options),
     backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),
     snapshots: createSnapshots(queue, reader),
-    leases: createLeases(queue, clock),
+    leases: createLeases(queue, reader, clock),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }
@@ -129,13 +137,14 @@ function createSnapshots(queue: Queue, reader: DatabaseReader): Snapshots {
   };
 }
 
-function createLeases(queue: Queue, clock: () => number): Leases {
+function createLeases(queue: Queue, reader: DatabaseReader, clock: () => number): Leases {
   return {
     acquire: (name, { holder, ttlMs, steal = false }) =>
       queue.perform({ kind: "acquireLease", name, holder, ttlMs, steal, nowMs: clock() }),
     async release({ name, token }) {
       await queue.perform({ kind: "releaseLease", name, token });
     },
+    list: () => attempt(() => listLeases(reader, clock())),
   };
 }
 

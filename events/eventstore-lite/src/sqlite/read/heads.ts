@@ -1,6 +1,7 @@
 import { GENESIS_HASH } from "../../chain.ts";
 import { SnapshotAhead } from "../../errors.ts";
-import type { Head, Snapshot, SnapshotEntry, StreamHead } from "../../store.ts";
+import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../../store.ts";
+import { isRunning } from "../writer/leases.ts";
 import { lastPosition } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
@@ -54,6 +55,20 @@ export function listSnapshots(reader: DatabaseReader, prefix: string): readonly 
     position: Number(row["position"]),
     bytes: Number(row["bytes"]),
   }));
+}
+
+export function listLeases(reader: DatabaseReader, nowMs: number): readonly Lease[] {
+  const rows = reader.all("SELECT name, holder, token, expires_at, ttl FROM leases ORDER BY name");
+  return rows
+    .map((row) => ({
+      name: String(row["name"]),
+      holder: String(row["holder"]),
+      token: Number(row["token"]),
+      expires_at: Number(row["expires_at"]),
+      ttl: Number(row["ttl"]),
+    }))
+    .filter((lease) => isRunning(lease, nowMs))
+    .map(({ name, holder, token, expires_at }) => ({ name, holder, token, expiresAt: new Date(expires_at) }));
 }
 
 /** Makes the function that names a type by its row. Types are never renamed, and an application has tens of them. */

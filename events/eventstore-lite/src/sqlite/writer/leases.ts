@@ -17,7 +17,7 @@ interface LeaseRow {
  */
 const LEFT_MAX_TTLS = 2;
 
-function isRunning({ expires_at, ttl }: LeaseRow, nowMs: number): boolean {
+export function isRunning({ expires_at, ttl }: Pick<LeaseRow, "expires_at" | "ttl">, nowMs: number): boolean {
   const leftMs = expires_at - nowMs;
   return leftMs > 0 && leftMs <= ttl * LEFT_MAX_TTLS;
 }
