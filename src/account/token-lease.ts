@@ -1,6 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
+import { createSerialQueue } from "../platform/serial-queue.ts";
 
 export interface TokenLeaseDeps extends LeaseDeps {
   /** Names this process in the lease. */
@@ -28,17 +29,13 @@ const WAIT_MS_MAX = 60_000;
 
 export function createTokenLease(deps: TokenLeaseDeps): TokenLease {
   const stopping = new AbortController();
-  let queue: Promise<unknown> = Promise.resolve();
+  const oneByOne = createSerialQueue();
   return {
-    run(work) {
-      // One after the other here, under a lease between processes.
-      const turn = queue.then(() => underLease(deps, work, stopping.signal));
-      queue = turn.catch(() => {});
-      return turn;
-    },
+    // One after the other here, under a lease between processes.
+    run: (work) => oneByOne(() => underLease(deps, work, stopping.signal)),
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await queue;
+      await oneByOne(async () => {});
     },
   };
 }

@@ -86,11 +86,11 @@ async function checkFiles(config: Config): Promise<Finding[]> {
   }
   return [
     await finding("log", () => checkLog(config)),
-    await finding("vault", () => {
+    await finding("vault", async () => {
       if (!existsSync(files.vault)) return "not there yet; the first start makes it";
       if (config.key === undefined && !existsSync(files.key))
         throw new Error(`${files.key} is gone: restore it, or set REACHLOG_KEY`);
-      masterKeyOf(masterKeyPlaceOf(config));
+      await masterKeyOf(masterKeyPlaceOf(config));
       return "opens with this key";
     }),
   ];

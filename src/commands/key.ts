@@ -71,7 +71,7 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
-  rotateKey(masterKeyPlaceOf(config), store.vault, { from, to });
+  await rotateKey(masterKeyPlaceOf(config), store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);

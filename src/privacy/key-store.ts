@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
-import { openSecretStore, type Kept, type SecretStore, type SecretStoreOptions } from "../vault/secret-store.ts";
+import type { Kept } from "../vault/secret-store.ts";
+import { openSecretStore, type SecretStore, type SecretStoreOptions } from "../vault/sync-secret-store.ts";
 
 /** The keys of personal data, each under a ref, and gone for good once deleted. */
 export interface KeyStore extends Pick<SecretStore, "remove" | "bury" | "change" | "revision">, Disposable {

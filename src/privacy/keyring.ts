@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
 import { markOfErased, type Owner, type Encryptor } from "../../events/encryption.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { SecretStoreOptions } from "../vault/secret-store.ts";
+import type { SecretStoreOptions } from "../vault/sync-secret-store.ts";
 import { openText, encryptText } from "./ciphertext.ts";
 import { createClickKeys } from "./click-keys.ts";
 import { createDayKeys } from "./day-keys.ts";

@@ -7,11 +7,13 @@ import type { PostgresLog, SqliteLog } from "../config/log.ts";
 import { checkpointFiles, type CheckpointStore } from "../log/checkpoint-store.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { makeId as newId, systemClock } from "../platform/clock.ts";
+import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { refuseLostKeys } from "../privacy/lost-keys.ts";
-import { masterKeyOf, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
+import { masterKeyNow, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {}
@@ -25,7 +27,7 @@ export type OpenLogOptions = Partial<Pick<EncryptedLogOptions, "owner" | "accept
 
 /** Opens the configured log as {@link openLogAt} does. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
-  return openLogAt(masterKeyPlaceOf(config), options);
+  return openLogAt(logPlaceOf(config), options);
 }
 
 /** For those who only prove or copy what is stored: they need no keys, and see nothing personal. */
@@ -52,10 +54,11 @@ export async function openLogAt(
   const { files } = place;
   mkdirSync(dirname(files.log), { recursive: true });
   if (!acceptLostKeys) await refuseLostKeys(files);
-  const unlocked = unlock(place);
-  const { master, vault } = unlocked;
-  opening.use(vault);
-  const renew = (): Uint8Array => masterKeyOf(place);
+  const secrets = masterKeyPlaceAt(place);
+  const unlocked = await unlock(secrets);
+  opening.use(unlocked.vault);
+  const { master } = unlocked;
+  const renew = (): Uint8Array => masterKeyNow(secrets, master);
   const keyring = opening.use(openKeyring({ file: files.keys, master, renew }, clock));
   const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId }));
   const opened = opening.move();
@@ -68,14 +71,23 @@ export async function openLogAt(
 }
 
 /** A log's files, and the master key where it is not in one of them. */
-export interface LogPlace extends MasterKeyPlace {
+export interface LogPlace {
   readonly files: LogFiles;
+  readonly configured: Secret | undefined;
 }
 
-/** Where the log is, its master key, and what that opens. */
-export function masterKeyPlaceOf({ log, key }: Config): LogPlace {
+/** Where the configured log has its master key, and what that opens. */
+export function masterKeyPlaceOf(config: Config): MasterKeyPlace {
+  return masterKeyPlaceAt(logPlaceOf(config));
+}
+
+function logPlaceOf({ log, key }: Config): LogPlace {
   if (log.kind === "postgres") throw unsupported(log);
   return { files: filesOf(log), configured: key };
+}
+
+function masterKeyPlaceAt({ files, configured }: LogPlace): MasterKeyPlace {
+  return { vault: sqliteSecrets(files.vault), keys: sqliteSecrets(files.keys), key: configured ?? files.key };
 }
 
 /** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */

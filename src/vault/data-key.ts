@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import type { DatabaseSync } from "node:sqlite";
 import { encrypt, open } from "./encrypt.ts";
 import { damaged, KeyMismatch } from "./error.ts";
 import { deriveKey, KEY_BYTES, keyId } from "./key.ts";
+import type { WrappedKey } from "./secret-database.ts";
 
 /** What the rows of a store are encrypted with; the master key wraps it. */
 export interface DataKey {
@@ -17,31 +17,24 @@ export function makeDataKey(): DataKey {
   return { id: randomBytes(ID_BYTES).toString("hex"), bytes: new Uint8Array(randomBytes(KEY_BYTES)) };
 }
 
-/** Lets a master key open the data key. */
-export function wrap(database: DatabaseSync, { id, bytes }: DataKey, master: Uint8Array): void {
+/** The data key as only this master key opens it. */
+export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
   const by = keyId(master);
   const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), contextOf(id, by));
-  database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)").run(id, by, wrapped);
+  return { id, master: by, wrapped };
 }
 
-/** The data key, as `master` opens it. Throws {@link KeyMismatch}, and a ServiceError (damaged). */
-export function unwrap(database: DatabaseSync, master: Uint8Array, file: string): DataKey {
+/** The data key, as `master` opens it; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError (damaged). */
+export function unwrap(wrapped: readonly WrappedKey[], master: Uint8Array, place: string): DataKey {
   const by = keyId(master);
-  const rows = database.prepare("SELECT id, master, wrapped FROM data_keys").all() as unknown as WrappedKey[];
-  const row = rows.find((candidate) => candidate.master === by);
+  const row = wrapped.find((candidate) => candidate.master === by);
   if (row === undefined) {
-    const wrappedWith = rows.map((candidate) => candidate.master);
-    throw new KeyMismatch(file, by, wrappedWith);
+    const wrappedWith = wrapped.map((candidate) => candidate.master);
+    throw new KeyMismatch(place, by, wrappedWith);
   }
   const text = open(wrappingKey(master), row.wrapped, contextOf(row.id, by));
-  if (text === undefined) throw damaged(file, `the data key ${row.id}`);
+  if (text === undefined) throw damaged(place, `the data key ${row.id}`);
   return { id: row.id, bytes: new Uint8Array(Buffer.from(text, "base64")) };
-}
-
-interface WrappedKey {
-  readonly id: string;
-  readonly master: string;
-  readonly wrapped: Uint8Array;
 }
 
 function wrappingKey(master: Uint8Array): Uint8Array {

@@ -1,18 +1,20 @@
 import { existsSync } from "node:fs";
-import type { LogFiles } from "../log/log-files.ts";
 import type { Secret } from "../platform/secret.ts";
 import { keyError, KeyMismatch } from "./error.ts";
 import { loadKeyFile, replaceKeyFile } from "./key-file.ts";
 import { parseKey } from "./key.ts";
+import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
-import { openVault, type Rotation, type Vault } from "./vault.ts";
+import { openSecretStore as openSyncSecretStore } from "./sync-secret-store.ts";
+import { openVault, ROTATION, rotationOf, type Rotation, type Vault } from "./vault.ts";
 
 /** Where the master key is, and what it opens. */
 export interface MasterKeyPlace {
-  /** `keys` holds the keys of personal data. */
-  readonly files: Pick<LogFiles, "key" | "vault" | "keys">;
-  /** Undefined: the key is in its file. */
-  readonly configured: Secret | undefined;
+  readonly vault: SecretPlace;
+  /** The keys of personal data. */
+  readonly keys: SecretPlace;
+  /** A secret: REACHLOG_KEY. Else the file that holds it, and that is made at the first start. */
+  readonly key: Secret | string;
 }
 
 export interface Unlocked {
@@ -27,32 +29,40 @@ export interface Unlocked {
  * Opens the vault with the master key: as configured, or of the key file beside the log, made at the first start. A
  * rotation that was interrupted is finished first. Throws KeyMismatch and other ServiceErrors.
  */
-export function unlock(place: MasterKeyPlace): Unlocked {
-  const given = givenKey(place);
-  const vault = openVault(place.files.vault, given);
+export async function unlock(place: MasterKeyPlace): Promise<Unlocked> {
+  const given = await givenKey(place);
+  const vault = await openVault(place.vault, given);
   try {
-    const master = finishRotation(place, vault, given);
-    return { master, vault, isFormerGiven: place.configured !== undefined && !isSame(given, master) };
+    const master = await finishRotation(place, vault, given);
+    return { master, vault, isFormerGiven: typeof place.key !== "string" && !isSame(given, master) };
   } catch (fault) {
-    vault[Symbol.dispose]();
+    await vault[Symbol.asyncDispose]();
     throw fault;
   }
 }
 
 /** The master key in force by now, for who finds that another process has exchanged it. Throws as {@link unlock}. */
-export function masterKeyOf(place: MasterKeyPlace): Uint8Array {
-  const { master, vault } = unlock(place);
-  vault[Symbol.dispose]();
+export async function masterKeyOf(place: MasterKeyPlace): Promise<Uint8Array> {
+  const { master, vault } = await unlock(place);
+  await vault[Symbol.asyncDispose]();
   return master;
 }
 
+/** The same for who cannot wait. `known`: the key that was in force. */
+export function masterKeyNow({ vault, key }: MasterKeyPlace, known: Uint8Array): Uint8Array {
+  const given = typeof key === "string" ? loadKeyFile(key) : known;
+  using secrets = openSyncSecretStore({ file: vault.name, master: given });
+  const kept = secrets.get(ROTATION);
+  return kept === undefined || kept === "gone" ? given : rotationOf(kept).to;
+}
+
 /** The key as it is given, whatever the vault says of it. */
-function givenKey({ files: { key, vault, keys }, configured }: MasterKeyPlace): Uint8Array {
-  if (configured !== undefined) return parseKey(configured.reveal(), "REACHLOG_KEY");
-  const wrapped = [vault, keys].find((file) => existsSync(file));
-  // A new key would open nothing of what is there.
-  if (wrapped !== undefined && !existsSync(key)) {
-    throw keyError(`${key} is gone, and ${wrapped} was encrypted with it: restore it, or set REACHLOG_KEY`);
+async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
+  if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
+  for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
+    // A new key would open nothing of what is there.
+    if (await isThere())
+      throw keyError(`${key} is gone, and ${name} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
   return loadKeyFile(key);
 }
@@ -64,51 +74,51 @@ export type Step = "begun" | "rewrapped" | "replaced" | "ended";
  * Exchanges the master key. The vault comes first, and from then on knows both keys, so that whoever opens it with
  * either one can finish.
  */
-export function rotateKey(
+export async function rotateKey(
   place: MasterKeyPlace,
   vault: Vault,
   rotation: Rotation,
   at: (step: Step) => void = () => {},
-): void {
-  vault.beginRotation(rotation);
+): Promise<void> {
+  await vault.beginRotation(rotation);
   at("begun");
-  finishRotation(place, vault, rotation.from, at);
+  await finishRotation(place, vault, rotation.from, at);
 }
 
 /**
  * Finishes a rotation that was begun, if there is one, and answers the key in force. A key from the environment stays
  * good until the service is started with the new one.
  */
-function finishRotation(
-  { files, configured }: MasterKeyPlace,
+async function finishRotation(
+  { keys, key }: MasterKeyPlace,
   vault: Vault,
   given: Uint8Array,
   at: (step: Step) => void = () => {},
-): Uint8Array {
-  const rotation = vault.rotation();
+): Promise<Uint8Array> {
+  const rotation = await vault.rotation();
   if (rotation === undefined) return given;
-  rewrapKeys(files.keys, rotation);
+  await rewrapKeys(keys, rotation);
   at("rewrapped");
-  if (configured === undefined) {
-    replaceKeyFile(files.key, rotation.to);
+  if (typeof key === "string") {
+    replaceKeyFile(key, rotation.to);
     at("replaced");
   }
-  if (configured === undefined || isSame(given, rotation.to)) {
-    vault.endRotation();
+  if (typeof key === "string" || isSame(given, rotation.to)) {
+    await vault.endRotation();
     at("ended");
   }
   return rotation.to;
 }
 
 /** Lets only the new master key open the keys of personal data, unless it is so already. Throws KeyMismatch. */
-function rewrapKeys(file: string, { from, to }: Rotation): void {
-  if (!existsSync(file)) return;
+async function rewrapKeys(place: SecretPlace, { from, to }: Rotation): Promise<void> {
+  if (!(await place.isThere())) return;
   try {
-    using keys = openSecretStore({ file, master: from });
-    keys.rewrap([to]);
+    await using keys = await openSecretStore({ place, master: from });
+    await keys.rewrap([to]);
   } catch (fault) {
     if (!(fault instanceof KeyMismatch)) throw fault;
-    openSecretStore({ file, master: to })[Symbol.dispose]();
+    await using _open = await openSecretStore({ place, master: to });
   }
 }
 

@@ -1,10 +1,8 @@
-import type { DatabaseSync } from "node:sqlite";
 import { makeDataKey, unwrap, wrap, type DataKey } from "./data-key.ts";
 import { encrypt, open } from "./encrypt.ts";
-import { ServiceError } from "../platform/service-error.ts";
 import { damaged, KeyMismatch } from "./error.ts";
 import { keyId } from "./key.ts";
-import { openSecretDatabase, statementsOf, transact, type Row } from "./secret-database.ts";
+import type { Encrypted, SecretChanges, SecretDatabase, SecretPlace, SecretRow } from "./secret-database.ts";
 
 /** A secret and the version to name when it is replaced. */
 export interface Kept {
@@ -14,136 +12,168 @@ export interface Kept {
 
 /**
  * Secrets by name, encrypted at rest with a data key, which the master key wraps. What is deleted leaves no bytes behind.
- * All methods throw {@link KeyMismatch} once another process has exchanged the master key, and a
- * ServiceError: damaged, or full where nothing can be written.
+ * All methods throw {@link KeyMismatch} once another process has exchanged the master key, and a ServiceError: damaged,
+ * or what the database throws.
  */
-export interface SecretStore extends Disposable {
+export interface SecretStore extends StoredSecrets, AsyncDisposable {
+  /**
+   * Does all of `work` or nothing of it, durably, while nobody else changes anything. Inside of it only `secrets` are
+   * asked: the store itself waits for its end.
+   */
+  change<Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result>;
+}
+
+export interface StoredSecrets {
   /** `gone`: it was here and was deleted for ever. */
-  get(name: string): Kept | "gone" | undefined;
+  get(name: string): Promise<Kept | "gone" | undefined>;
   /** As {@link get} for many at once, those of them that are or were here: one by one costs five times as much. */
-  getAll(names: readonly string[]): ReadonlyMap<string, Kept | "gone">;
+  getAll(names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">>;
   /** All names that begin so, in order; also of what is gone. */
-  names(prefix: string): readonly string[];
+  names(prefix: string): Promise<readonly string[]>;
   /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
-  put(name: string, value: string, expected: number): boolean;
-  remove(name: string): void;
+  put(name: string, value: string, expected: number): Promise<boolean>;
+  remove(name: string): Promise<void>;
   /** Deletes the secret; the name never gets another one. */
-  bury(name: string): void;
+  bury(name: string): Promise<void>;
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
-  claim(name: string, until: number, now: number): boolean;
-  isClaimed(name: string, now: number): boolean;
-  /** Does all of `work` or nothing of it, durably, while no other process changes anything. */
-  change<Result>(work: () => Result): Result;
+  claim(name: string, until: number, now: number): Promise<boolean>;
+  isClaimed(name: string, now: number): Promise<boolean>;
   /** Another number once another process has changed something. */
-  revision(): number;
+  revision(): Promise<number>;
   /**
    * Encrypts everything anew, so that these master keys open it and no others. The data key is new too: whoever has a
    * former master key and an old copy opens nothing that is written from now on.
    */
-  rewrap(masters: readonly Uint8Array[]): void;
+  rewrap(masters: readonly Uint8Array[]): Promise<void>;
   /** This master key opens nothing any more. */
-  revoke(master: Uint8Array): void;
+  revoke(master: Uint8Array): Promise<void>;
 }
 
 export interface SecretStoreOptions {
-  readonly file: string;
+  readonly place: SecretPlace;
   /** The master key in force. */
   readonly master: Uint8Array;
   /** Asked for the master key anew where it opens nothing: another process may have exchanged it. */
-  readonly renew?: (() => Uint8Array) | undefined;
+  readonly renew?: (() => Promise<Uint8Array>) | undefined;
 }
 
-/** Opens the store, or makes it (mode 0600). Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
-export function openSecretStore(options: SecretStoreOptions): SecretStore {
-  const { file, master } = options;
-  const database = openSecretDatabase(file, (made) => wrap(made, makeDataKey(), master));
+/** Opens the store, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
+export async function openSecretStore({ place, master, renew }: SecretStoreOptions): Promise<SecretStore> {
+  const database = await place.open();
   try {
-    return storeIn(database, options);
+    await keepDataKey(database, master);
+    return await storeIn(database, async () => {
+      try {
+        return unwrap(await database.dataKeys(), master, database.name);
+      } catch (fault) {
+        if (!(fault instanceof KeyMismatch) || renew === undefined) throw fault;
+        const renewed = await renew();
+        return unwrap(await database.dataKeys(), renewed, database.name);
+      }
+    });
   } catch (fault) {
-    database.close();
+    await database[Symbol.asyncDispose]();
     throw fault;
   }
 }
 
-function storeIn(database: DatabaseSync, { file, master, renew }: SecretStoreOptions): SecretStore {
-  const rows = statementsOf(database);
-  const unwrapped = (): DataKey => {
-    try {
-      return unwrap(database, master, file);
-    } catch (fault) {
-      // Not while anything is locked: whoever gives the key may have to finish the exchange in this file.
-      if (!(fault instanceof KeyMismatch) || renew === undefined || database.isTransaction) throw fault;
-      return unwrap(database, renew(), file);
+/** The first one who opens a place makes its data key. */
+async function keepDataKey(database: SecretDatabase, master: Uint8Array): Promise<void> {
+  if ((await database.dataKeys()).length > 0) return;
+  await database.transact(async (rows) => {
+    const isUnused = (await rows.dataKeys()).length === 0 && (await rows.names("")).length === 0;
+    if (isUnused) await rows.addDataKey(wrap(makeDataKey(), master));
+  });
+}
+
+async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKey>): Promise<SecretStore> {
+  let known = await unwrapped();
+
+  const change: SecretStore["change"] = async (work) => {
+    for (;;) {
+      const key = known;
+      // A rotation by another process is seen under the lock: then it is tried once more, with the new data key.
+      const done = await database.transact(async (rows) => {
+        const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);
+        return isInForce ? { result: await work(secretsIn(rows, database.name, key)) } : undefined;
+      });
+      if (done !== undefined) return done.result;
+      known = await unwrapped();
     }
   };
-  let known = unwrapped();
-
-  const change = <Result>(work: () => Result): Result => {
-    if (database.isTransaction) return work();
-    return written(file, () => {
-      // A rotation by another process is seen before, or under the lock: then it is tried once more.
-      if (rows.keyId() !== known.id) known = unwrapped();
-      const done = transact(database, () => (rows.keyId() === known.id ? { result: work() } : undefined));
-      return done === undefined ? change(work) : done.result;
-    });
+  const getAll: SecretStore["getAll"] = async (names) => {
+    const rows = await database.secrets(names);
+    const key = known;
+    // What has another data key is read together with that one.
+    const isReadable = rows.every((row) => row.key === null || row.key === key.id);
+    return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };
-  const opened = (name: string, row: Row): Kept | "gone" => {
-    if (row.ciphertext === null) return "gone";
-    if (row.key !== known.id) known = unwrapped();
-    const value =
-      row.key === known.id ? open(known.bytes, row.ciphertext, contextOf(known, name, row.version)) : undefined;
-    if (value === undefined) throw damaged(file, name);
-    return { version: row.version, value };
-  };
-  const get = (name: string): Kept | "gone" | undefined => {
-    const row = rows.select(name);
-    return row && opened(name, row);
-  };
-  const encrypted = (key: DataKey, name: string, { version, value }: Kept): Uint8Array =>
-    encrypt(key.bytes, value, contextOf(key, name, version));
 
   return {
-    get,
-    getAll: (names) => new Map(rows.selectAll(names).map((row) => [row.name, opened(row.name, row)])),
-    names: rows.names,
-    put: (name, value, expected) =>
-      change(() => rows.put(name, known.id, encrypted(known, name, { version: expected + 1, value }), expected)),
-    remove: (name) => change(() => rows.remove(name)),
-    bury: (name) => change(() => rows.bury(name)),
-    claim: (name, until, now) => change(() => rows.claim(name, until, now)),
-    isClaimed: rows.isClaimed,
+    get: async (name) => (await getAll([name])).get(name),
+    getAll,
+    names: database.names,
+    isClaimed: database.isClaimed,
+    revision: database.revision,
     change,
-    revision: rows.revision,
-    rewrap(masters) {
-      change(() => {
-        const key = makeDataKey();
-        for (const name of rows.names("")) {
-          const kept = get(name);
-          if (kept !== undefined && kept !== "gone") rows.reencrypt(key.id, encrypted(key, name, kept), name);
-        }
-        database.exec("DELETE FROM data_keys");
-        for (const one of masters) wrap(database, key, one);
-        known = key;
-      });
-    },
-    revoke: (one) => change(() => rows.revoke(keyId(one))),
-    [Symbol.dispose]() {
-      database.close();
-    },
+    put: (...given) => change((secrets) => secrets.put(...given)),
+    remove: (name) => change((secrets) => secrets.remove(name)),
+    bury: (name) => change((secrets) => secrets.bury(name)),
+    claim: (...given) => change((secrets) => secrets.claim(...given)),
+    rewrap: (masters) => change((secrets) => secrets.rewrap(masters)),
+    revoke: (master) => change((secrets) => secrets.revoke(master)),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
+}
+
+/** So many rows are encrypted anew at a time. */
+const REWRAPPED_AT_ONCE = 1_000;
+
+/** Inside of a transaction, where `first` is the data key in force. */
+function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSecrets {
+  let key = first;
+  const getAll: StoredSecrets["getAll"] = async (names) => opened(await rows.secrets(names), key, place);
+  return {
+    get: async (name) => (await getAll([name])).get(name),
+    getAll,
+    names: rows.names,
+    isClaimed: rows.isClaimed,
+    revision: rows.revision,
+    put: (name, value, expected) => rows.put(encrypted(key, name, { version: expected + 1, value }), expected),
+    remove: rows.remove,
+    bury: rows.bury,
+    claim: rows.claim,
+    async rewrap(masters) {
+      const next = makeDataKey();
+      const names = await rows.names("");
+      for (let at = 0; at < names.length; at += REWRAPPED_AT_ONCE) {
+        const kept = await getAll(names.slice(at, at + REWRAPPED_AT_ONCE));
+        const anew = [...kept].flatMap(([name, one]) => (one === "gone" ? [] : [encrypted(next, name, one)]));
+        await Promise.all(anew.map(rows.reencrypt));
+      }
+      await rows.removeDataKeys();
+      for (const master of masters) await rows.addDataKey(wrap(next, master));
+      key = next;
+    },
+    revoke: (master) => rows.removeDataKeys(keyId(master)),
+  };
+}
+
+function opened(rows: readonly SecretRow[], key: DataKey, place: string): ReadonlyMap<string, Kept | "gone"> {
+  const valueOf = ({ name, version, key: id, ciphertext }: SecretRow): Kept | "gone" => {
+    if (ciphertext === null) return "gone";
+    const value = id === key.id ? open(key.bytes, ciphertext, contextOf(key, name, version)) : undefined;
+    if (value === undefined) throw damaged(place, name);
+    return { version, value };
+  };
+  return new Map(rows.map((row) => [row.name, valueOf(row)]));
+}
+
+function encrypted(key: DataKey, name: string, { version, value }: Kept): Encrypted {
+  return { name, key: key.id, ciphertext: encrypt(key.bytes, value, contextOf(key, name, version)) };
 }
 
 /** All labels of a row are authenticated, so neither another's row nor an older one of the same name opens. */
 function contextOf({ id }: DataKey, name: string, version: number): string {
   return `${id}|${version}|${name}`;
-}
-
-/** For want of space, say: nothing was stored, so nothing was encrypted and appended. */
-function written<Result>(file: string, work: () => Result): Result {
-  try {
-    return work();
-  } catch (fault) {
-    const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
-    throw isOfSqlite ? new ServiceError("full", `${file} cannot be written now`, { cause: fault }) : fault;
-  }
 }

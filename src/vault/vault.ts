@@ -1,6 +1,7 @@
 import { keyError } from "./error.ts";
 import { deriveKey, keyId } from "./key.ts";
-import { openSecretStore, type Kept, type SecretStore } from "./secret-store.ts";
+import type { SecretPlace } from "./secret-database.ts";
+import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 
 /** A master key that takes another one's place. */
 export interface Rotation {
@@ -18,7 +19,7 @@ export interface Secrets {
 }
 
 /** Where tokens live: encrypted at rest, apart from the log, so that no event ever holds one. */
-export interface Vault extends Secrets, Disposable {
+export interface Vault extends Secrets, AsyncDisposable {
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
@@ -28,11 +29,11 @@ export interface Vault extends Secrets, Disposable {
    * Encrypts everything anew; until {@link Vault.endRotation} both master keys open it, and it knows both. Throws a
    * ServiceError beside a rotation to another key.
    */
-  beginRotation(rotation: Rotation): void;
+  beginRotation(rotation: Rotation): Promise<void>;
   /** The rotation that was begun and is not ended. */
-  rotation(): Rotation | undefined;
+  rotation(): Promise<Rotation | undefined>;
   /** From now on only the new master key opens the vault. */
-  endRotation(): void;
+  endRotation(): Promise<void>;
 }
 
 /**
@@ -44,73 +45,79 @@ const STABLE = ["suppression", "credentials"] as const;
 export type StableKeyPurpose = (typeof STABLE)[number];
 
 /** The secret that holds both master keys while one takes the other's place. */
-const ROTATION = "rotation";
+export const ROTATION = "rotation";
 
 /** Opens the vault, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
-export function openVault(file: string, master: Uint8Array): Vault {
-  const store = openSecretStore({ file, master });
+export async function openVault(place: SecretPlace, master: Uint8Array): Promise<Vault> {
+  const store = await openSecretStore({ place, master });
   try {
-    keepStableKeys(store, master);
-    return vaultIn(store, file);
+    await keepStableKeys(store, master);
+    return vaultIn(store, place.name);
   } catch (fault) {
-    store[Symbol.dispose]();
+    await store[Symbol.asyncDispose]();
     throw fault;
   }
 }
 
-function keepStableKeys(store: SecretStore, master: Uint8Array): void {
-  const missing = STABLE.filter((purpose) => store.get(stable(purpose)) === undefined);
-  if (missing.length === 0) return;
-  store.change(() => {
-    for (const purpose of missing) store.put(stable(purpose), textOf(deriveKey(master, purpose)), 0);
+async function keepStableKeys(store: SecretStore, master: Uint8Array): Promise<void> {
+  const kept = await store.getAll(STABLE.map(stable));
+  if (kept.size === STABLE.length) return;
+  await store.change(async (secrets) => {
+    // Those that are there stay: it puts what was absent.
+    for (const purpose of STABLE) await secrets.put(stable(purpose), textOf(deriveKey(master, purpose)), 0);
   });
 }
 
-function vaultIn(store: SecretStore, file: string): Vault {
-  const get = (name: string): Kept | undefined => {
-    const kept = store.get(name);
-    return kept === "gone" ? undefined : kept;
-  };
-  const rotation = (): Rotation | undefined => {
-    const kept = get(ROTATION);
-    if (kept === undefined) return undefined;
-    const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
-    return { from: bytesOf(from), to: bytesOf(to) };
-  };
+function vaultIn(store: SecretStore, name: string): Vault {
   return {
-    get: async (name) => get(name),
-    put: async (name, value, expected) => store.put(name, value, expected),
-    delete: async (name, expected) =>
-      store.change(() => {
-        const isThere = get(name)?.version === expected;
-        if (isThere) store.remove(name);
+    get: (secret) => presentIn(store, secret),
+    put: store.put,
+    delete: (secret, expected) =>
+      store.change(async (secrets) => {
+        const isThere = (await presentIn(secrets, secret))?.version === expected;
+        if (isThere) await secrets.remove(secret);
         return isThere;
       }),
-    claim: async (name, until, now) => store.claim(name, until, now),
-    isClaimed: async (name, now) => store.isClaimed(name, now),
-    stableKey: async (purpose) => bytesOf(get(stable(purpose))?.value ?? ""),
-    rotation,
+    claim: store.claim,
+    isClaimed: store.isClaimed,
+    stableKey: async (purpose) => bytesOf((await presentIn(store, stable(purpose)))?.value ?? ""),
+    rotation: () => rotationIn(store),
     beginRotation: ({ from, to }) =>
-      store.change(() => {
-        const begun = rotation()?.to;
+      store.change(async (secrets) => {
+        const begun = (await rotationIn(secrets))?.to;
         if (begun !== undefined && keyId(begun) !== keyId(to)) {
           throw keyError(
-            `${file}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first`,
+            `${name}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first`,
           );
         }
         if (begun !== undefined) return;
-        store.rewrap([from, to]);
-        store.put(ROTATION, JSON.stringify({ from: textOf(from), to: textOf(to) }), 0);
+        await secrets.rewrap([from, to]);
+        await secrets.put(ROTATION, JSON.stringify({ from: textOf(from), to: textOf(to) }), 0);
       }),
     endRotation: () =>
-      store.change(() => {
-        const ending = rotation();
+      store.change(async (secrets) => {
+        const ending = await rotationIn(secrets);
         if (ending === undefined) return;
-        store.revoke(ending.from);
-        store.remove(ROTATION);
+        await secrets.revoke(ending.from);
+        await secrets.remove(ROTATION);
       }),
-    [Symbol.dispose]: store[Symbol.dispose],
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
+}
+
+async function presentIn(secrets: StoredSecrets, name: string): Promise<Kept | undefined> {
+  const kept = await secrets.get(name);
+  return kept === "gone" ? undefined : kept;
+}
+
+async function rotationIn(secrets: StoredSecrets): Promise<Rotation | undefined> {
+  const kept = await presentIn(secrets, ROTATION);
+  return kept && rotationOf(kept);
+}
+
+export function rotationOf(kept: Kept): Rotation {
+  const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
+  return { from: bytesOf(from), to: bytesOf(to) };
 }
 
 function stable(purpose: StableKeyPurpose): string {

@@ -47,20 +47,20 @@ async function nameInLog(): Promise<string | undefined> {
   return findContact(folded, { username: "ada" })?.name;
 }
 
-const openVault = () => unlock(masterKeyPlaceOf(config())).vault;
+const openVault = async () => (await unlock(masterKeyPlaceOf(config()))).vault;
 
 async function keepSecret(): Promise<void> {
-  using vault = openVault();
+  await using vault = await openVault();
   await vault.put("tokens", "canary", 0);
 }
 
 async function kept(): Promise<string | undefined> {
-  using vault = openVault();
+  await using vault = await openVault();
   return (await vault.get("tokens"))?.value;
 }
 
 async function suppressionKey(): Promise<Uint8Array> {
-  using vault = openVault();
+  await using vault = await openVault();
   return await vault.stableKey("suppression");
 }
 
@@ -113,7 +113,7 @@ test("with the key in the environment: both are good until something was started
     expect.stringMatching(/REACHLOG_KEY\n$/),
   ]);
   world.env["REACHLOG_KEY"] = KEYS[0] ?? "";
-  expect(openVault).toThrow("was encrypted with");
+  expect(openVault()).rejects.toThrow("was encrypted with");
 });
 
 test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {

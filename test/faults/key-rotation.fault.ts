@@ -32,7 +32,7 @@ test.skipIf(!has("strace"))(
     const before = await prepare(world);
     for (let nth = 1; await isKilled(world, nth, {}); nth++) {
       told.kills++;
-      if (isUnfinished(world, {})) told.unfinished++;
+      if (await isUnfinished(world, {})) told.unfinished++;
       const after = await readable(world, {}).catch(String);
       if (JSON.stringify(after) !== JSON.stringify(before)) told.unreadable++;
     }
@@ -54,7 +54,7 @@ test.skipIf(!has("strace"))(
       isOver = !(await isKilled(world, nth, { REACHLOG_KEY_NEXT }));
       if (isOver) break;
       told.kills++;
-      if (isUnfinished(world, {})) told.unfinished++;
+      if (await isUnfinished(world, {})) told.unfinished++;
       const withFormer = await readable(world, {}).catch(String);
       const withNew = await readable(world, { REACHLOG_KEY: REACHLOG_KEY_NEXT }).catch((fault: unknown) => fault);
       if (JSON.stringify(withFormer) !== before) told.unreadable++;
@@ -82,7 +82,7 @@ async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
-  using vault = unlock(masterKeyPlaceOf(config)).vault;
+  await using vault = (await unlock(masterKeyPlaceOf(config))).vault;
   await vault.put("tokens", "canary", 0);
   return await readable(world, {});
 }
@@ -102,12 +102,12 @@ async function readable(world: Installation, more: Record<string, string>): Prom
 }
 
 /** Whether the vault, opened with the key as it is given, knows of a rotation that has not ended. */
-function isUnfinished(world: Installation, more: Record<string, string>): boolean {
+async function isUnfinished(world: Installation, more: Record<string, string>): Promise<boolean> {
   const config = configOf(world, more);
-  const { key, vault: file } = masterKeyPlaceOf(config).files;
-  const given = config.key === undefined ? loadKeyFile(key) : parseKey(config.key.reveal(), "REACHLOG_KEY");
-  using vault = openVault(file, given);
-  return vault.rotation() !== undefined;
+  const { key, vault: place } = masterKeyPlaceOf(config);
+  const given = typeof key === "string" ? loadKeyFile(key) : parseKey(key.reveal(), "REACHLOG_KEY");
+  await using vault = await openVault(place, given);
+  return (await vault.rotation()) !== undefined;
 }
 
 /** Rotates, with a kill at the nth call; false when it came to its end before. */

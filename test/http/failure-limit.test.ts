@@ -1,6 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { createFailureLimit, shareFailures } from "../../src/http/failure-limit.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault, type Vault } from "../../src/vault/vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
@@ -9,10 +10,11 @@ const KEY = new Uint8Array(32).fill(9);
 const MINUTE = 60_000;
 
 /** Instances that share a vault, and a limit of three failures a minute. */
-function openInstances(count: number) {
+async function openInstances(count: number) {
   const folder = temporaryFolder();
   const world = { now: 100 * MINUTE, claims: [] as string[], isAway: false };
-  const vaults = Array.from({ length: count }, () => openVault(folder.file("vault.sqlite"), MASTER));
+  const place = sqliteSecrets(folder.file("vault.sqlite"));
+  const vaults = await Promise.all(Array.from({ length: count }, () => openVault(place, MASTER)));
   const instances = vaults.map((vault) => {
     const claim: Vault["claim"] = async (name, until, now) => {
       world.claims.push(name);
@@ -31,8 +33,8 @@ function openInstances(count: number) {
     },
     failAtOnce: (times: number) =>
       Promise.all(Array.from({ length: times }, () => instances.map(({ fail }) => fail("a"))).flat()),
-    [Symbol.dispose]() {
-      for (const vault of vaults) vault[Symbol.dispose]();
+    async [Symbol.asyncDispose]() {
+      for (const vault of vaults) await vault[Symbol.asyncDispose]();
       folder[Symbol.dispose]();
     },
   };
@@ -50,18 +52,18 @@ test("alone, so many a minute are let through to a refusal, and then one waits",
 });
 
 test("whoever guesses at several instances in turn gets no more guesses", async () => {
-  using instances = openInstances(3);
+  await using instances = await openInstances(3);
   expect(await instances.failAt([0, 1, 2, 0, 1, 2])).toEqual([undefined, undefined, undefined, 60, 60, 60]);
 });
 
 test("nor does whoever guesses at all of them at once", async () => {
-  using instances = openInstances(3);
+  await using instances = await openInstances(3);
   const waits = await instances.failAtOnce(4);
   expect(waits.filter((wait) => wait === undefined)).toHaveLength(3);
 });
 
 test("each address has its own guesses, and each minute new ones", async () => {
-  using instances = openInstances(2);
+  await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0]);
   expect(await instances.failAt([1], "192.0.2.2")).toEqual([undefined]);
   instances.world.now += 59_000;
@@ -71,7 +73,7 @@ test("each address has its own guesses, and each minute new ones", async () => {
 });
 
 test("once all places are known to be taken nobody is asked any more", async () => {
-  using instances = openInstances(2);
+  await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0, 1]);
   const { claims } = instances.world;
   const asked = claims.length;
@@ -80,14 +82,14 @@ test("once all places are known to be taken nobody is asked any more", async () 
 });
 
 test("no name tells an address", async () => {
-  using instances = openInstances(1);
+  await using instances = await openInstances(1);
   await instances.failAt([0, 0]);
   expect(instances.world.claims).toHaveLength(2);
   expect(instances.world.claims.join()).not.toContain("192.0.2");
 });
 
 test("while the vault is out of reach each instance counts for itself", async () => {
-  using instances = openInstances(2);
+  await using instances = await openInstances(2);
   instances.world.isAway = true;
   expect(await instances.failAt([0, 0, 0, 0, 1])).toEqual([undefined, undefined, undefined, 60, undefined]);
 });

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
-import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { openSecretStore } from "../../src/vault/sync-secret-store.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";

@@ -102,7 +102,7 @@ test(
     expect(await runEveryCommand(world)).toBeGreaterThan(30);
     await world.end(second, "SIGTERM");
     world.keepFiles("after the end");
-    canaries.push(...huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey));
+    canaries.push(...(await huntedFileKeys(logFiles(join(world.directory, "reachlog.sqlite")), masterKey)));
     await exchangeKeyAndTokens(callers);
     expectNothingFound(world, canaries);
   },

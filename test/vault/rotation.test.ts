@@ -2,12 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { unwrap } from "../../src/vault/data-key.ts";
 import { makeKeyFile } from "../../src/vault/key-file.ts";
 import { deriveKey } from "../../src/vault/key.ts";
 import { masterKeyOf, rotateKey, type MasterKeyPlace, type Step } from "../../src/vault/master-key.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
@@ -23,55 +23,56 @@ async function openFiles(source: "file" | "environment") {
   const files = logFiles(directory.file("reachlog.sqlite"));
   if (source === "file") makeKeyFile(files.key, FROM);
   {
-    using vault = openVault(files.vault, FROM);
+    await using vault = await openVault(sqliteSecrets(files.vault), FROM);
     await vault.put("tokens", "first", 0);
     await vault.put("tokens", "canary", 1);
   }
   const place = (key?: Uint8Array): MasterKeyPlace => ({
-    files,
-    configured: key === undefined ? undefined : secret(Buffer.from(key).toString("hex")),
+    vault: sqliteSecrets(files.vault),
+    keys: sqliteSecrets(files.keys),
+    key: key === undefined ? files.key : secret(Buffer.from(key).toString("hex")),
   });
   const given = place(source === "file" ? undefined : FROM);
   return { files, place, given, [Symbol.dispose]: () => directory[Symbol.dispose]() };
 }
 
-function rotate(place: MasterKeyPlace, rotation: Rotation): void {
-  using vault = openVault(place.files.vault, rotation.from);
-  rotateKey(place, vault, rotation);
+async function rotate(place: MasterKeyPlace, rotation: Rotation): Promise<void> {
+  await using vault = await openVault(place.vault, rotation.from);
+  await rotateKey(place, vault, rotation);
 }
 
 async function stableKey(files: LogFiles, master: Uint8Array): Promise<Uint8Array> {
-  using vault = openVault(files.vault, master);
+  await using vault = await openVault(sqliteSecrets(files.vault), master);
   return await vault.stableKey("suppression");
 }
 
 async function tokenWith(files: LogFiles, master: Uint8Array): Promise<string | undefined> {
-  using vault = openVault(files.vault, master);
+  await using vault = await openVault(sqliteSecrets(files.vault), master);
   return (await vault.get("tokens"))?.value;
 }
 
 test("after a rotation the new key opens everything, and the former one nothing", async () => {
   using world = await openFiles("file");
-  rotate(world.given, { from: FROM, to: TO });
-  expect(masterKeyOf(world.place())).toEqual(TO);
-  using vault = openVault(world.files.vault, TO);
+  await rotate(world.given, { from: FROM, to: TO });
+  expect(await masterKeyOf(world.place())).toEqual(TO);
+  await using vault = await openVault(sqliteSecrets(world.files.vault), TO);
   expect(await vault.get("tokens")).toEqual({ version: 2, value: "canary" });
-  expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
+  expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
   expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
 });
 
 test("what is sealed after a rotation does not open with the former master key and an old copy of the vault", async () => {
   using world = await openFiles("file");
   copyFileSync(world.files.vault, `${world.files.vault}.old`);
-  rotate(world.given, { from: FROM, to: TO });
-  using copy = new DatabaseSync(`${world.files.vault}.old`);
-  using present = new DatabaseSync(world.files.vault);
-  const former = unwrap(copy, FROM, "copy");
-  const current = unwrap(present, TO, "present");
+  await rotate(world.given, { from: FROM, to: TO });
+  await using copy = await sqliteSecrets(`${world.files.vault}.old`).open();
+  await using present = await sqliteSecrets(world.files.vault).open();
+  const former = unwrap(await copy.dataKeys(), FROM, "copy");
+  const current = unwrap(await present.dataKeys(), TO, "present");
   expect(former.id).not.toBe(current.id);
   expect(former.bytes).not.toEqual(current.bytes);
-  const keys = present.prepare("SELECT DISTINCT key FROM secrets").all();
-  expect(keys).toEqual([{ key: current.id }]);
+  const secrets = await present.secrets(await present.names(""));
+  expect(new Set(secrets.map(({ key }) => key))).toEqual(new Set([current.id]));
 });
 
 test("keyed marks stay the same whatever the master key is, from the first one on", async () => {
@@ -81,7 +82,7 @@ test("keyed marks stay the same whatever the master key is, from the first one o
     [FROM, TO],
     [TO, new Uint8Array(32).fill(3)],
   ] as const) {
-    rotate(world.given, { from, to });
+    await rotate(world.given, { from, to });
     expect(await stableKey(world.files, to)).toEqual(first);
   }
 });
@@ -91,14 +92,14 @@ test("marks stay good when the vault is lost before the first rotation", async (
   const before = await stableKey(world.files, FROM);
   rmSync(world.files.vault);
   expect(await stableKey(world.files, FROM)).toEqual(before);
-  rotate(world.given, { from: FROM, to: TO });
+  await rotate(world.given, { from: FROM, to: TO });
   expect(await stableKey(world.files, TO)).toEqual(before);
 });
 
 test("a vault that was open meanwhile goes on while its master key is good, with the new data key", async () => {
   using world = await openFiles("environment");
-  using beside = openVault(world.files.vault, FROM);
-  rotate(world.given, { from: FROM, to: TO });
+  await using beside = await openVault(sqliteSecrets(world.files.vault), FROM);
+  await rotate(world.given, { from: FROM, to: TO });
   expect((await beside.get("tokens"))?.value).toBe("canary");
   expect(await beside.put("tokens", "later", 2)).toBe(true);
   expect(await tokenWith(world.files, TO)).toBe("later");
@@ -106,8 +107,8 @@ test("a vault that was open meanwhile goes on while its master key is good, with
 
 test("a vault that was open meanwhile writes nothing that the new key would not open", async () => {
   using world = await openFiles("file");
-  using beside = openVault(world.files.vault, FROM);
-  rotate(world.given, { from: FROM, to: TO });
+  await using beside = await openVault(sqliteSecrets(world.files.vault), FROM);
+  await rotate(world.given, { from: FROM, to: TO });
   expect(beside.put("tokens", "too late", 2)).rejects.toThrow("was encrypted with");
   expect(beside.get("tokens")).rejects.toThrow("was encrypted with");
   expect(await tokenWith(world.files, TO)).toBe("canary");
@@ -115,17 +116,20 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
 
 describe("killed", () => {
   /** Rotates in a process of its own, which is killed right after the step. */
-  async function rotateKilled({ files, configured }: MasterKeyPlace, killedAfter: Step): Promise<void> {
+  async function rotateKilled(files: LogFiles, key: string | undefined, killedAfter: Step): Promise<void> {
     const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
     const script = `import { rotateKey } from ${from("vault/master-key.ts")};
+      import { sqliteSecrets } from ${from("vault/sqlite-secrets.ts")};
       import { openVault } from ${from("vault/vault.ts")};
       import { secret } from ${from("platform/secret.ts")};
-      const [files, configured, killedAfter] = process.argv.slice(1);
-      const place = { files: JSON.parse(files), configured: configured === "" ? undefined : secret(configured) };
+      const [vault, keys, file, key, killedAfter] = process.argv.slice(1);
+      const place = {
+        vault: sqliteSecrets(vault), keys: sqliteSecrets(keys), key: key === "" ? file : secret(key),
+      };
       const rotation = { from: new Uint8Array(32).fill(1), to: new Uint8Array(32).fill(2) };
-      rotateKey(place, openVault(place.files.vault, rotation.from), rotation,
+      await rotateKey(place, await openVault(place.vault, rotation.from), rotation,
         (step) => { if (step === killedAfter) process.kill(process.pid, "SIGKILL"); });`;
-    const args = [JSON.stringify(files), configured?.reveal() ?? "", killedAfter];
+    const args = [files.vault, files.keys, files.key, key ?? "", killedAfter];
     const child = Bun.spawn([process.execPath, "-e", script, ...args], { stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
@@ -135,15 +139,15 @@ describe("killed", () => {
     "after the step %j: the key in the file opens the vault, and the next start finishes",
     async (step) => {
       using world = await openFiles("file");
-      await rotateKilled(world.given, step);
+      await rotateKilled(world.files, undefined, step);
       const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
       expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
       expect(await tokenWith(world.files, inFile)).toBe("canary");
 
-      expect(masterKeyOf(world.place())).toEqual(TO);
+      expect(await masterKeyOf(world.place())).toEqual(TO);
       expect(await tokenWith(world.files, TO)).toBe("canary");
       expect(await stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
-      expect(() => openVault(world.files.vault, FROM)).toThrow("was encrypted with");
+      expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
       expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
     },
   );
@@ -152,12 +156,12 @@ describe("killed", () => {
     "after the step %j, with keys from the environment: both stay good until the new one is given",
     async (step) => {
       using world = await openFiles("environment");
-      await rotateKilled(world.given, step);
+      await rotateKilled(world.files, Buffer.from(FROM).toString("hex"), step);
       for (const key of [FROM, FROM, TO]) {
         expect(await tokenWith(world.files, key)).toBe("canary");
-        expect(masterKeyOf(world.place(key))).toEqual(TO);
+        expect(await masterKeyOf(world.place(key))).toEqual(TO);
       }
-      expect(() => masterKeyOf(world.place(FROM))).toThrow("was encrypted with");
+      expect(masterKeyOf(world.place(FROM))).rejects.toThrow("was encrypted with");
       expect(await tokenWith(world.files, TO)).toBe("canary");
     },
   );
@@ -165,23 +169,23 @@ describe("killed", () => {
 
 test("the keys of personal data open with the new key only from the rotation on, also while the former one is given", async () => {
   using world = await openFiles("environment");
-  const openKeys = (master: Uint8Array) => openSecretStore({ file: world.files.keys, master });
+  const openKeys = (master: Uint8Array) => openSecretStore({ place: world.given.keys, master });
   {
-    using keys = openKeys(FROM);
-    keys.put("person", "canary", 0);
+    await using keys = await openKeys(FROM);
+    await keys.put("person", "canary", 0);
   }
-  rotate(world.given, { from: FROM, to: TO });
+  await rotate(world.given, { from: FROM, to: TO });
   for (const key of [FROM, FROM, TO]) {
-    expect(masterKeyOf(world.place(key))).toEqual(TO);
-    using keys = openKeys(TO);
-    expect(keys.get("person")).toEqual({ version: 1, value: "canary" });
-    expect(() => openKeys(FROM)).toThrow("was encrypted with");
+    expect(await masterKeyOf(world.place(key))).toEqual(TO);
+    await using keys = await openKeys(TO);
+    expect(await keys.get("person")).toEqual({ version: 1, value: "canary" });
+    expect(openKeys(FROM)).rejects.toThrow("was encrypted with");
   }
 });
 
 test("a key file that is gone is not made anew beside a vault: it would open nothing", async () => {
   using world = await openFiles("environment");
-  expect(() => masterKeyOf(world.place())).toThrow(
+  expect(masterKeyOf(world.place())).rejects.toThrow(
     /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,
   );
   expect(existsSync(world.files.key)).toBe(false);
@@ -192,7 +196,7 @@ test("a wrong key changes no file", async () => {
   using world = await openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();
-  expect(() => masterKeyOf(world.place(TO))).toThrow("was encrypted with");
-  expect(() => rotate(world.given, { from: TO, to: FROM })).toThrow("was encrypted with");
+  expect(masterKeyOf(world.place(TO))).rejects.toThrow("was encrypted with");
+  expect(rotate(world.given, { from: TO, to: FROM })).rejects.toThrow("was encrypted with");
   expect(contents()).toEqual(before);
 });

@@ -4,10 +4,11 @@ import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { keyId } from "../../src/vault/key.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-const DAMAGED = /does not open with the right key: the file was altered/;
+const DAMAGED = /does not open with the right key: it was altered/;
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
@@ -16,11 +17,11 @@ test("a secret is there after a restart, with its version", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
-    using vault = openVault(file, KEY);
+    await using vault = await openVault(sqliteSecrets(file), KEY);
     expect(await vault.put("tokens", "first", 0)).toBe(true);
     expect(await vault.put("tokens", "second", 1)).toBe(true);
   }
-  using vault = openVault(file, KEY);
+  await using vault = await openVault(sqliteSecrets(file), KEY);
   expect(await vault.get("tokens")).toEqual({ version: 2, value: "second" });
   expect(await vault.get("others")).toBeUndefined();
 });
@@ -28,8 +29,8 @@ test("a secret is there after a restart, with its version", async () => {
 test("of two writers who saw the same version the second is told, and changes nothing", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
-  using one = openVault(file, KEY);
-  using other = openVault(file, KEY);
+  await using one = await openVault(sqliteSecrets(file), KEY);
+  await using other = await openVault(sqliteSecrets(file), KEY);
   expect([await one.put("tokens", "one", 0), await other.put("tokens", "other", 0)]).toEqual([true, false]);
   expect([await other.put("tokens", "other", 1), await one.put("tokens", "one", 1)]).toEqual([true, false]);
   expect([await one.put("tokens", "one", 3), await one.put("absent", "one", 1)]).toEqual([false, false]);
@@ -38,7 +39,7 @@ test("of two writers who saw the same version the second is told, and changes no
 
 test("a deleted secret is gone", async () => {
   using directory = temporaryFolder();
-  using vault = openVault(directory.file("vault"), KEY);
+  await using vault = await openVault(sqliteSecrets(directory.file("vault")), KEY);
   await vault.put("tokens", "value", 0);
   expect([await vault.delete("tokens", 2), await vault.delete("tokens", 1)]).toEqual([false, true]);
   expect(await vault.get("tokens")).toBeUndefined();
@@ -48,8 +49,8 @@ test("a deleted secret is gone", async () => {
 test("what may be used once is claimed once, by whoever is first, until it is forgotten", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
-  using one = openVault(file, KEY);
-  using other = openVault(file, KEY);
+  await using one = await openVault(sqliteSecrets(file), KEY);
+  await using other = await openVault(sqliteSecrets(file), KEY);
   expect([
     await one.claim("state", 100, 0),
     await other.claim("state", 100, 0),
@@ -60,7 +61,7 @@ test("what may be used once is claimed once, by whoever is first, until it is fo
 
 test("whether something was claimed can be asked without claiming it", async () => {
   using directory = temporaryFolder();
-  using vault = openVault(directory.file("vault"), KEY);
+  await using vault = await openVault(sqliteSecrets(directory.file("vault")), KEY);
   await vault.claim("state", 100, 0);
   expect([
     await vault.isClaimed("state", 99),
@@ -73,7 +74,7 @@ test("whether something was claimed can be asked without claiming it", async () 
 test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
-  using vault = openVault(file, KEY);
+  await using vault = await openVault(sqliteSecrets(file), KEY);
   for (let now = 0; now < 50; now++) await vault.claim(`state-${now}`, now + 10, now);
   using database = new DatabaseSync(file);
   expect(database.prepare("SELECT count(*) AS rows FROM claims").get()).toEqual({ rows: 10 });
@@ -83,15 +84,17 @@ test("another key is refused by its id, and what is there stays as it is", async
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
-    using vault = openVault(file, KEY);
+    await using vault = await openVault(sqliteSecrets(file), KEY);
     await vault.put("tokens", "value", 0);
   }
   const before = readFileSync(file);
   for (const _ of [1, 2]) {
-    expect(() => openVault(file, OTHER_KEY)).toThrow(new KeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]));
+    expect(openVault(sqliteSecrets(file), OTHER_KEY)).rejects.toThrow(
+      new KeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]),
+    );
   }
   expect(readFileSync(file)).toEqual(before);
-  using vault = openVault(file, KEY);
+  await using vault = await openVault(sqliteSecrets(file), KEY);
   expect((await vault.get("tokens"))?.value).toBe("value");
 });
 
@@ -100,7 +103,7 @@ describe("a row does not open", () => {
   async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");
-    const vault = openVault(file, KEY);
+    const vault = await openVault(sqliteSecrets(file), KEY);
     const raw = new DatabaseSync(file);
     const rowOf = (name: string) =>
       raw.prepare("SELECT version, key, ciphertext FROM secrets WHERE name = ?").get(name) as Record<
@@ -114,36 +117,36 @@ describe("a row does not open", () => {
     await vault.put("others", "more", 1);
     const set = (column: string, value: string | number | Uint8Array) =>
       raw.prepare(`UPDATE secrets SET ${column} = ? WHERE name = 'tokens'`).run(value);
-    const dispose = (): void => {
+    const dispose = async (): Promise<void> => {
       raw.close();
-      vault[Symbol.dispose]();
+      await vault[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     };
-    return { vault, raw, set, former, rowOf, [Symbol.dispose]: dispose };
+    return { vault, raw, set, former, rowOf, [Symbol.asyncDispose]: dispose };
   }
 
   test("when it is another's", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     world.set("ciphertext", world.rowOf("others")["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
     expect((await world.vault.get("others"))?.value).toBe("more");
   });
 
   test("when two rows changed their names", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     world.raw.exec(`UPDATE secrets SET name = 'x' WHERE name = 'tokens';
       UPDATE secrets SET name = 'tokens' WHERE name = 'others'; UPDATE secrets SET name = 'others' WHERE name = 'x'`);
     for (const name of ["tokens", "others"]) expect(world.vault.get(name)).rejects.toThrow(DAMAGED);
   });
 
   test("when an older one was put in its place", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     world.set("ciphertext", world.former["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
   test("when its version was changed, so that what is in it would count as newer or older", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     for (const version of [1, 3]) {
       world.set("version", version);
       expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
@@ -153,13 +156,13 @@ describe("a row does not open", () => {
   });
 
   test("when it names another data key", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     world.set("key", "0000000000000000");
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
   test("when a bit of it was changed", async () => {
-    using world = await openTampered();
+    await using world = await openTampered();
     const ciphertext = Uint8Array.from(world.rowOf("tokens")["ciphertext"]!);
     ciphertext[ciphertext.length >> 1]! ^= 1;
     world.set("ciphertext", ciphertext);
@@ -171,10 +174,10 @@ test("a data key under the label of another id or of another master key does not
   for (const change of ["id = '0000000000000000'", `master = '${keyId(OTHER_KEY)}'`]) {
     using directory = temporaryFolder();
     const file = directory.file("vault");
-    openVault(file, KEY)[Symbol.dispose]();
+    await (await openVault(sqliteSecrets(file), KEY))[Symbol.asyncDispose]();
     using raw = new DatabaseSync(file);
     raw.exec(`UPDATE data_keys SET ${change}`);
-    expect(() => openVault(file, change.startsWith("id") ? KEY : OTHER_KEY)).toThrow(DAMAGED);
+    expect(openVault(sqliteSecrets(file), change.startsWith("id") ? KEY : OTHER_KEY)).rejects.toThrow(DAMAGED);
   }
 });
 
@@ -182,7 +185,7 @@ test("the file is its owner's alone and holds no secret in the clear, neither a 
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
-    using vault = openVault(file, KEY);
+    await using vault = await openVault(sqliteSecrets(file), KEY);
     await vault.put("tokens", "canary-of-the-first-pair", 0);
     await vault.put("tokens", "canary-of-the-second-pair", 1);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -203,5 +206,5 @@ test("a vault that another version of reachlog wrote is left alone", async () =>
     using database = new DatabaseSync(file);
     database.exec("PRAGMA user_version = 3");
   }
-  expect(() => openVault(file, KEY)).toThrow("of another version of reachlog");
+  expect(openVault(sqliteSecrets(file), KEY)).rejects.toThrow("of another version of reachlog");
 });

@@ -1,5 +1,6 @@
 import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
 import { createTokens, type Tokens, type TokensDeps } from "../../../src/account/tokens.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault, type Vault } from "../../../src/vault/vault.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
@@ -104,7 +105,7 @@ export async function openAccount(): Promise<AccountHarness> {
       processes += 1;
       const timers = { areFrozen: false };
       const projector = log.use(await startProjector(store));
-      const vault = log.use(openVault(folder.file("vault"), new Uint8Array(32)));
+      const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(32)));
       const tokens = createTokens({
         vault,
         oauth,

@@ -10,6 +10,7 @@ import { openAccount } from "../../../src/service/account.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
 import { outreachContext } from "../../../src/service/outreach.ts";
 import { createSuppressionHashes } from "../../../src/outreach/suppression-hashes.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../../src/vault/vault.ts";
 import { createRunner } from "../../../src/outreach/runner.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
@@ -62,7 +63,7 @@ export async function openDay(x: Partial<XLimits>): Promise<Day> {
       return answer;
     });
   const keyring = { isForgotten: () => false };
-  const vault = log.use(openVault(folder.file("vault"), new Uint8Array(KEY_BYTES)));
+  const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(KEY_BYTES)));
   const { social } = connectNetworks(config, safeFetch, clock);
   if (social === undefined) throw new Error("X is not configured");
   const announce = async (text: string): Promise<void> => {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { DatabaseSync } from "node:sqlite";
 import { unwrap } from "../../../src/vault/data-key.ts";
 import { deriveKey } from "../../../src/vault/key.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
 import { openKeyStore } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
@@ -69,12 +69,15 @@ export function huntedToken(name: string, token: string): Hunted[] {
 }
 
 /** The keys that the files beside a log hold sealed. */
-export function huntedFileKeys({ vault, keys }: Pick<LogFiles, "vault" | "keys">, master: Uint8Array): Hunted[] {
-  using database = new DatabaseSync(vault, { readOnly: true });
+export async function huntedFileKeys(
+  { vault, keys }: Pick<LogFiles, "vault" | "keys">,
+  master: Uint8Array,
+): Promise<Hunted[]> {
+  await using database = await sqliteSecrets(vault).open();
   using file = openKeyStore({ file: keys, master });
   const personal = file.under("").map(([ref, key]) => hunted(`the key ${ref}`, key));
   if (personal.length === 0) throw new Error("nothing was sealed");
-  return [...personal, hunted("the vault's data key", unwrap(database, master, vault).bytes)];
+  return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 
 /** Adds all that X gives away from now on, whatever becomes of it. */

@@ -1,0 +1,183 @@
+// On no harness.
+import { describe, expect, test } from "bun:test";
+import type { SecretDatabase, SecretPlace } from "../../src/vault/secret-database.ts";
+import { openSecretStore, type SecretStore } from "../../src/vault/secret-store.ts";
+import { ENGINES } from "./engines.ts";
+
+const KEY = new Uint8Array(32).fill(1);
+const OTHER_KEY = new Uint8Array(32).fill(2);
+
+describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
+  test("what others ask for while a change is made neither sees it nor is undone with it", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    const standing = standStill(store);
+    await standing.begun;
+    const asked = [store.get("half"), store.put("beside", "kept", 0), store.names(""), store.revision()] as const;
+    standing.fail();
+    expect(await standing.outcome).toEqual(new Error("given up"));
+    expect(await Promise.all(asked)).toEqual([undefined, true, expect.anything(), expect.any(Number)]);
+    expect(await store.names("")).toEqual(["beside"]);
+    expect(await store.get("beside")).toEqual({ version: 1, value: "kept" });
+  });
+
+  test("whoever changes the same place beside a change waits for its end, and holds up nobody else meanwhile", async () => {
+    await using world = await openPlace();
+    await using one = await openSecretStore({ place: world.place, master: KEY });
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    const standing = standStill(one);
+    await standing.begun;
+    const put = other.put("half", "other's", 0);
+    // What holds the lock can only go on if the wait for it is not one of the whole process.
+    standing.goOn();
+    expect([await standing.outcome, await put]).toEqual(["done", false]);
+    expect(await other.get("half")).toEqual({ version: 1, value: "half" });
+  });
+
+  test("of many who change the same secret at once each is told whether it was the one", async () => {
+    await using world = await openPlace();
+    await using one = await openSecretStore({ place: world.place, master: KEY });
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    for (let version = 0; version < 5; version++) {
+      const stores = [one, other, one, other];
+      const told = await Promise.all(stores.map((store, at) => store.put("tokens", `${version}-${at}`, version)));
+      expect(told.filter(Boolean)).toHaveLength(1);
+      expect(await one.get("tokens")).toEqual({ version: version + 1, value: `${version}-${told.indexOf(true)}` });
+    }
+  });
+
+  test("a change that fails leaves nothing", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    await store.put("kept", "value", 0);
+    const fault = await store
+      .change(async (secrets) => {
+        await secrets.put("kept", "another", 1);
+        await secrets.bury("kept");
+        await secrets.rewrap([OTHER_KEY]);
+        await secrets.claim("claimed", 10, 0);
+        throw new Error("given up");
+      })
+      .catch(String);
+    expect(fault).toBe("Error: given up");
+    expect(await store.get("kept")).toEqual({ version: 1, value: "value" });
+    expect(await store.isClaimed("claimed", 0)).toBe(false);
+  });
+
+  test("secrets are had by name and by how their names begin, in order", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    const names = ["a", "a%", "a_/1", "a/1", "a/10", "a/2", "aé", "a茶", "b", "B"];
+    for (const name of names) await store.put(name, `of ${name}`, 0);
+    expect(await store.names("a/")).toEqual(["a/1", "a/10", "a/2"]);
+    expect(await store.names("")).toEqual(names.toSorted());
+    const found = await store.getAll(["a%", "b", "c"]);
+    expect(found).toEqual(
+      new Map([
+        ["a%", { version: 1, value: "of a%" }],
+        ["b", { version: 1, value: "of b" }],
+      ]),
+    );
+    expect(await store.getAll([])).toEqual(new Map());
+  });
+
+  test("a buried secret is gone for good, also where there never was one", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    await store.put("had", "value", 0);
+    for (const name of ["had", "never"]) {
+      await store.bury(name);
+      for (const expected of [0, 1]) expect(await store.put(name, "again", expected)).toBe(false);
+      expect(await store.get(name)).toBe("gone");
+    }
+    await using database = await world.place.open();
+    const rows = await database.secrets(["had", "never"]);
+    expect(rows.map(({ key, ciphertext }) => [key, ciphertext])).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+  });
+
+  test("a revision stays the same until somebody else has changed something", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    const before = await store.revision();
+    await store.put("tokens", "value", 0);
+    await store.change(async (secrets) => {
+      expect(await secrets.revision()).toBe(before);
+      await secrets.put("tokens", "later", 1);
+      expect(await secrets.revision()).toBe(before);
+    });
+    expect(await store.revision()).toBe(before);
+    await other.bury("tokens");
+    const after = await store.revision();
+    expect(after).not.toBe(before);
+    expect(await store.change((secrets) => secrets.revision())).toBe(after);
+  });
+
+  test("a secret that is read while another process exchanges the data key opens", async () => {
+    await using world = await openPlace();
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    await other.put("tokens", "value", 0);
+    let isExchanged = false;
+    const place = beforeEachRead(world.place, async () => {
+      if (isExchanged) return;
+      isExchanged = true;
+      await other.rewrap([KEY]);
+    });
+    await using store = await openSecretStore({ place, master: KEY });
+    expect(await store.get("tokens")).toEqual({ version: 1, value: "value" });
+    expect(isExchanged).toBe(true);
+    expect(await store.put("tokens", "later", 1)).toBe(true);
+    expect(await other.get("tokens")).toEqual({ version: 2, value: "later" });
+  });
+
+  test("whoever opens the same new place at once has the same data key", async () => {
+    await using world = await openPlace();
+    const stores = await Promise.all([1, 2, 3].map(() => openSecretStore({ place: world.place, master: KEY })));
+    await stores[0]?.put("tokens", "value", 0);
+    for (const store of stores) expect(await store.get("tokens")).toEqual({ version: 1, value: "value" });
+    for (const store of stores) await store[Symbol.asyncDispose]();
+    await using database = await world.place.open();
+    expect(await database.dataKeys()).toHaveLength(1);
+  });
+});
+
+/** A change that has put something and does not come to its end before it is told to. */
+function standStill(store: SecretStore) {
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const outcome = store
+    .change(async (secrets) => {
+      await secrets.put("half", "half", 0);
+      begun.resolve();
+      await end.promise;
+      return "done";
+    })
+    .catch((fault: unknown) => fault);
+  return {
+    begun: begun.promise,
+    outcome,
+    goOn: end.resolve,
+    fail: () => end.reject(new Error("given up")),
+  };
+}
+
+/** The same place, for a process that is held up before each answer to a question for secrets. */
+function beforeEachRead(place: SecretPlace, work: () => Promise<void>): SecretPlace {
+  return {
+    ...place,
+    async open(): Promise<SecretDatabase> {
+      const database = await place.open();
+      return {
+        ...database,
+        async secrets(names) {
+          const found = await database.secrets(names);
+          await work();
+          return found;
+        },
+      };
+    },
+  };
+}
