@@ -15,7 +15,7 @@ export interface FailureLimit {
 
 /** Counts in memory: for a service that is the only one of its log. */
 export function createFailureLimit(clock: Clock, limit = FAILED_AUTHENTICATIONS_PER_MINUTE): FailureLimit {
-  const { take } = createRateLimit(limit, clock);
+  const { take } = createRateLimit(() => limit, clock);
   return { fail: async (address) => take(address) };
 }
 

@@ -5,6 +5,7 @@ import { pendingOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { RunState } from "../../projections/run.ts";
 import type { Circuit } from "../delivery/circuit-breaker.ts";
 import type { Delivery } from "../delivery/delivery.ts";
+import type { Instance } from "../log/instances.ts";
 import { isoTime, type Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json } from "./answer.ts";
@@ -75,12 +76,15 @@ export interface ServiceHealthDeps {
   readonly delivery: Delivery;
   readonly requestLog: RequestLog;
   readonly version: string;
+  /** Those that serve this log now, this one first. */
+  readonly instances: () => readonly Instance[];
 }
 
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
   version: Type.String(),
   log: Type.Object({ position: count }),
+  instances: Type.Array(Type.Object({ id, version: Type.String(), started_at: time, configuration: Type.String() })),
   channels: perChannel(
     Type.Object({
       configured: Type.Boolean(),
@@ -103,7 +107,7 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
     503: { says: "It does not.", schema: serviceState },
   },
   problems: [],
-  async handle({ projector, delivery, requestLog, version }) {
+  async handle({ projector, delivery, requestLog, version, instances }) {
     const deliveries = projector.state("deliveries");
     const channels = CHANNELS.map((name) => ({
       name,
@@ -115,8 +119,11 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
     const isWritable = await requestLog.isWritable();
     const status = isWritable && channels.every(isWell) ? "ok" : "degraded";
     const log = { position: projector.position };
+    const live = instances().map(({ id, version: its, started_at, configuration }) => {
+      return { id, version: its, started_at, configuration };
+    });
     const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
-    return json(isWritable ? 200 : 503, { status, version, log, channels: byName });
+    return json(isWritable ? 200 : 503, { status, version, log, instances: live, channels: byName });
   },
 };
 

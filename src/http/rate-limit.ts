@@ -22,7 +22,8 @@ export const WINDOW_MS = 60_000;
 /** Addresses counted at once; past it the window is cut short, so that a flood cannot fill the memory. */
 const ADDRESSES_MAX = 50_000;
 
-export function createRateLimit(limit: number, clock: () => number): RateLimit {
+/** `limitNow`: asked each time, since it may change. */
+export function createRateLimit(limitNow: () => number, clock: () => number): RateLimit {
   let counts = new Map<string, number>();
   let endsAt = 0;
 
@@ -38,11 +39,12 @@ export function createRateLimit(limit: number, clock: () => number): RateLimit {
       const network = networkOf(address);
       const used = (counts.get(network) ?? 0) + 1;
       counts.set(network, used);
-      return used <= limit ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
+      return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
     allowance(address) {
       const now = clock();
       refresh(now);
+      const limit = limitNow();
       const left = Math.max(0, limit - (counts.get(networkOf(address)) ?? 0));
       const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000));
       return { limit, windowSeconds: WINDOW_MS / 1000, left, seconds };

@@ -18,6 +18,7 @@ import { createRequestLog } from "../http/request-log.ts";
 import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
+import type { Instances } from "../log/instances.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import { quotaNow } from "../outreach/context.ts";
@@ -42,6 +43,7 @@ interface Served {
   readonly vault: Vault;
   readonly hashesOf: HashesOf;
   readonly openedLog: OpenedLog;
+  readonly instances: Instances;
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly logger: Logger;
@@ -60,7 +62,7 @@ interface Served {
 export function appDeps(served: Served): AppDeps {
   const { config, master, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
-  const { openedLog, isWritable, stopping } = served;
+  const { openedLog, instances, isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
@@ -86,7 +88,8 @@ export function appDeps(served: Served): AppDeps {
     hosts: hostsOf(http),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
-    anonymousLimit: createRateLimit(http.rateLimitPerMinute, clock),
+    // Each lets its part through: a load balancer sends an address here and there.
+    anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     load,
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
@@ -118,6 +121,7 @@ export function appDeps(served: Served): AppDeps {
         states: createUsedStates(vault, clock),
       }),
     version: VERSION,
+    instances: () => instances.live,
     clock,
     makeId,
     logger,

@@ -10,12 +10,13 @@ import { createFailureLimit, shareFailures, type FailureLimit } from "../http/fa
 import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
+import { aloneAs, joinInstances, type Instances } from "../log/instances.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
-import { makeId, systemClock } from "../platform/clock.ts";
+import { makeId, sleep, systemClock } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { systemTimer } from "../platform/timer.ts";
@@ -29,8 +30,9 @@ import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
-import { openLog } from "./open.ts";
+import { openLog, type OpenedLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
+import { ownInstance } from "./own-instance.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export interface Service extends AsyncDisposable {
@@ -60,7 +62,10 @@ export async function startService(
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
-  const { store, eventLog, projector } = await openState(stack, config, logger, { acceptLoss, acceptLostKeys });
+  const { store, instances, eventLog, projector } = await openState(stack, config, logger, {
+    acceptLoss,
+    acceptLostKeys,
+  });
   const { master, vault, keyring } = store;
 
   // The networks, and what is delivered to them.
@@ -101,6 +106,7 @@ export async function startService(
   const served = {
     ...base,
     openedLog: store,
+    instances,
     master,
     delivery,
     account,
@@ -146,6 +152,7 @@ async function openState(
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
+  const instances = stack.use(await joinLog(config, store, logger));
   const eventLog = createEventLog(store, makeId);
   stack.use(await openSignedHeads({ eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
@@ -154,7 +161,14 @@ async function openState(
   const days = config.retentionDays;
   stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
   checkTemplate(config, projector);
-  return { store, eventLog, projector };
+  return { store, instances, eventLog, projector };
+}
+
+/** Throws a ServiceError (configuration) when another instance lives that is configured otherwise. */
+async function joinLog(config: Config, store: OpenedLog, logger: Logger): Promise<Instances> {
+  const own = ownInstance(config);
+  if (config.log.kind === "sqlite") return aloneAs(own);
+  return joinInstances({ store, elapsedMs: () => performance.now(), sleep, logger }, own);
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */

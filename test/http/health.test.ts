@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { ask, openApp, REPORT } from "../harness/memory/app.ts";
+import { ask, INSTANCE, openApp, REPORT } from "../harness/memory/app.ts";
 
 const { run_id } = REPORT;
 
@@ -86,5 +86,16 @@ test.each([
   expect([response.status, await response.json()]).toMatchObject([
     200,
     { status, channels: { messaging: { circuit } } },
+  ]);
+});
+
+test("health names the instances of the log, the one that is asked first", async () => {
+  await using world = await openApp();
+  const other = { ...INSTANCE, id: "0195a0f0-0000-7000-8000-000000000002", version: "1.2.4", configuration: "other" };
+  const app = world.restart({ instances: () => [INSTANCE, other] });
+  const { instances } = (await (await ask(app, "/api/health")).json()) as { instances: object[] };
+  expect(instances).toEqual([
+    { id: INSTANCE.id, version: "1.2.3", started_at: INSTANCE.started_at, configuration: "0123456789ab" },
+    { id: other.id, version: "1.2.4", started_at: INSTANCE.started_at, configuration: "other" },
   ]);
 });

@@ -4,7 +4,13 @@ import { createRateLimit } from "../../src/http/rate-limit.ts";
 
 function limitOf(limit: number) {
   const clock = { now: 1_000_000 };
-  return { clock, ...createRateLimit(limit, () => clock.now) };
+  return {
+    clock,
+    ...createRateLimit(
+      () => limit,
+      () => clock.now,
+    ),
+  };
 }
 
 test("so many a minute pass, then one waits for the rest of it", () => {
@@ -14,6 +20,17 @@ test("so many a minute pass, then one waits for the rest of it", () => {
   expect(take("a")).toBe(1);
   clock.now += 999;
   expect(take("a")).toBeUndefined();
+});
+
+test("a limit that changes holds from then on", () => {
+  let limit = 4;
+  const { take, allowance } = createRateLimit(
+    () => limit,
+    () => 0,
+  );
+  expect([take("a"), take("a")]).toEqual([undefined, undefined]);
+  limit = 2;
+  expect([take("a"), allowance("b").limit]).toEqual([60, 2]);
 });
 
 test("each address has a count of its own", () => {

@@ -23,6 +23,7 @@ import { sleep } from "../../../src/platform/clock.ts";
 import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoint-store.ts";
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
+import type { Instance } from "../../../src/log/instances.ts";
 import { signHeadNow } from "../../../src/log/sign-head-now.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
@@ -138,6 +139,15 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   return world;
 }
 
+export const INSTANCE: Instance = {
+  id: "0195a0f0-0000-7000-8000-000000000001",
+  url: "http://localhost:3000",
+  version: "1.2.3",
+  started_at: "2026-03-01T07:00:00.000Z",
+  configuration: "0123456789ab",
+  settings: {},
+};
+
 export const REPORT: RunReport = {
   run_id: "run-1",
   reason: "completed",
@@ -211,7 +221,7 @@ function wire({
     hosts: new Set(hosts),
     clientAddress: createClientAddress(given.trustedProxies ?? []),
     isLocal: false,
-    anonymousLimit: createRateLimit(given.rateLimitPerMinute ?? 600, clock),
+    anonymousLimit: createRateLimit(() => given.rateLimitPerMinute ?? 600, clock),
     load: createLoadShedding(),
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
@@ -245,6 +255,7 @@ function wire({
     quota,
     account: account && createAccount(account),
     version: "1.2.3",
+    instances: () => [INSTANCE],
     clock,
     makeId: randomId,
     logger: log,

@@ -1,0 +1,177 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { ServiceError } from "../platform/service-error.ts";
+
+/** One service of a log, as all others see it. */
+export interface Instance {
+  /** UUIDv7: the oldest sorts first. */
+  readonly id: string;
+  /** Where it is reached. */
+  readonly url: string;
+  readonly version: string;
+  /** ISO 8601. */
+  readonly started_at: string;
+  /** Digest of the settings that all instances of a log should share. */
+  readonly configuration: string;
+  /** Settings in which no two instances may differ, by their variable. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Who serves a log. */
+export interface Instances extends AsyncDisposable {
+  /** As of the last look: this instance first, then the oldest. */
+  readonly live: readonly Instance[];
+}
+
+/** Of a log in a file, which has one service. */
+export function aloneAs(own: Instance): Instances {
+  return { live: [own], async [Symbol.asyncDispose]() {} };
+}
+
+export interface InstancesDeps {
+  readonly store: Pick<EventStore<Event>, "snapshots">;
+  /** A clock that only goes forward, in ms. */
+  readonly elapsedMs: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly logger: Logger;
+}
+
+const BEAT_MS = 10_000;
+
+/** Without a beat for so long an instance is dead: two beats may fail. */
+const DEAD_AFTER_MS = 30_000;
+
+/** While another instance has to be found dead or alive, at a start. */
+const START_BEAT_MS = 1_000;
+
+/** An instance is a snapshot that folds nothing: its version counts its beats. */
+const PREFIX = "instance/";
+
+/**
+ * Makes this instance known to all others of the log, and knows them, until it is disposed. Who lives is told by beats
+ * that come, and not by times, which two machines read differently.
+ *
+ * Throws a ServiceError (configuration) when another one lives whose settings differ from ours.
+ */
+export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
+  const stopping = new AbortController();
+  const others = watchOthers(deps, own);
+  await using joining = new AsyncDisposableStack();
+  const beat = createBeat(deps, own);
+  joining.defer(() => leave(deps, own));
+  await beat();
+  await refuseDifference(deps, own, { beat, others });
+  const beating = (async () => {
+    for (;;) {
+      await deps.sleep(BEAT_MS, stopping.signal);
+      if (stopping.signal.aborted) return;
+      await beat()
+        .then(others.look)
+        .catch((fault: unknown) => deps.logger.warn("no beat came through", errorFields(fault)));
+    }
+  })();
+  joining.defer(async () => {
+    stopping.abort();
+    await beating;
+  });
+  const joined = joining.move();
+  return {
+    get live() {
+      return [own, ...others.live()];
+    },
+    [Symbol.asyncDispose]: () => joined.disposeAsync(),
+  };
+}
+
+function createBeat({ store }: InstancesDeps, own: Instance): () => Promise<void> {
+  const state = JSON.stringify(own);
+  let beats = 0;
+  return () => store.snapshots.save(`${PREFIX}${own.id}`, { version: (beats += 1), position: 0, state });
+}
+
+/** Whoever comes next need not wait to find that it is dead. */
+async function leave({ store, logger }: InstancesDeps, { id }: Instance): Promise<void> {
+  try {
+    await store.snapshots.remove([`${PREFIX}${id}`]);
+  } catch (fault) {
+    logger.warn("this instance could not take its leave", errorFields(fault));
+  }
+}
+
+interface Seen {
+  readonly instance: Instance;
+  readonly beats: number;
+  /** When its last beat was seen. */
+  readonly at: number;
+  /** Whether a beat came since it was first seen. */
+  readonly isBeating: boolean;
+}
+
+interface Others {
+  /** Looks for beats, and forgets the dead. */
+  look(): Promise<void>;
+  seen(): readonly Seen[];
+  live(): readonly Instance[];
+}
+
+function watchOthers({ store, elapsedMs }: InstancesDeps, own: Instance): Others {
+  let known = new Map<string, Seen>();
+
+  const seen = async (name: string, beats: number): Promise<Seen | undefined> => {
+    const before = known.get(name);
+    const at = elapsedMs();
+    if (before !== undefined) return before.beats === beats ? before : { ...before, beats, at, isBeating: true };
+    const row = await store.snapshots.load(name);
+    return row && { instance: JSON.parse(row.state) as Instance, beats, at, isBeating: false };
+  };
+
+  return {
+    async look() {
+      const found = new Map<string, Seen>();
+      for (const { name, version } of await store.snapshots.list(PREFIX)) {
+        const one = name === `${PREFIX}${own.id}` ? undefined : await seen(name, version);
+        if (one !== undefined) found.set(name, one);
+      }
+      const dead = [...found].flatMap(([name, { at }]) => (elapsedMs() - at < DEAD_AFTER_MS ? [] : [name]));
+      // One that only stood still makes itself known again.
+      await store.snapshots.remove(dead);
+      for (const name of dead) found.delete(name);
+      known = found;
+    },
+    seen: () => [...known.values()],
+    live: () => [...known.values()].map(({ instance }) => instance),
+  };
+}
+
+/** Whoever differs from us is waited for until it beats, or is found dead. */
+async function refuseDifference(
+  { sleep }: InstancesDeps,
+  own: Instance,
+  { beat, others }: { readonly beat: () => Promise<void>; readonly others: Others },
+): Promise<void> {
+  for (;;) {
+    await others.look();
+    const different = others.seen().filter(({ instance }) => differenceOf(own, instance) !== undefined);
+    const living = different.find(({ isBeating }) => isBeating);
+    if (living !== undefined) throw refusal(own, living.instance);
+    if (different.length === 0) return;
+    await sleep(START_BEAT_MS, new AbortController().signal);
+    // Of two that start at once, each has to see that the other one lives.
+    await beat();
+  }
+}
+
+/** A variable in which the two differ. */
+function differenceOf(own: Instance, other: Instance): string | undefined {
+  return Object.keys(own.settings).find((name) => own.settings[name] !== other.settings[name]);
+}
+
+function refusal(own: Instance, other: Instance): ServiceError {
+  const name = differenceOf(own, other) ?? "";
+  const [here, there] = [own, other].map(({ settings, url, id }) => `${settings[name]} at ${url} (instance ${id})`);
+  return new ServiceError(
+    "configuration",
+    `${name} is ${here}, and ${there}: all instances of a log want the same; change them together, with all stopped`,
+  );
+}

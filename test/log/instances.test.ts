@@ -1,0 +1,137 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { joinInstances, type Instance } from "../../src/log/instances.ts";
+import { openMemoryLog, SILENT } from "../harness/memory/log.ts";
+
+const SETTINGS = { DAILY_LIMIT: "100", QUOTA_TIMEZONE: "UTC", MESSAGE_TEMPLATE: "none" };
+
+function instance(id: string, settings: Partial<typeof SETTINGS> = {}): Instance {
+  const started_at = "2026-03-01T08:00:00.000Z";
+  const all = { ...SETTINGS, ...settings };
+  return { id, url: `http://${id}:3000`, version: "1.2.3", started_at, configuration: "c", settings: all };
+}
+
+/** A log that instances join, and a clock that is theirs: one sleeps until it is moved. */
+async function openWorld() {
+  const log = await openMemoryLog();
+  let now = 0;
+  let sleepers: { readonly until: number; readonly wake: () => void }[] = [];
+  const warned: string[] = [];
+  const sleep = (ms: number, signal: AbortSignal): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve());
+    if (signal.aborted) resolve();
+    sleepers.push({ until: now + ms, wake: resolve });
+    return promise;
+  };
+  const logger = { ...SILENT, warn: (message: string) => void warned.push(message) };
+  let away: Error | undefined;
+  const snapshots: typeof log.store.snapshots = {
+    ...log.store.snapshots,
+    save: (...args) => (away === undefined ? log.store.snapshots.save(...args) : Promise.reject(away)),
+  };
+  const deps = { store: { snapshots }, elapsedMs: () => now, sleep, logger };
+  return {
+    warned,
+    join: (id: string, settings: Partial<typeof SETTINGS> = {}) => joinInstances(deps, instance(id, settings)),
+    /** A row of one that was killed. */
+    leaveDead: (id: string, settings: Partial<typeof SETTINGS> = {}) =>
+      snapshots.save(`instance/${id}`, { version: 7, position: 0, state: JSON.stringify(instance(id, settings)) }),
+    refuse: (fault: Error | undefined) => (away = fault),
+    /** Lets time pass second by second; whoever sleeps wakes, and does what it does before the next. */
+    async pass(seconds: number) {
+      for (let second = 0; second < seconds; second++) {
+        now += 1_000;
+        const due = sleepers.filter(({ until }) => until <= now);
+        sleepers = sleepers.filter(({ until }) => until > now);
+        for (const { wake } of due) wake();
+        // A few round trips through the writer thread.
+        for (let trip = 0; trip < 4; trip++) {
+          await snapshots.remove(["none"]);
+          await new Promise(setImmediate);
+        }
+      }
+    },
+    [Symbol.asyncDispose]: () => log[Symbol.asyncDispose](),
+  };
+}
+
+const idsOf = ({ live }: { readonly live: readonly Instance[] }) => live.map(({ id }) => id);
+
+test("instances know each other, and one that stops is gone at once", async () => {
+  await using world = await openWorld();
+  await using a = await world.join("a");
+  {
+    await using b = await world.join("b");
+    expect(idsOf(b)).toEqual(["b", "a"]);
+    await world.pass(10);
+    expect(idsOf(a)).toEqual(["a", "b"]);
+  }
+  await world.pass(10);
+  expect(idsOf(a)).toEqual(["a"]);
+});
+
+test("one that was killed counts until it could have come back", async () => {
+  await using world = await openWorld();
+  await world.leaveDead("b");
+  await using a = await world.join("a");
+  await world.pass(29);
+  expect(idsOf(a)).toEqual(["a", "b"]);
+  await world.pass(11);
+  expect(idsOf(a)).toEqual(["a"]);
+});
+
+test("one that only stood still is known again", async () => {
+  await using world = await openWorld();
+  await using a = await world.join("a");
+  await world.leaveDead("b");
+  await world.pass(60);
+  expect(idsOf(a)).toEqual(["a"]);
+  await world.leaveDead("b");
+  await world.pass(10);
+  expect(idsOf(a)).toEqual(["a", "b"]);
+});
+
+test.each([
+  ["DAILY_LIMIT", "50", "DAILY_LIMIT is 50 at http://b:3000 (instance b), and 100 at http://a:3000 (instance a)"],
+  ["QUOTA_TIMEZONE", "Europe/Berlin", "QUOTA_TIMEZONE is Europe/Berlin at http://b:3000"],
+  ["MESSAGE_TEMPLATE", "the text 0123456789ab", "MESSAGE_TEMPLATE is the text 0123456789ab at http://b:3000"],
+])("a start with another %s beside one that lives is refused, and names both", async (name, value, sentence) => {
+  await using world = await openWorld();
+  await using a = await world.join("a");
+  const refused = world.join("b", { [name]: value }).catch((fault: unknown) => fault);
+  await world.pass(11);
+  expect(await refused).toMatchObject({ kind: "configuration", message: expect.stringContaining(sentence) });
+  await world.pass(10);
+  expect(idsOf(a)).toEqual(["a"]);
+});
+
+test("two that start at once and differ do not both stay", async () => {
+  await using world = await openWorld();
+  const starts = ["a", "b"].map((id) =>
+    world.join(id, { DAILY_LIMIT: id === "a" ? "100" : "50" }).then(
+      () => "joined",
+      () => "refused",
+    ),
+  );
+  await world.pass(40);
+  expect((await Promise.all(starts)).filter((end) => end === "joined").length).toBeLessThan(2);
+});
+
+test("one that differed and was killed holds a start up, and does not keep it from starting", async () => {
+  await using world = await openWorld();
+  await world.leaveDead("a", { DAILY_LIMIT: "50" });
+  const starting = world.join("b");
+  await world.pass(31);
+  await using b = await starting;
+  expect(idsOf(b)).toEqual(["b"]);
+});
+
+test("while no beat comes through this instance goes on, and says so", async () => {
+  await using world = await openWorld();
+  await using a = await world.join("a");
+  world.refuse(new Error("away"));
+  await world.pass(20);
+  expect(world.warned).toEqual(["no beat came through", "no beat came through"]);
+  expect(idsOf(a)).toEqual(["a"]);
+});
