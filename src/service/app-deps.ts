@@ -10,6 +10,7 @@ import { createAccount, createAuthorizationCookie } from "../http/account.ts";
 import type { Authenticator } from "../http/authenticator.ts";
 import { createClientAddress } from "../http/client-address.ts";
 import { createNotices } from "../http/console-form.ts";
+import type { DailyQuota } from "../http/daily-quota.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { hostsOf } from "../http/listen.ts";
 import type { LoadShedding } from "../http/load-shedding.ts";
@@ -25,7 +26,7 @@ import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
 import type { Runner } from "../outreach/runner.ts";
-import { makeId, sleep, systemClock } from "../platform/clock.ts";
+import { makeId, sleep, systemClock, type Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPastStates } from "../projector/past-states.ts";
@@ -38,8 +39,6 @@ import { consoleSettings } from "./console-settings.ts";
 /** What the HTTP server serves. */
 interface Served {
   readonly config: Config;
-  /** The master key: cookies and sessions are encrypted with keys derived from it. */
-  readonly master: Uint8Array;
   readonly vault: Vault;
   readonly hashesOf: HashesOf;
   readonly openedLog: OpenedLog;
@@ -60,26 +59,21 @@ interface Served {
 
 /** Hands each feature of the server what it works with. */
 export function appDeps(served: Served): AppDeps {
-  const { config, master, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
+  const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
   const { openedLog, instances, isWritable, stopping } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
   const clock = systemClock;
-  const day = { projector, clock, timezone: config.outreach.timezone };
-  const quota = {
-    limit: config.outreach.dailyLimit,
-    used: () => usedAt(projector.state("quota"), quotaNow(day)),
-    resetsAt: () => resetsAt(projector.state("quota"), config.outreach.dailyLimit, quotaNow(day)),
-  };
   const settings = consoleSettings(config, {
     configured: delivery.configured,
     hashesOf,
     wantsToken: () => authentication.guardsConsole,
   });
   const past = createPastStates({ store: eventLog.store, projector, stopping });
-  const { checkpoints } = openedLog;
+  // Cookies and sessions are encrypted with keys derived from the master key.
+  const { checkpoints, master } = openedLog;
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
@@ -104,7 +98,7 @@ export function appDeps(served: Served): AppDeps {
     dispatchBots: config.bots === "dispatch",
     runner,
     hasTemplate: config.outreach.template !== undefined,
-    quota,
+    quota: dailyQuota(config, projector, clock),
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
     console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),
@@ -125,5 +119,15 @@ export function appDeps(served: Served): AppDeps {
     clock,
     makeId,
     logger,
+  };
+}
+
+function dailyQuota({ outreach }: Config, projector: Projector, clock: Clock): DailyQuota {
+  const { dailyLimit: limit, timezone } = outreach;
+  const now = () => quotaNow({ projector, clock, timezone });
+  return {
+    limit,
+    used: () => usedAt(projector.state("quota"), now()),
+    resetsAt: () => resetsAt(projector.state("quota"), limit, now()),
   };
 }

@@ -54,19 +54,12 @@ export interface ServiceOptions {
  * Opens the log, wires all parts, listens; top to bottom, and stopped from the bottom up.
  * Throws what {@link openLog} throws, a ServiceError (configuration), or the port's error.
  */
-export async function startService(
-  given: Config,
-  logger: Logger,
-  { acceptLoss = false, acceptLostKeys = false }: ServiceOptions = {},
-): Promise<Service> {
+export async function startService(given: Config, logger: Logger, options: ServiceOptions = {}): Promise<Service> {
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
-  const { store, instances, eventLog, projector } = await openState(stack, config, logger, {
-    acceptLoss,
-    acceptLostKeys,
-  });
-  const { master, vault, keyring } = store;
+  const { store, instances, eventLog, projector } = await openState(stack, config, logger, options);
+  const { vault, keyring } = store;
 
   // The networks, and what is delivered to them.
   await startClient();
@@ -107,7 +100,6 @@ export async function startService(
     ...base,
     openedLog: store,
     instances,
-    master,
     delivery,
     account,
     runner,
@@ -143,7 +135,7 @@ async function openState(
   stack: AsyncDisposableStack,
   config: Config,
   logger: Logger,
-  { acceptLoss, acceptLostKeys }: Required<ServiceOptions>,
+  { acceptLoss = false, acceptLostKeys = false }: ServiceOptions,
 ) {
   const clock = systemClock;
   const owner = `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`;

@@ -45,6 +45,7 @@ test("health shows version, position and channels; a log that takes nothing make
     status: "ok",
     version: "1.2.3",
     log: { position: 0 },
+    instances: [expect.objectContaining({ id: INSTANCE.id })],
     channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
   };
   const response = await ask(world.app, "/api/health");
