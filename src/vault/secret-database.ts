@@ -20,6 +20,9 @@ export interface SecretDatabase extends SecretRows, AsyncDisposable {
    * else may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
+  /** Claims a name until a time (ms since the epoch), durably; false when it is claimed at `now`. */
+  claim(name: string, until: number, now: number): Promise<boolean>;
+  isClaimed(name: string, now: number): Promise<boolean>;
 }
 
 export interface SecretRows {
@@ -29,8 +32,6 @@ export interface SecretRows {
   names(prefix: string): Promise<readonly string[]>;
   /** One data key for each master key that opens it: more than one only while the master key is exchanged. */
   dataKeys(): Promise<readonly WrappedKey[]>;
-  /** Whether a claim is remembered at `now` (ms since the epoch). */
-  isClaimed(name: string, now: number): Promise<boolean>;
   /** Another number once somebody else has changed something. */
   revision(): Promise<number>;
 }
@@ -47,8 +48,6 @@ export interface SecretChanges extends SecretRows {
   addDataKey(wrapped: WrappedKey): Promise<void>;
   /** Without `master`: all of them. */
   removeDataKeys(master?: string): Promise<void>;
-  /** Forgets what is over by `now`; false when `name` is claimed then. */
-  claim(name: string, until: number, now: number): Promise<boolean>;
 }
 
 export interface Encrypted {

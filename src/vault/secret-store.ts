@@ -16,6 +16,9 @@ export interface Kept {
  * or what the database throws.
  */
 export interface SecretStore extends StoredSecrets, AsyncDisposable {
+  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
+  claim(name: string, until: number, now: number): Promise<boolean>;
+  isClaimed(name: string, now: number): Promise<boolean>;
   /**
    * Does all of `work` or nothing of it, durably, while nobody else changes anything. Inside of it only `secrets` are
    * asked: the store itself waits for its end.
@@ -35,9 +38,6 @@ export interface StoredSecrets {
   remove(name: string): Promise<void>;
   /** Deletes the secret; the name never gets another one. */
   bury(name: string): Promise<void>;
-  /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
-  claim(name: string, until: number, now: number): Promise<boolean>;
-  isClaimed(name: string, now: number): Promise<boolean>;
   /** Another number once another process has changed something. */
   revision(): Promise<number>;
   /**
@@ -113,13 +113,13 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     get: async (name) => (await getAll([name])).get(name),
     getAll,
     names: database.names,
+    claim: database.claim,
     isClaimed: database.isClaimed,
     revision: database.revision,
     change,
     put: (...given) => change((secrets) => secrets.put(...given)),
     remove: (name) => change((secrets) => secrets.remove(name)),
     bury: (name) => change((secrets) => secrets.bury(name)),
-    claim: (...given) => change((secrets) => secrets.claim(...given)),
     rewrap: (masters) => change((secrets) => secrets.rewrap(masters)),
     revoke: (master) => change((secrets) => secrets.revoke(master)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
@@ -137,12 +137,10 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
     get: async (name) => (await getAll([name])).get(name),
     getAll,
     names: rows.names,
-    isClaimed: rows.isClaimed,
     revision: rows.revision,
     put: (name, value, expected) => rows.put(encrypted(key, name, { version: expected + 1, value }), expected),
     remove: rows.remove,
     bury: rows.bury,
-    claim: rows.claim,
     async rewrap(masters) {
       const next = makeDataKey();
       const names = await rows.names("");

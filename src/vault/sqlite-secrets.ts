@@ -88,6 +88,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const oneByOne = createSerialQueue();
   const rows = rowsIn(database);
   const changes = changesIn(database, rows);
+  const claims = claimsIn(database);
   /** Outside of a transaction: all have one connection, so this would become a part of it. */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   return {
@@ -95,9 +96,10 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     secrets: (names) => alone(() => rows.secrets(names)),
     names: (prefix) => alone(() => rows.names(prefix)),
     dataKeys: () => alone(rows.dataKeys),
-    isClaimed: (name, now) => alone(() => rows.isClaimed(name, now)),
     revision: () => alone(rows.revision),
     transact: (work) => oneByOne(() => transact(database, file, () => work(changes))),
+    claim: (...given) => oneByOne(() => transact(database, file, () => claims.claim(...given))),
+    isClaimed: (...given) => alone(() => claims.isClaimed(...given)),
     [Symbol.asyncDispose]: () => oneByOne(async () => database.close()),
   };
 }
@@ -154,7 +156,6 @@ function rowsIn(database: DatabaseSync): SecretRows {
   );
   const range = database.prepare("SELECT name FROM secrets WHERE name >= ? AND name < ? ORDER BY name");
   const keys = database.prepare("SELECT id, master, wrapped FROM data_keys");
-  const claimed = database.prepare("SELECT 1 FROM claims WHERE name = ? AND until > ?");
   const revision = database.prepare("PRAGMA data_version");
   return {
     secrets: async (names) => {
@@ -163,7 +164,6 @@ function rowsIn(database: DatabaseSync): SecretRows {
     },
     names: async (prefix) => (range.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name),
     dataKeys: async () => keys.all() as unknown as readonly WrappedKey[],
-    isClaimed: async (name, now) => claimed.get(name, now) !== undefined,
     revision: async () => Number(revision.get()?.["data_version"]),
   };
 }
@@ -182,8 +182,6 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
   const remove = database.prepare("DELETE FROM secrets WHERE name = ?");
   const addKey = database.prepare("INSERT INTO data_keys (id, master, wrapped) VALUES (?, ?, ?)");
   const removeKeys = database.prepare("DELETE FROM data_keys WHERE master = coalesce(?, master)");
-  const forgetClaims = database.prepare("DELETE FROM claims WHERE until <= ?");
-  const claim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING");
   return {
     ...rows,
     async put({ name, key, ciphertext }, expected) {
@@ -196,9 +194,19 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
     bury: async (name) => void bury.run(name),
     addDataKey: async ({ id, master, wrapped }) => void addKey.run(id, master, wrapped),
     removeDataKeys: async (master) => void removeKeys.run(master ?? null),
+  };
+}
+
+function claimsIn(database: DatabaseSync): Pick<SecretDatabase, "claim" | "isClaimed"> {
+  const forget = database.prepare("DELETE FROM claims WHERE until <= ?");
+  const claim = database.prepare("INSERT INTO claims (name, until) VALUES (?, ?) ON CONFLICT DO NOTHING");
+  const claimed = database.prepare("SELECT 1 FROM claims WHERE name = ? AND until > ?");
+  return {
     async claim(name, until, now) {
-      forgetClaims.run(now);
+      // A flood of them cannot fill the disk.
+      forget.run(now);
       return Number(claim.run(name, until).changes) === 1;
     },
+    isClaimed: async (name, now) => claimed.get(name, now) !== undefined,
   };
 }
