@@ -1,5 +1,13 @@
 import { existsSync } from "node:fs";
-import { loadSigningKey, readCheckpointFile, writeCheckpointFile, type SigningKey } from "eventstore-lite";
+import {
+  loadSigningKey,
+  readCheckpointFile,
+  signingKeyOf,
+  writeCheckpointFile,
+  type EventStore,
+  type SigningKey,
+} from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
 import type { LogFiles } from "./log-files.ts";
 
 /** Where the newest checkpoint of a log is kept, and the key that signs it. */
@@ -27,5 +35,24 @@ export function checkpointFiles({ checkpoint, signingKey }: LogFiles): Checkpoin
     write: (note) => writeCheckpointFile(checkpoint, note),
     loadKey: async () => loadSigningKey(signingKey),
     findKey: async () => (existsSync(signingKey) ? loadSigningKey(signingKey) : undefined),
+  };
+}
+
+/** A snapshot of no projection holds the note, as of no position: it is to be read where the log has lost events. */
+const NOTE = { name: "checkpoint", version: 1, position: 0 } as const;
+
+/** In the log's own database, which all instances share. `seed`: 32 secret bytes that are the same for all of them. */
+export function checkpointInDatabase(
+  { snapshots }: Pick<EventStore<Event>, "snapshots">,
+  seed: Uint8Array,
+): CheckpointStore {
+  const key = signingKeyOf(seed);
+  return {
+    checkpoint: "in the database",
+    signingKey: "the key in the vault",
+    read: async () => (await snapshots.load(NOTE.name))?.state,
+    write: (note) => snapshots.save(NOTE.name, { ...NOTE, state: note }),
+    loadKey: async () => key,
+    findKey: async () => key,
   };
 }

@@ -37,10 +37,10 @@ export interface Vault extends Secrets, AsyncDisposable {
 }
 
 /**
- * What keyed hashes are made with. They stand in the log for ever, so the key stays the same when the master key is
+ * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays the same when the master key is
  * exchanged. It is derived from the first master key, so that a lost vault can be made anew until then.
  */
-const STABLE = ["suppression", "credentials"] as const;
+const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 
 export type StableKeyPurpose = (typeof STABLE)[number];
 

@@ -1,12 +1,12 @@
 // On the memory harness.
-import { afterEach, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadSigningKey, openCheckpoint, openSqliteStore, signCheckpoint, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { chainAnew, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
-import { checkpointFiles } from "../../src/log/checkpoint-store.ts";
+import { checkpointFiles, checkpointInDatabase, type CheckpointStore } from "../../src/log/checkpoint-store.ts";
 import { originOf } from "../../src/log/checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
@@ -27,7 +27,7 @@ interface House {
   run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
 }
 
-function house(): House {
+function house(place: (store: EventStore<Event>, files: LogFiles) => CheckpointStore = besideTheLog): House {
   const files = logFiles(newLogFile());
   const warnings: string[] = [];
   const heads = { asked: 0 };
@@ -45,7 +45,7 @@ function house(): House {
       const eventLog = createEventLog({ ...store, head }, makeId);
       await using _checkpoints = await openSignedHeads({
         eventLog,
-        checkpoints: checkpointFiles(files),
+        checkpoints: place(store, files),
         acceptLoss,
         clock: () => 0,
         logger,
@@ -54,6 +54,8 @@ function house(): House {
     },
   };
 }
+
+const besideTheLog = (_store: EventStore<Event>, files: LogFiles) => checkpointFiles(files);
 
 async function write(eventLog: EventLog, count: number): Promise<void> {
   for (let number = 1; number <= count; number++) {
@@ -279,4 +281,30 @@ test("the checkpoint of an empty log does not keep another log from its place", 
   rmSync(home.files.log);
   await home.run((eventLog) => write(eventLog, 3));
   await home.run();
+});
+
+describe("a checkpoint in the log's own database", () => {
+  const inDatabase = (store: EventStore<Event>) => checkpointInDatabase(store, new Uint8Array(32).fill(5));
+
+  test("knows what the log held, and needs no file", async () => {
+    const home = house(inDatabase);
+    await home.run((eventLog) => write(eventLog, 9));
+    expect([home.files.checkpoint, home.files.signingKey].map(existsSync)).toEqual([false, false]);
+    await home.run();
+    tamper(home.files.log, "DELETE FROM events WHERE position > 6");
+    expect(await refusal(home.run())).toContain(
+      "the log ends at position 6, but the checkpoint in the database knew 9",
+    );
+    await home.run(undefined, true);
+    expect((await eventsOf(home)).at(-1)).toMatchObject({ type: "LogLossAccepted", data: { reason: "lost_tail" } });
+    expect(home.warnings).toEqual(["a loss was accepted"]);
+  });
+
+  test("proves nothing when it is signed with other bytes", async () => {
+    const home = house(inDatabase);
+    await home.run((eventLog) => write(eventLog, 2));
+    const other = house((store) => checkpointInDatabase(store, new Uint8Array(32).fill(6)));
+    writeFileSync(other.files.log, readFileSync(home.files.log));
+    expect(await refusal(other.run())).toContain("not signed by the log's key");
+  });
 });

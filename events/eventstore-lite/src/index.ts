@@ -8,7 +8,13 @@ export {
   type Contradiction,
 } from "./checkpoint/checkpoint.ts";
 export { readCheckpointFile, writeCheckpointFile } from "./checkpoint/file.ts";
-export { formatPublicKey, loadSigningKey, parsePublicKey, type SigningKey } from "./checkpoint/signing-key.ts";
+export {
+  formatPublicKey,
+  loadSigningKey,
+  parsePublicKey,
+  signingKeyOf,
+  type SigningKey,
+} from "./checkpoint/signing-key.ts";
 export * from "./errors.ts";
 export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";

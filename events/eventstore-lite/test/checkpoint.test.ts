@@ -2,11 +2,13 @@ import { describe, expect, test } from "bun:test";
 import {
   CheckpointRefused,
   contradictionOf,
+  formatPublicKey,
   openCheckpoint,
   openSqliteStore,
   parsePublicKey,
   readCheckpointFile,
   signCheckpoint,
+  signingKeyOf,
   writeCheckpointFile,
   type Checkpoint,
   type SigningKey,
@@ -48,6 +50,14 @@ function refusal(text: string, { publicKey } = key): string | undefined {
 const signed = (text: string) => signNote(text, text.slice(0, text.indexOf("\n")), key.privateKey, key.publicKey);
 
 const HASH_LINE = note.split("\n")[2];
+
+test("32 bytes make one signing key: that of RFC 8032, section 7.1, test 1", () => {
+  const seed = Buffer.from("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "hex");
+  const { publicKey } = signingKeyOf(seed);
+  const expected = Buffer.from("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "hex");
+  expect(formatPublicKey(publicKey)).toBe(expected.toString("base64"));
+  expect(openCheckpoint(signCheckpoint(checkpoint, signingKeyOf(seed)), publicKey)).toEqual(checkpoint);
+});
 
 describe("a signed note", () => {
   // Both are the published example of golang.org/x/mod/sumdb/note.

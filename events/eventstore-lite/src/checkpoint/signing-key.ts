@@ -33,6 +33,15 @@ export function loadSigningKey(file: string): SigningKey {
   return { privateKey, publicKey: createPublicKey(privateKey) };
 }
 
+/** An Ed25519 key's PKCS#8 (RFC 8410) up to the 32 bytes of the seed. */
+const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The key of 32 secret bytes, for a log that has no file beside it. The same bytes give the same key. */
+export function signingKeyOf(seed: Uint8Array): SigningKey {
+  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: "der", type: "pkcs8" });
+  return { privateKey, publicKey: createPublicKey(privateKey) };
+}
+
 function readOwn(file: string): string {
   const descriptor = openSync(file, "r");
   try {
