@@ -3,7 +3,9 @@ import type { NewEvent, EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
+import type { OutcomeType } from "../../events/dispatches.ts";
 import { decideOutcome } from "./attempt.ts";
 import { doubtSince } from "./deduplication-window.ts";
 import { digestOf, dispatchOf } from "./dispatch-content.ts";
@@ -24,8 +26,18 @@ export interface DispatchDeps {
   readonly random: () => number;
   readonly makeId: MakeId;
   readonly logger: Logger;
+  /** Default: nobody counts. */
+  readonly metrics?: DispatchMetrics | undefined;
   /** Aborts when a batch is to make no further request. */
   readonly stopping: AbortSignal;
+}
+
+/** Counts what becomes of dispatches. */
+export interface DispatchMetrics {
+  /** A request to the network, which took so many ms. */
+  asked(channel: ChannelName, ms: number): void;
+  /** So many dispatches have an outcome of that type in the log. */
+  recorded(channel: ChannelName, type: OutcomeType, dispatches: number): void;
 }
 
 /** Called with the answers before their outcomes are recorded; the events that it returns are recorded with them. */
@@ -52,6 +64,7 @@ export async function ask(
   const digest = mode === "digest" ? deps.makeId() : undefined;
   const results = await send(deps, dispatches, { startedAt, mode, digest });
   const now = deps.clock();
+  deps.metrics?.asked(deps.channel.name, now - startedAt);
   // One draw for all: what went together is tried again at the same time.
   const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: deps.random() };
   for (const [at, item] of items.entries()) {

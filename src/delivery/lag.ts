@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { pendingOf, type Deliveries, type Suspended } from "../../projections/deliveries.ts";
-import { readOldestClick, readRequested, readTail, type Tail } from "./tail.ts";
+import { readOldestPending, readRequested, readTail, type Tail } from "./tail.ts";
 
 /** How far a channel is behind, as `deliveries lag --json` has it. */
 export interface ChannelLag {
@@ -81,7 +81,7 @@ export async function measureLags(
   const lags: ChannelLag[] = [];
   for (const channel of channels) {
     const rates = await readTail(store, channel, now, tail);
-    const oldest = await readOldestClick(store, channel, deliveries()[channel].lanes.clicks, tail);
+    const oldest = await readOldestPending(store, channel, "clicks", deliveries()[channel].lanes.clicks, tail);
     const state = deliveries()[channel];
     const { suspended } = state;
     const requestedPerMinute = requested.get(channel) ?? 0;

@@ -31,7 +31,7 @@ export interface Recorder {
   record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void>;
 }
 
-type RecorderDeps = Pick<DispatchDeps, "channel" | "eventLog" | "projector">;
+type RecorderDeps = Pick<DispatchDeps, "channel" | "eventLog" | "projector" | "metrics">;
 
 interface Entry {
   readonly lane: OutboxWindow;
@@ -41,7 +41,7 @@ interface Entry {
   readonly reject: (fault: unknown) => void;
 }
 
-export function createRecorder({ channel, eventLog, projector }: RecorderDeps): Recorder {
+export function createRecorder({ channel, eventLog, projector, metrics }: RecorderDeps): Recorder {
   let waiting: Entry[] = [];
   let isWriting = false;
 
@@ -49,6 +49,10 @@ export function createRecorder({ channel, eventLog, projector }: RecorderDeps): 
     const newEvents = [...outcomesOf(channel.name, entries), ...entries.flatMap(({ more }) => more)];
     if (newEvents.length > 0) {
       const appended = await eventLog.append(STREAMS.delivery(channel.name), newEvents, SERVICE_METADATA);
+      for (const { items } of entries) {
+        for (const { unrecorded } of items)
+          if (unrecorded !== undefined) metrics?.recorded(channel.name, unrecorded.type, 1);
+      }
       try {
         // Folded first: a lane that is filled anew meanwhile still finds them here.
         await projector.until(appended.last);

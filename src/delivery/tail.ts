@@ -1,6 +1,6 @@
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event, Folded } from "../../events/catalog.ts";
-import { CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { CHANNELS, type ChannelName, type Lane } from "../../events/channel.ts";
 import { isFinal, isOutcome, REQUESTING, requestedChannels, requestsDispatch } from "../../events/dispatches.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { isSettled, type LaneState } from "../../projections/deliveries.ts";
@@ -94,21 +94,22 @@ async function lookBack(
 }
 
 /**
- * When the oldest click that is pending on the channel was recorded; undefined: there is none, or none among those that
- * were read. Without a bound it reads until it finds it.
+ * When the oldest of what is pending in a lane of the channel was recorded; undefined: there is none, or none among the
+ * events that were read. Without a bound it reads until it finds it.
  */
-export async function readOldestClick(
+export async function readOldestPending(
   store: EventStore<Event>,
   channel: ChannelName,
-  lane: LaneState,
+  lane: Lane,
+  state: LaneState,
   { to, eventsMax }: Tail = {},
 ): Promise<string | undefined> {
-  if (lane.pending === 0) return undefined;
-  const from = Math.max(1, Math.min(lane.low_watermark, ...lane.retries.keys()));
+  if (state.pending === 0) return undefined;
+  const from = Math.max(1, Math.min(state.low_watermark, ...state.retries.keys()));
   const bounds = { ...(to === undefined ? {} : { to }), ...(eventsMax === undefined ? {} : { limit: eventsMax }) };
-  for await (const batch of store.readFolded({ types: REQUESTING.clicks, from, ...bounds })) {
+  for await (const batch of store.readFolded({ types: REQUESTING[lane], from, ...bounds })) {
     for (const event of batch)
-      if (requestsDispatch(event, channel) && !isSettled(lane, event.position)) return event.time;
+      if (requestsDispatch(event, channel) && !isSettled(state, event.position)) return event.time;
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
@@ -16,6 +17,7 @@ import { requestId, traceparent } from "./trace.ts";
 
 export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
   readonly clientAddress: ClientAddress;
+  readonly metrics: Pick<Metrics, "text" | "countAnswer">;
   readonly idempotency: Idempotency;
   readonly makeId: MakeId;
   readonly logger: Logger;
@@ -53,17 +55,24 @@ type ServerOf = () => {
 } | null;
 
 function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
-  const { load, clientAddress, makeId, logger } = deps;
+  const { load, clientAddress, makeId, logger, metrics } = deps;
   const admission = createAdmission(deps);
 
-  const refuse = (fault: unknown, request: Request, headers = headersOf(request, makeId)): Response => {
+  const refuse = (
+    fault: unknown,
+    request: Request,
+    endpoint?: Endpoint<EndpointDeps>,
+    headers = headersOf(request, makeId),
+  ): Response => {
     const instance = headers["x-request-id"];
     const problem = problemOf(fault);
     if (problem === undefined) {
       logger.error("a request failed", { request_id: instance, path: templateOf(request), ...errorFields(fault) });
     }
     const answerOf = wantsPage(request) ? problemPage : problemAnswer;
-    return responseOf(answerOf(problem ?? problems.internal(), instance), headers);
+    const answer = answerOf(problem ?? problems.internal(), instance);
+    metrics.countAnswer(endpoint, answer.status);
+    return responseOf(answer, headers);
   };
 
   /** The caller comes before the body, so that a stranger learns nothing of its schema. */
@@ -85,9 +94,11 @@ function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
       if (operation.isSlow === true) server?.timeout(request, 0);
       const parameters = parametersIn(endpoint, request);
       const asked = { request, parameters, body, metadata, key: undefined, addressOf };
-      return responseOf(await perform(deps, endpoint, asked, headers), headers);
+      const answer = await perform(deps, endpoint, asked, headers);
+      metrics.countAnswer(endpoint, answer.status);
+      return responseOf(answer, headers);
     } catch (fault) {
-      return refuse(fault, request, headers);
+      return refuse(fault, request, endpoint, headers);
     }
   };
   return { respond, refuse };

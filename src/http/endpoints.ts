@@ -43,6 +43,7 @@ import {
   suppressRecipient,
   type RecipientsDeps,
 } from "./recipients.ts";
+import { showMetrics, type MetricsDeps } from "./metrics.ts";
 import { livez, readyz, type ReadinessDeps } from "./probes.ts";
 import { startRun, type RunDeps } from "./run.ts";
 import { dryRunByForm, startRunByForm, stopRunByForm } from "./run-forms.ts";
@@ -70,6 +71,7 @@ export type EndpointDeps = AccountDeps &
   ExportDeps &
   ForgetDeps &
   FormDeps &
+  MetricsDeps &
   OutreachHealthDeps &
   ReadinessDeps &
   RecipientsDeps &
@@ -113,6 +115,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/api/audit/export", protection: "session", operation: exportEvents },
   { method: "GET", path: "/livez", protection: "open", always: true, operation: livez },
   { method: "GET", path: "/readyz", protection: "open", always: true, operation: readyz },
+  { method: "GET", path: "/metrics", protection: "session", always: true, operation: showMetrics },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },

@@ -1,4 +1,4 @@
-import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { openSqliteStore, type Commit, type EventStore } from "eventstore-lite";
 import { makeEvent, encryptingCodec, type Event, type EncryptingCodec } from "../../events/catalog.ts";
 import type { Clock, MakeId } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
@@ -26,6 +26,8 @@ export interface EncryptedLogOptions {
   readonly owner?: string | undefined;
   /** Goes on with these keys although the log was encrypted with others, and records that. */
   readonly acceptLostKeys?: boolean | undefined;
+  /** Called after each transaction of appends. */
+  readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
 /** Encrypts beside the thread that serves requests. */
@@ -33,12 +35,20 @@ const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
 /** Opens the log with the keys of its personal data, which stay open behind it. Throws a ServiceError, and what the store throws. */
 export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
-  const { files, keyring, clock, owner } = options;
+  const { files, keyring, clock, owner, onCommit } = options;
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
   const ownership = owner === undefined ? {} : { owner: { holder: owner } };
+  const measured = onCommit === undefined ? {} : { onCommit };
   const store = opening.use(
-    await openSqliteStore<Event>({ file: files.log, codec, finish: ENCRYPT_ON_WRITER, clock, ...ownership }),
+    await openSqliteStore<Event>({
+      file: files.log,
+      codec,
+      finish: ENCRYPT_ON_WRITER,
+      clock,
+      ...ownership,
+      ...measured,
+    }),
   );
   const lost = await newestKeys(store);
   if (lost !== undefined && lost !== keyring.id) {

@@ -22,6 +22,7 @@ import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import type { HashesOf } from "../outreach/suppression-hashes.ts";
@@ -52,6 +53,7 @@ interface Served {
   readonly account: Account | undefined;
   readonly runner: Runner | undefined;
   readonly load: LoadShedding;
+  readonly metrics: Metrics;
   readonly isWritable: () => boolean;
   /** Aborts when the service begins to stop. */
   readonly stopping: AbortSignal;
@@ -61,7 +63,7 @@ interface Served {
 export function appDeps(served: Served): AppDeps {
   const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
-  const { openedLog, instances, isWritable, stopping } = served;
+  const { openedLog, instances, isWritable, stopping, metrics } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
@@ -74,6 +76,10 @@ export function appDeps(served: Served): AppDeps {
   const past = createPastStates({ store: eventLog.store, projector, stopping });
   // Cookies and sessions are encrypted with keys derived from the master key.
   const { checkpoints, master } = openedLog;
+  const { store } = eventLog;
+  const quota = dailyQuota(config, projector, clock);
+  const file = config.log.kind === "sqlite" ? config.log.file : undefined;
+  metrics.observe({ store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
   const live = { circuit: delivery.circuit, verification: () => verifier.progress };
   return {
@@ -85,6 +91,7 @@ export function appDeps(served: Served): AppDeps {
     // Each lets its part through: a load balancer sends an address here and there.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     load,
+    metrics,
     sessions: createSessions({ masterKey: master, authentication, isSecure, isLocal, clock }),
     notices: createNotices(master, isSecure, clock),
     idempotency: createIdempotency({ eventLog, clock, sleep, logger, makeId, stopping }),
@@ -98,7 +105,7 @@ export function appDeps(served: Served): AppDeps {
     dispatchBots: config.bots === "dispatch",
     runner,
     hasTemplate: config.outreach.template !== undefined,
-    quota: dailyQuota(config, projector, clock),
+    quota,
     verifier,
     signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
     console: createConsole({ store: eventLog.store, projector, past, live, settings, clock }),

@@ -23,7 +23,9 @@ export interface StoredLog extends EventStore<Event> {
   readonly checkpoints: CheckpointStore;
 }
 
-export type OpenLogOptions = Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId">>;
+export type OpenLogOptions = Partial<
+  Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">
+>;
 
 /** Opens the configured log as {@link openLogAt} does. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
@@ -48,7 +50,7 @@ export function isLogThere({ log }: Config): boolean {
  */
 export async function openLogAt(
   place: LogPlace,
-  { owner, acceptLostKeys = false, clock = systemClock, makeId = newId }: OpenLogOptions = {},
+  { owner, acceptLostKeys = false, clock = systemClock, makeId = newId, onCommit }: OpenLogOptions = {},
 ): Promise<OpenedLog> {
   await using opening = new AsyncDisposableStack();
   const { files } = place;
@@ -60,7 +62,7 @@ export async function openLogAt(
   const { master } = unlocked;
   const renew = (): Uint8Array => masterKeyNow(secrets, master);
   const keyring = opening.use(openKeyring({ file: files.keys, master, renew }, clock));
-  const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId }));
+  const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId, onCommit }));
   const opened = opening.move();
   return {
     ...log,

@@ -13,6 +13,7 @@ import { createEventLog } from "../log/event-log.ts";
 import { aloneAs, joinInstances, type Instances } from "../log/instances.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
+import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { createRunner } from "../outreach/runner.ts";
 import { createSuppressionHashes } from "../outreach/suppression-hashes.ts";
@@ -58,7 +59,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   await using stack = new AsyncDisposableStack();
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
-  const { store, instances, eventLog, projector } = await openState(stack, config, logger, options);
+  const metrics = createMetrics();
+  const { store, instances, eventLog, projector } = await openState(stack, config, { logger, metrics, ...options });
   const { vault, keyring } = store;
 
   // The networks, and what is delivered to them.
@@ -80,6 +82,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
       mark: createCredentialHash(await vault.stableKey("credentials")),
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
+      metrics: metrics.dispatches,
     }),
   );
   const delivery = createDelivery(eventLog, projector, dispatchers.all);
@@ -93,21 +96,10 @@ export async function startService(given: Config, logger: Logger, options: Servi
   // HTTP.
   const limit = failureLimitOf(config, store);
   const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
-  const failure = watchFailure(store.failed);
-  const isWritable = (): boolean => failure() === undefined;
+  const isWritable = writableUntil(store.failed);
   const stopping = new AbortController();
-  const served = {
-    ...base,
-    openedLog: store,
-    instances,
-    delivery,
-    account,
-    runner,
-    access,
-    load,
-    isWritable,
-    stopping: stopping.signal,
-  };
+  const http = { access, load, metrics, isWritable, stopping: stopping.signal };
+  const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
   stack.use(listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
   stack.defer(() => stopping.abort());
@@ -130,22 +122,26 @@ export async function startService(given: Config, logger: Logger, options: Servi
   };
 }
 
+interface OpenStateOptions extends ServiceOptions {
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "appends">;
+}
+
 /** The log with its keys and its vault, and what it adds up to; what does not belong together is refused here. */
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
-  logger: Logger,
-  { acceptLoss = false, acceptLostKeys = false }: ServiceOptions,
+  { logger, metrics, acceptLoss = false, acceptLostKeys = false }: OpenStateOptions,
 ) {
   const clock = systemClock;
   const owner = `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`;
-  const store = stack.use(await openLog(config, { owner, acceptLostKeys }));
+  const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit: metrics.appends.onCommit }));
   const { keyring, isFormerGiven } = store;
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
   const instances = stack.use(await joinLog(config, store, logger));
-  const eventLog = createEventLog(store, makeId);
+  const eventLog = metrics.appends.measured(createEventLog(store, makeId));
   stack.use(await openSignedHeads({ eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
   const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
@@ -170,13 +166,13 @@ function failureLimitOf({ log }: Config, { master, vault }: Unlocked): FailureLi
   return shareFailures({ claim: vault.claim, key, clock: systemClock });
 }
 
-/** The fault that stopped the log, once there is one. */
-function watchFailure(failed: Promise<unknown>): () => unknown {
-  let fault: unknown;
-  void failed.then((reason) => {
-    fault = reason;
+/** False once a fault has stopped the log. */
+function writableUntil(failed: Promise<unknown>): () => boolean {
+  let isWritable = true;
+  void failed.then(() => {
+    isWritable = false;
   });
-  return () => fault;
+  return () => isWritable;
 }
 
 /** Placeholders that nobody can fill are refused at start, before a run skips everybody. */

@@ -8,6 +8,7 @@ import { eventStreams } from "./event-streams.ts";
 import { growth } from "./growth.ts";
 import { hotLink } from "./hot-link.ts";
 import { intake } from "./intake.ts";
+import { metrics } from "./metrics.ts";
 import { moment } from "./moment.ts";
 import { outboxPeer } from "./outbox-peer.ts";
 import { replayStats } from "./replay-stats.ts";
@@ -22,6 +23,7 @@ const benches = {
   "hot-link": hotLink,
   "event-streams": eventStreams,
   encrypt,
+  metrics,
   ...storeBenches,
   replay,
   "replay-stats": replayStats,

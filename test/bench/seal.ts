@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
-import { startService, startUnsealed } from "./server.ts";
+import { startService, startWithout } from "./server.ts";
 
 /** Visitors of a busy day, in turn. */
 const ADDRESSES = 20_000;
@@ -20,7 +20,7 @@ export const encrypt: Bench = async (options) => {
   ];
   const loads = await (async () => {
     await using encrypted = await startService(sealedLog);
-    await using open = await startUnsealed(openLog);
+    await using open = await startWithout("sealing", openLog);
     return await interleave(roundsOf(options), {
       open: () => postClicks(open.url, seconds),
       encrypted: () => postClicks(encrypted.url, seconds),

@@ -15,9 +15,9 @@ export function startService(log: string, settings: Readonly<Record<string, stri
   return startServer([process.execPath, join(ROOT, "src/main.ts"), "serve"], dirname(log), all);
 }
 
-/** The same service, but for the sealing of personal data. */
-export function startUnsealed(log: string): Promise<Server> {
-  const preload = join(import.meta.dirname, "unsealed.ts");
+/** The same service without a part of it, which the module of that name takes out of its source: its cost is the difference. */
+export function startWithout(part: "sealing" | "metrics", log: string): Promise<Server> {
+  const preload = join(import.meta.dirname, `without-${part}.ts`);
   const command = [process.execPath, "--preload", preload, join(ROOT, "src/main.ts"), "serve"];
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}` });
 }

@@ -6,7 +6,7 @@ import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { deliveries } from "../../src/commands/deliveries.ts";
 import { lagOf, type Measured } from "../../src/delivery/lag.ts";
-import { readOldestClick, readRequested, readTail } from "../../src/delivery/tail.ts";
+import { readOldestPending, readRequested, readTail } from "../../src/delivery/tail.ts";
 import { duration } from "../../src/platform/duration.ts";
 import { runCommand, type Terminal } from "../../src/commands/command.ts";
 import { makeId } from "../../src/platform/clock.ts";
@@ -86,7 +86,7 @@ describe("what the end of the log tells", () => {
 
   test("the oldest click that is pending, whether it waits for its first attempt or the next", async () => {
     await using world = await openCommands();
-    const oldest = async () => readOldestClick(world.store, "chat", await laneOf(world.store));
+    const oldest = async () => readOldestPending(world.store, "chat", "clicks", await laneOf(world.store));
     expect(await oldest()).toBeUndefined();
     await world.append(LINK, [click("ads"), click("chat"), click("chat"), click("chat")]);
     expect(await oldest()).toBe(timeAt(2));

@@ -29,6 +29,7 @@ const PACKAGES = {
   mount: "mount",
   zsh: "zsh",
   fish: "fish",
+  promtool: "prometheus",
 };
 
 const root = join(import.meta.dirname, "../..");

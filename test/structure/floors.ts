@@ -10,7 +10,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["vault", "history"],
   ["delivery", "privacy", "config", "account"],
   ["outreach"],
-  ["console"],
+  ["console", "metrics"],
   ["http"],
   ["service"],
   ["commands"],

@@ -67,6 +67,13 @@ export interface Appended {
   readonly repeated: boolean;
 }
 
+/** One transaction of appends. */
+export interface Commit {
+  readonly events: number;
+  /** How long it took, its fsync included. */
+  readonly ms: number;
+}
+
 export interface Query {
   readonly stream?: string;
   readonly types?: readonly string[];

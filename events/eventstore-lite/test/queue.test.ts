@@ -6,22 +6,25 @@ import { identityCodec } from "../src/codec.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Request } from "../src/append/messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
+import type { Commit } from "../src/store.ts";
 
 /** A queue whose writer thread is played by the test. */
 function createTestQueue(limits: Partial<Limits> = {}) {
   const sent: Request[] = [];
+  const commits: Commit[] = [];
   const queue = createQueue({
     limits: { ...DEFAULT_LIMITS, ...limits },
     clock: () => 0,
     send: (request) => sent.push(request),
     isFollowed: () => false,
     onDurable: () => undefined,
+    onCommit: (commit) => commits.push(commit),
   });
   const append = (count = 1) => {
     const events = Array.from({ length: count }, () => newEvent());
     return queue.append(prepareAppend("a", events, {}, identityCodec(), DEFAULT_LIMITS) as PreparedAppend);
   };
-  return { queue, append, sent };
+  return { queue, append, sent, commits };
 }
 
 /** Events in each append of a batch. */
@@ -31,7 +34,14 @@ function counts(request: Request | undefined): number[] {
 
 function allAppended(request: Request | undefined): BatchReply {
   const { appends } = decodeBatch(request as string);
-  return { kind: "batch", timeMs: 0, hashes: "", verdicts: appends.flatMap(() => [APPENDED, 1, 1, 1]), refusals: [] };
+  return {
+    kind: "batch",
+    timeMs: 0,
+    hashes: "",
+    verdicts: appends.flatMap(() => [APPENDED, 1, 1, 1]),
+    refusals: [],
+    commitMs: 1,
+  };
 }
 
 test("appends of the same moment are one batch, and what comes while it is under way is the next", async () => {
@@ -49,6 +59,15 @@ test("appends of the same moment are one batch, and what comes while it is under
   ]);
   queue.onReply(allAppended(sent[1]));
   expect(await Promise.all(settled)).toHaveLength(5);
+});
+
+test("each transaction is counted with the events that it made durable", async () => {
+  const { queue, append, sent, commits } = createTestQueue();
+  const settled = [append(2), append(3)];
+  await Promise.resolve();
+  queue.onReply({ ...allAppended(sent[0]), commitMs: 4 });
+  await Promise.all(settled);
+  expect(commits).toEqual([{ events: 5, ms: 4 }]);
 });
 
 test("a large batch is sent ahead of its turn, and nothing more behind it", async () => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { tmpdir } from "node:os";
 import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import type { ChannelName } from "../../../events/channel.ts";
@@ -25,6 +26,7 @@ import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/e
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
 import { signHeadNow } from "../../../src/log/sign-head-now.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/runner.ts";
@@ -208,6 +210,18 @@ function wire({
   const { stopping = new AbortController().signal } = given;
   const hashesOf = createSuppressionHashes(MASTER_KEY);
   const account = given.account?.({ eventLog, projector, clock });
+  const metrics = createMetrics();
+  const load = createLoadShedding();
+  metrics.observe({
+    store: eventLog.store,
+    projector,
+    delivery,
+    quota,
+    load,
+    clock,
+    version: "1.2.3",
+    file: tmpdir(),
+  });
   const verifier = createLogVerifier({
     eventLog,
     checkpoints,
@@ -222,7 +236,8 @@ function wire({
     clientAddress: createClientAddress(given.trustedProxies ?? []),
     isLocal: false,
     anonymousLimit: createRateLimit(() => given.rateLimitPerMinute ?? 600, clock),
-    load: createLoadShedding(),
+    load,
+    metrics,
     sessions: createSessions({ masterKey: MASTER_KEY, authentication, isSecure: false, isLocal: true, clock }),
     notices: createNotices(MASTER_KEY, false, clock),
     verifier,

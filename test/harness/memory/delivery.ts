@@ -4,6 +4,7 @@ import { pendingOf } from "../../../projections/deliveries.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/announce.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
+import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
@@ -49,6 +50,7 @@ export interface DeliveryOptions {
   readonly digestAfterMs?: number;
   /** How many requests came so far. */
   readonly requests?: () => number;
+  readonly metrics?: DispatchMetrics;
   /** Stands between the dispatchers and the log. */
   readonly wrap?: (eventLog: EventLog) => EventLog;
 }
@@ -95,8 +97,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     announce,
   };
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
-  const { digestAfterMs, requests = () => 0 } = options;
-  const chosen = { digestAfterMs, requests };
+  const { digestAfterMs, requests = () => 0, metrics } = options;
+  const chosen = { digestAfterMs, requests, metrics };
   const dispatchers = log.use(startDispatchers(channels, { ...common, mark, ...chosen }));
   const delivery = createDelivery(eventLog, projector, dispatchers.all);
 

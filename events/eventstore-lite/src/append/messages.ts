@@ -54,6 +54,8 @@ export interface BatchReply {
   readonly hashes: string;
   /** Why appends were refused whose events could not be finished. */
   readonly refusals: readonly string[];
+  /** How long the transaction took, its fsync included. */
+  readonly commitMs: number;
 }
 
 // One verdict: its code, then three numbers.

@@ -1,6 +1,6 @@
 import { AppendInDoubt, StoreClosed, StoreOverloaded } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import type { Appended, Lease } from "../store.ts";
+import type { Appended, Commit, Lease } from "../store.ts";
 import {
   type AppendJob,
   createWaiting,
@@ -30,6 +30,7 @@ export interface QueueOptions {
   /** Whether somebody follows the log live, and so needs the new events' hashes. */
   readonly isFollowed: () => boolean;
   readonly onDurable: (batch: DurableBatch) => void;
+  readonly onCommit: (commit: Commit) => void;
 }
 
 /**
@@ -47,7 +48,7 @@ export interface Queue {
   readonly failed: Promise<Error>;
 }
 
-export function createQueue({ limits, clock, send, isFollowed, onDurable }: QueueOptions): Queue {
+export function createQueue({ limits, clock, send, isFollowed, onDurable, onCommit }: QueueOptions): Queue {
   const waiting = createWaiting(limits.batchEvents);
   const sent: Job[][] = [];
   const failure = Promise.withResolvers<Error>();
@@ -82,8 +83,11 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable }: Queu
 
   function settle(jobs: readonly Job[], reply: Reply): void {
     for (const job of jobs) load.giveBack(weightOf(job));
-    if (reply.kind === "batch") onDurable(settleBatch(jobs as AppendJob[], reply));
-    else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
+    if (reply.kind === "batch") {
+      const batch = settleBatch(jobs as AppendJob[], reply);
+      onDurable(batch);
+      onCommit({ events: batch.appends.reduce((sum, { append }) => sum + append.count, 0), ms: reply.commitMs });
+    } else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
     else fail(jobs, errorOf(reply), reply.fault === "fatal");
   }
 

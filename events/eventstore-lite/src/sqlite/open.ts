@@ -4,7 +4,7 @@ import { prepareAppend } from "../append/prepare.ts";
 import { createQueue, type Queue } from "../append/queue.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
+import type { Codec, Commit, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
 import { createLive } from "../subscribe/subscribe.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
@@ -42,6 +42,8 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Milliseconds since 1970, UTC; default `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
+  /** Called after each transaction of appends: for whoever measures the disk. */
+  readonly onCommit?: (commit: Commit) => void;
 }
 
 /**
@@ -89,6 +91,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     send: (request) => thread.send(request),
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
+    onCommit: options.onCommit ?? (() => {}),
   });
   // The last to close the file tidies up the write-ahead log, which a read-only connection could not.
   opening.defer(() => queue.close());

@@ -19,7 +19,7 @@ import { createTail, type StreamTail, type Tail } from "./tail.ts";
 
 export interface BatchWriter {
   /** Appends a batch inside of a transaction; each append gets its own verdict. */
-  write(text: string): BatchReply;
+  write(text: string): Omit<BatchReply, "commitMs">;
   /** To be called when that transaction was rolled back. */
   forget(): void;
 }

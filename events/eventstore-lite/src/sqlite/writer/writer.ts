@@ -57,7 +57,10 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
   function attempt(request: Request): Reply {
     if (typeof request === "object" && request.kind === "close") return close();
     if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
-    return transaction(() => (typeof request === "string" ? batches.write(request) : perform(request)));
+    if (typeof request !== "string") return transaction(() => perform(request));
+    const startedAt = performance.now();
+    const batch = transaction(() => batches.write(request));
+    return { ...batch, commitMs: performance.now() - startedAt };
   }
 
   return {

@@ -4,7 +4,7 @@ import { plugin } from "bun";
 const SEALING = "encryptingCodec(keyring)";
 
 plugin({
-  name: "unsealed",
+  name: "without-sealing",
   setup(build) {
     build.onLoad({ filter: /src\/privacy\/encrypted-log\.ts$/ }, async ({ path }) => {
       const source = await Bun.file(path).text();

@@ -1,0 +1,46 @@
+import { Registry } from "prom-client";
+import type { DispatchMetrics } from "../delivery/dispatch.ts";
+import type { Projector } from "../projector/projector.ts";
+import { createAppendMetrics, type AppendMetrics } from "./appends.ts";
+import { observeChannels, type ChannelSources } from "./channels.ts";
+import { createDispatchMetrics } from "./dispatches.ts";
+import { observeLog, type LogSources } from "./log.ts";
+import { observeOutreach, type OutreachSources } from "./outreach.ts";
+import { observeProcess } from "./process.ts";
+import { createAnswerCount, type CountAnswer } from "./requests.ts";
+
+/** What is counted as it happens. All else is looked up when somebody asks: a click pays for what nobody could find out later. */
+export interface Metrics {
+  readonly appends: AppendMetrics;
+  readonly dispatches: DispatchMetrics;
+  readonly countAnswer: CountAnswer;
+  /** What is asked of these parts whenever {@link Metrics.text} is. */
+  observe(parts: Observed): void;
+  /** All figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
+  text(): Promise<string>;
+}
+
+export interface Observed extends ChannelSources, LogSources, OutreachSources {
+  readonly projector: Projector;
+  readonly version: string;
+  /** Of the log; undefined: it is on a database server. */
+  readonly file: string | undefined;
+}
+
+export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  return {
+    appends: createAppendMetrics(registry),
+    dispatches: createDispatchMetrics(registry),
+    countAnswer: createAnswerCount(registry),
+    observe(parts) {
+      observeChannels(registry, parts);
+      observeLog(registry, parts);
+      observeOutreach(registry, parts);
+      observeProcess(registry, parts.version, parts.file);
+    },
+    text: () => registry.metrics(),
+  };
+}

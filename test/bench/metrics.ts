@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { CLIENT, postClicks } from "./post-clicks.ts";
+import { startService, startWithout, type Server } from "./server.ts";
+
+/** Fifteen times as often as Prometheus asks by default. */
+const SCRAPE_MS = 1_000;
+
+/** The intake counted and scraped against the same service that counts nothing. */
+export const metrics: Bench = async (options) => {
+  const seconds = options.quick ? 2 : 4;
+  await using counting = await startService(join(options.directory, "counting.sqlite"));
+  await using plain = await startWithout("metrics", join(options.directory, "plain.sqlite"));
+  const { ours, without } = await interleave(roundsOf(options), {
+    without: () => postClicks(plain.url, seconds),
+    ours: () => whileScraping(counting, () => postClicks(counting.url, seconds)),
+  });
+  options.note(`the client is ${CLIENT}; /metrics is asked for every second`);
+  const rates = [ours, without].map((loads) => loads.map(({ perSecond }) => perSecond)) as [number[], number[]];
+  return [compare("intake with metrics; limit: without", "/s", ...rates, atLeast(0.97))];
+};
+
+async function whileScraping<Result>({ url }: Server, work: () => Promise<Result>): Promise<Result> {
+  const done = new AbortController();
+  const scraping = (async () => {
+    while (!done.signal.aborted) {
+      const { status } = await fetch(`${url}/metrics`);
+      if (status !== 200) throw new Error(`/metrics answered ${status}`);
+      await wait(SCRAPE_MS, undefined, { signal: done.signal }).catch(() => {});
+    }
+  })();
+  try {
+    return await work();
+  } finally {
+    done.abort();
+    await scraping;
+  }
+}

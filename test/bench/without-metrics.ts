@@ -1,0 +1,21 @@
+import { plugin } from "bun";
+
+/** Preloaded, the service counts nothing as it happens: what it costs more without this is the counting. */
+const COUNTED = {
+  "appends: createAppendMetrics(registry)": "appends: { measured: (eventLog) => eventLog, onCommit() {} }",
+  "countAnswer: createAnswerCount(registry)": "countAnswer() {}",
+};
+
+plugin({
+  name: "without-metrics",
+  setup(build) {
+    build.onLoad({ filter: /src\/metrics\/metrics\.ts$/ }, async ({ path }) => {
+      let contents = await Bun.file(path).text();
+      for (const [counted, uncounted] of Object.entries(COUNTED)) {
+        if (!contents.includes(counted)) throw new Error(`${path} counts in other words than ${counted}`);
+        contents = contents.replace(counted, uncounted);
+      }
+      return { contents, loader: "ts" };
+    });
+  },
+});
