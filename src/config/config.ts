@@ -42,7 +42,7 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile, paths?: Rout
   const values = readEnvironment(env, report);
   const parts = {
     http: readHttp(values, env, readFile, paths, report),
-    log: readLog(values.DATABASE_URL, values.KEYS_FILE, report),
+    log: readLog(values.DATABASE_URL, values, report),
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
     x: readX(values, env, report),

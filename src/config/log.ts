@@ -17,8 +17,13 @@ export interface SqliteLog {
 }
 
 /** On a database server, which any number of instances share. */
-export interface PostgresLog {
+export interface PostgresLog extends PostgresDatabase {
   readonly kind: "postgres";
+  /** Has the keys of personal data: the same one, unless they have one of their own. */
+  readonly keys: PostgresDatabase;
+}
+
+export interface PostgresDatabase {
   /** Holds the password. */
   readonly url: Secret;
   /** How messages call it: without user and password. */
@@ -27,9 +32,19 @@ export interface PostgresLog {
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
+/** Where the keys of personal data are, if not beside all else. */
+export interface KeysElsewhere {
+  readonly KEYS_FILE?: string;
+  readonly KEYS_DATABASE_URL?: string;
+}
+
 /** `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never repeated. */
-export function readLog(raw: string, keysFile: string | undefined, report: Report): LogConfig {
-  if (/^postgres(?:ql)?:/i.test(raw)) return readPostgres(raw, keysFile, report);
+export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): LogConfig {
+  if (/^postgres(?:ql)?:/i.test(raw)) return readPostgresLog(raw, elsewhere, report);
+  const { KEYS_FILE: keysFile, KEYS_DATABASE_URL } = elsewhere;
+  if (KEYS_DATABASE_URL !== undefined) {
+    report.fault("KEYS_DATABASE_URL", "set beside a log in a file, whose keys KEYS_FILE puts elsewhere", "no value");
+  }
   const file = /^sqlite:(?:\/\/)?(.+)$/i.exec(raw)?.[1];
   if (file === undefined) {
     report.fault("DATABASE_URL", "not the address of an event log", WANTED);
@@ -45,17 +60,27 @@ export function readLog(raw: string, keysFile: string | undefined, report: Repor
   return { kind: "sqlite", file, ...(keysFile === undefined ? {} : { keysFile }) };
 }
 
+function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElsewhere, report: Report): PostgresLog {
+  if (KEYS_FILE !== undefined) {
+    report.fault(
+      "KEYS_FILE",
+      "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere",
+      "no value",
+    );
+  }
+  const log = readPostgres("DATABASE_URL", raw, report);
+  const keys = KEYS_DATABASE_URL === undefined ? log : readPostgres("KEYS_DATABASE_URL", KEYS_DATABASE_URL, report);
+  return { kind: "postgres", ...log, keys };
+}
+
 const WANTED_OF_POSTGRES = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full";
 
-function readPostgres(raw: string, keysFile: string | undefined, report: Report): PostgresLog {
-  const fault = (problem: string): void => report.fault("DATABASE_URL", problem, WANTED_OF_POSTGRES);
-  if (keysFile !== undefined) {
-    report.fault("KEYS_FILE", "set beside a log on PostgreSQL, which keeps these keys itself", "no value");
-  }
-  const url = /^\w+:\/\/[^/]/.test(raw) ? URL.parse(raw) : null;
+function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: string, report: Report): PostgresDatabase {
+  const fault = (problem: string): void => report.fault(variable, problem, WANTED_OF_POSTGRES);
+  const url = /^postgres(?:ql)?:\/\/[^/]/i.test(raw) ? URL.parse(raw) : null;
   if (url === null) {
     fault("not the URL of a database");
-    return { kind: "postgres", url: secret(raw), shown: "" };
+    return { url: secret(raw), shown: "" };
   }
   const { hostname, host, pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
@@ -66,7 +91,7 @@ function readPostgres(raw: string, keysFile: string | undefined, report: Report)
   if (!isLoopback(hostname) && searchParams.get("sslmode") !== "verify-full") {
     fault("a server that is not this machine wants sslmode=verify-full");
   }
-  return { kind: "postgres", url: secret(raw), shown: `postgres://${host}${pathname}` };
+  return { url: secret(raw), shown: `postgres://${host}${pathname}` };
 }
 
 /** A master key as it is configured. */

@@ -78,6 +78,7 @@ export const environmentSchema = Type.Object({
     description: "sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE",
   }),
   KEYS_FILE: text("the path of a file"),
+  KEYS_DATABASE_URL: text("postgres://USER:PASSWORD@HOST/DATABASE"),
   REACHLOG_KEY: text("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
   REACHLOG_KEY_NEXT: text("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
 

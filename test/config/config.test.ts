@@ -480,6 +480,22 @@ describe("DATABASE_URL of PostgreSQL", () => {
       expect.stringMatching(/^KEYS_FILE: /),
     ]);
   });
+  test("may have the keys of personal data in a database of their own", () => {
+    const DATABASE_URL = "postgres://localhost/x";
+    const KEYS_DATABASE_URL = "postgres://ann:hunter2@db.example/keys?sslmode=verify-full";
+    const shownOf = (env: Record<string, string>) => {
+      const { log } = load({ DATABASE_URL, REACHLOG_KEY, ...env });
+      return log.kind === "postgres" && [log.shown, log.keys.shown];
+    };
+    expect(shownOf({})).toEqual(["postgres://localhost/x", "postgres://localhost/x"]);
+    expect(shownOf({ KEYS_DATABASE_URL })).toEqual(["postgres://localhost/x", "postgres://db.example/keys"]);
+    for (const wrong of ["postgres://ann:hunter2@db.example/keys", "sqlite:keys.sqlite"]) {
+      const faults = faultsOf({ DATABASE_URL, REACHLOG_KEY, KEYS_DATABASE_URL: wrong });
+      expect(faults).toEqual([expect.stringMatching(/^KEYS_DATABASE_URL: /)]);
+      expect(faults.join()).not.toContain("hunter2");
+    }
+    expect(faultsOf({ KEYS_DATABASE_URL })).toEqual([expect.stringMatching(/^KEYS_DATABASE_URL: set beside a log in/)]);
+  });
 });
 
 describe("REACHLOG_KEY", () => {
