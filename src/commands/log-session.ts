@@ -54,6 +54,6 @@ export interface Session {
 export async function openSession(stack: AsyncDisposableStack, store: OpenedLog): Promise<Session> {
   const { keyring, vault } = stack.use(store);
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const projector = stack.use(await startProjector(store, { erase: erasing(keyring), isBrief: true }));
+  const projector = stack.use(await startProjector(store, { erase: erasing(keyring), saves: () => false }));
   return { eventLog: createEventLog(store, makeId), keyring, vault, hashesOf, projector };
 }

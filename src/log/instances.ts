@@ -22,11 +22,13 @@ export interface Instance {
 export interface Instances extends AsyncDisposable {
   /** As of the last look: this instance first, then the oldest. */
   readonly live: readonly Instance[];
+  /** Does what one of all has to do. Two that take themselves for it, or none for a while, must do no harm. */
+  isOldest(): boolean;
 }
 
 /** Of a log in a file, which has one service. */
 export function aloneAs(own: Instance): Instances {
-  return { live: [own], async [Symbol.asyncDispose]() {} };
+  return { live: [own], isOldest: () => true, async [Symbol.asyncDispose]() {} };
 }
 
 export interface InstancesDeps {
@@ -80,6 +82,7 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
     get live() {
       return [own, ...others.live()];
     },
+    isOldest: () => others.live().every(({ id }) => own.id < id),
     [Symbol.asyncDispose]: () => joined.disposeAsync(),
   };
 }

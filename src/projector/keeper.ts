@@ -22,8 +22,11 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 export interface Keeper {
   /** Position at which `turn` is to be called next. */
   readonly dueAt: number;
-  /** Saves one projection, if it is its time. All stand at `position`. Encodes at once, writes in the background. */
-  turn(position: number): void;
+  /**
+   * Saves one projection, if it is its time and `isSaving`. All stand at `position`. Encodes at once, writes in the
+   * background.
+   */
+  turn(position: number, isSaving: boolean): void;
   /** Saves every projection that came a long way since its last snapshot. */
   saveLong(positions: Positions): Promise<void>;
   /** Saves these at once; they stand at `position`. */
@@ -71,8 +74,9 @@ export function createKeeper(
     get dueAt() {
       return dueAt;
     },
-    turn(position) {
+    turn(position, isSaving) {
       dueAt = position + TURN_POSITIONS;
+      if (!isSaving) return;
       const name = PROJECTION_NAMES[next];
       next = (next + 1) % PROJECTION_NAMES.length;
       // A slow disk is not given a second one to write.

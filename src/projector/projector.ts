@@ -29,8 +29,8 @@ export interface Projector extends AsyncDisposable {
 export interface ProjectorOptions {
   readonly logger?: Logger;
   readonly erase?: Erase;
-  /** Saves snapshots at the end only: for whoever comes to it soon. */
-  readonly isBrief?: boolean;
+  /** Whether it is this one that saves snapshots while it follows the log; default yes. All save theirs at the end. */
+  readonly saves?: () => boolean;
   /** Positions between two snapshots of the past while a log is short; default 20,000. */
   readonly pastEvery?: number;
 }
@@ -47,7 +47,7 @@ export async function startProjector(store: EventStore<Event>, options: Projecto
 function follow(
   store: EventStore<Event>,
   restored: Restored,
-  { logger, erase, isBrief = false }: ProjectorOptions,
+  { logger, erase, saves = () => true }: ProjectorOptions,
 ): Projector {
   const { states, keeper } = restored;
   const stop = new AbortController();
@@ -65,7 +65,7 @@ function follow(
     last = event;
     for (const listener of listeners) listener(event);
     waiters.reached(position);
-    if (position >= keeper.dueAt && !isBrief) keeper.turn(position);
+    if (position >= keeper.dueAt) keeper.turn(position, saves());
   };
 
   const foldAll = (batch: readonly Recorded[]): Promise<void> =>

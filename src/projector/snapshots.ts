@@ -34,15 +34,8 @@ export async function loadRebuilt(
   return { position: snapshot.position, state: decodeState(snapshot.state) };
 }
 
-/** No projection has this version, so that the next start folds the whole log. */
-const NO_VERSION = 0;
-
-/** Replaces every snapshot by one that nobody uses, and removes those of the past. */
+/** Removes every snapshot of a projection, so that the next start folds the whole log. */
 export async function forgetSnapshots(store: EventStore<Event>): Promise<void> {
   await removePast(store);
-  for (const name of PROJECTION_NAMES) {
-    for (const key of [name, rebuiltName(name)]) {
-      await store.snapshots.save(key, { version: NO_VERSION, position: 0, state: "" });
-    }
-  }
+  await store.snapshots.remove(PROJECTION_NAMES.flatMap((name) => [name, rebuiltName(name)]));
 }

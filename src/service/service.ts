@@ -144,7 +144,9 @@ async function openState(
   const eventLog = metrics.appends.measured(createEventLog(store, makeId));
   stack.use(await openSignedHeads({ eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
-  const projector = stack.use(await startProjector(store, { logger, erase: erasing(keyring) }));
+  const projector = stack.use(
+    await startProjector(store, { logger, erase: erasing(keyring), saves: instances.isOldest }),
+  );
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
   stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));

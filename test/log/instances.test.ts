@@ -66,9 +66,19 @@ test("instances know each other, and one that stops is gone at once", async () =
     expect(idsOf(b)).toEqual(["b", "a"]);
     await world.pass(10);
     expect(idsOf(a)).toEqual(["a", "b"]);
+    expect([a.isOldest(), b.isOldest()]).toEqual([true, false]);
   }
   await world.pass(10);
   expect(idsOf(a)).toEqual(["a"]);
+});
+
+test("when the oldest stops, the next one is the oldest", async () => {
+  await using world = await openWorld();
+  const a = await world.join("a");
+  await using b = await world.join("b");
+  await a[Symbol.asyncDispose]();
+  await world.pass(10);
+  expect(b.isOldest()).toBe(true);
 });
 
 test("one that was killed counts until it could have come back", async () => {

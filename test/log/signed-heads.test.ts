@@ -224,7 +224,7 @@ test("a loss that is accepted is an event with what was known, and is not refuse
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   await home.run(async ({ store }) => {
     // A snapshot may tell of what was lost.
-    expect(await store.snapshots.load("stats")).toMatchObject({ position: 0 });
+    expect(await store.snapshots.load("stats")).toBeUndefined();
   }, true);
   const accepted = (await eventsOf(home)).at(-1);
   expect(accepted).toMatchObject({

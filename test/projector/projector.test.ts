@@ -243,6 +243,23 @@ describe("snapshots", () => {
     expect(new Set(saved.map(([name]) => name))).toEqual(new Set(["stats", "timeline", "run", "contacts"]));
   });
 
+  test("are left to another instance until that one is gone", async () => {
+    await using store = await open();
+    const saved: number[] = [];
+    const kept = keeping(store, (_name, { position }) => {
+      saved.push(position);
+      return Promise.resolve();
+    });
+    let saves = false;
+    await using projector = await startProjector(kept, { saves: () => saves });
+    await projector.until(await skipMany(store));
+    expect(saved).toEqual([]);
+    saves = true;
+    await skipMany(store);
+    await projector.until(2 * MANY);
+    expect(saved.length).toBeGreaterThan(0);
+  });
+
   test("of a long log are saved before the start is done, so that a kill costs the next one nothing", async () => {
     const file = newLogFile();
     await using store = await open(file);
