@@ -11,7 +11,9 @@ export async function recordRestore({ store, append }: EventLog, logger: Logger)
   const { position, hash } = await store.head();
   const cause = store.begunAs === "import" ? "import" : "restore";
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
-  await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA);
+  // With a key: of instances that start at once, one says so.
+  const options = { key: `restored/${store.epoch}` };
+  await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
   logger.warn("this log was restored or imported: what was done since its copy was made is not in it", {
     cause,
     position,

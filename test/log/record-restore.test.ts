@@ -93,3 +93,13 @@ test("an import is told of, also one of a log that was restored itself, and the 
   await on(empty, () => Promise.resolve());
   expect((await serve(await backedUp(empty))).map(({ data }) => data.found_position)).toEqual([0]);
 });
+
+test("of instances that open a copy at once, one tells of it", async () => {
+  const copy = await backedUp(await newLog());
+  const told = await on(copy, async (store) => {
+    const eventLog = createEventLog(store, makeId);
+    await Promise.all([recordRestore(eventLog, SILENT), recordRestore(eventLog, SILENT)]);
+    return Array.fromAsync(store.read({ types: ["LogRestored"] }));
+  });
+  expect(told).toHaveLength(1);
+});
