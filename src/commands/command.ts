@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import * as commander from "commander";
 import type * as typed from "@commander-js/extra-typings";
 import { loadConfig, type Config } from "../config/config.ts";
-import { ROUTE_PATHS } from "../http/endpoints.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { printable } from "./table.ts";
 
@@ -128,7 +127,20 @@ export function usageError(message: string): ServiceError {
   return new ServiceError("usage", message);
 }
 
-/** The configuration of the environment. Throws a ServiceError (configuration). */
+/** The configuration of the environment, with `OPEN_ROUTES` as it is written. Throws a ServiceError (configuration). */
 export function configOf({ env }: Terminal): Config {
-  return loadConfig(env, (path) => readFileSync(path, "utf8"), ROUTE_PATHS);
+  return loadConfig(env, readText);
+}
+
+/**
+ * As {@link configOf}, with `OPEN_ROUTES` compared with the endpoints that there are: for who serves or checks. These bring
+ * the HTTP framework along, with which all other commands would take twice as long to start.
+ */
+export async function servedConfigOf({ env }: Terminal): Promise<Config> {
+  const { ROUTE_PATHS } = await import("../http/endpoints.ts");
+  return loadConfig(env, readText, ROUTE_PATHS);
+}
+
+function readText(path: string): string {
+  return readFileSync(path, "utf8");
 }

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createLogger } from "../platform/logger.ts";
-import { Command, configOf, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
 import { chatOption, loadSandbox, messagingOption, portOf, type Choice } from "./load-sandbox.ts";
 import { PROGRAM } from "./program.ts";
 import { importFile } from "./recipients/import.ts";
@@ -64,7 +64,7 @@ async function runDemo(terminal: Terminal, { port, sandboxPort, keep, chat, mess
   const inDemo: Terminal = { ...terminal, env, signal: terminal.signal };
   const sample = fileURLToPath(new URL("../sandbox/recipients.csv", import.meta.url));
   await importFile(inDemo, sample, { format: "csv", json: false });
-  const config = configOf(inDemo);
+  const config = await servedConfigOf(inDemo);
   const { startService } = await import("../service/service.ts");
   const service = await startService(config, createLogger(config.logLevel, terminal.err, Date.now));
   const settings = join(directory, "demo.env");

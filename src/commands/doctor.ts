@@ -10,7 +10,7 @@ import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { filesOf, isLogThere, masterKeyPlaceOf, openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
 
@@ -37,7 +37,7 @@ with how to correct it.`,
     .addHelpText("after", "\nExample:\n  reachlog doctor --online")
     .action(
       exit(async ({ online, json }) => {
-        const config = configOf(terminal);
+        const config = await servedConfigOf(terminal);
         const findings: Finding[] = [
           { what: "configuration", ok: true, detail: completeness(config) },
           ...[...config.warnings, coreDumpWarning()].flatMap((detail) => warned(detail)),

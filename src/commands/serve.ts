@@ -1,6 +1,6 @@
 import { createLogger } from "../platform/logger.ts";
 import type { Service } from "../service/service.ts";
-import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import type { Config } from "../config/config.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>
@@ -30,10 +30,9 @@ Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
     )
     .action(
       exit(async ({ acceptLoss, acceptLostKeys }) => {
-        const config = configOf(terminal);
+        const config = await servedConfigOf(terminal);
         const logger = createLogger(config.logLevel, terminal.err, Date.now);
         for (const warning of config.warnings) logger.warn(warning);
-        // Only here: with the HTTP framework, every other command would take twice as long to start.
         const { startService } = await import("../service/service.ts");
         const service = await startService(config, logger, {
           acceptLoss: acceptLoss === true,
