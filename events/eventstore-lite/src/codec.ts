@@ -17,11 +17,11 @@ export interface StoredEvent {
 }
 
 /** What is read of an event for a fold. */
-export interface FoldedRow {
+export interface FoldedRow<Type = number> {
   readonly position: number;
   readonly version: number;
-  /** Row of the type. */
-  readonly type: number;
+  /** Row of the type, or its name. */
+  readonly type: Type;
   /** Milliseconds since 1970, UTC. */
   readonly time: number;
   /** JSON, as `meta`. */
@@ -61,15 +61,15 @@ export function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
 }
 
 /** Turns the rows of a fold into events, in place: an object less for each of millions. */
-export function createDecodeFolded<E extends NewEvent>(
+export function createDecodeFolded<E extends NewEvent, Type>(
   codec: Codec<E>,
-  typeName: (type: number) => string,
-): (rows: FoldedRow[]) => Awaitable<readonly Folded<E>[]> {
+  typeName: (type: Type) => string,
+): (rows: FoldedRow<Type>[]) => Awaitable<readonly Folded<E>[]> {
   const formatTime = createTimeFormat();
   return (rows) => {
     const events = rows as unknown as { -readonly [Member in keyof FoldedRow]: unknown }[];
     for (const event of events) {
-      event.type = typeName(event.type as number);
+      event.type = typeName(event.type as Type);
       event.time = formatTime(event.time as number);
       event.data = JSON.parse(event.data as string);
     }

@@ -7,6 +7,8 @@ export type StoreErrorCode =
   | "busy"
   | "full"
   | "in_doubt"
+  | "unavailable"
+  | "diverged"
   | "invalid_append"
   | "closed"
   | "owned"
@@ -84,7 +86,31 @@ export class StoreFull extends StoreError {
   }
 }
 
-/** Whether the events are durable is unknown until the log is opened anew and read; this store stops. */
+/** The database server is away: nothing was appended, try again later. */
+export class StoreUnavailable extends StoreError {
+  override readonly name = "StoreUnavailable";
+  override readonly code = "unavailable";
+  constructor(cause: unknown) {
+    super("the database of the log does not answer", { cause });
+  }
+}
+
+/**
+ * The log no longer holds what this store has seen of it: the server was replaced by one that had not heard of it yet,
+ * or restored. This store stops, since whoever read the lost events may have acted on them.
+ */
+export class LogDiverged extends StoreError {
+  override readonly name = "LogDiverged";
+  override readonly code = "diverged";
+  constructor(reason: string) {
+    super(`the log lost events that were in it: ${reason}`);
+  }
+}
+
+/**
+ * Whether the events are durable is unknown until the log is read. A store on SQLite stops: only opening the log anew
+ * tells. One on PostgreSQL goes on once its server answers.
+ */
 export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";
   override readonly code = "in_doubt";

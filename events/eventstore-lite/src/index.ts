@@ -1,4 +1,4 @@
-// The public entry: the contract, its errors, and the store on SQLite.
+// The public entry: the contract, its errors, and the stores on SQLite and PostgreSQL.
 export { andThen, type Awaitable } from "./awaitable.ts";
 export {
   contradictionOf,
@@ -18,5 +18,8 @@ export {
 export * from "./errors.ts";
 export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";
+export { type Database, openDatabase } from "./postgres/database.ts";
+export { migrate, type MigrateOptions } from "./postgres/migrate.ts";
+export { openPostgresStore, type PostgresStoreOptions } from "./postgres/open.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";
 export type * from "./store.ts";

@@ -158,7 +158,7 @@ export interface Backup {
 export interface Snapshots {
   /** Throws {@link SnapshotAhead} when the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
-  /** Replaces what was saved under that name; `alsoAs`: under that one too, in the same transaction. */
+  /** Replaces what was saved under that name, unless that is of the same version and holds more; `alsoAs`: under that one too, in the same transaction. */
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
   /** Those whose names begin so, in the order of their names; they may be of more than the log holds. */
   list(prefix: string): Promise<readonly SnapshotEntry[]>;
@@ -202,10 +202,10 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   /** What a consumer keeps that is done with all events up to `position`. */
   cursor(position: number): Cursor;
   /**
-   * Where the consumer with this cursor goes on: `subscribe({ from: store.after(cursor), signal })`. Throws
+   * Where the consumer with this cursor goes on: `subscribe({ from: await store.after(cursor), signal })`. Rejects with
    * {@link CursorRefused} when what it has seen is not what this log holds, say because the log was restored from a backup.
    */
-  after(cursor: Cursor): number;
+  after(cursor: Cursor): Promise<number>;
   /**
    * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). What is appended
    * later may come first where the codec has to wait for something.

@@ -22,13 +22,16 @@ function restore(copy: string): Promise<EventStore> {
   return openSqliteStore({ file, owner: true });
 }
 
-function refusal(store: EventStore, cursor: Cursor): unknown {
-  try {
-    return store.after(cursor);
-  } catch (fault) {
+/** Where the consumer with each cursor goes on, or why it does not. */
+function refusals(store: EventStore, cursors: readonly Cursor[]): Promise<unknown[]> {
+  return Promise.all(cursors.map((cursor) => refusal(store, cursor)));
+}
+
+async function refusal(store: EventStore, cursor: Cursor): Promise<unknown> {
+  return store.after(cursor).catch((fault: unknown) => {
     expect(fault).toBeInstanceOf(CursorRefused);
     return (fault as CursorRefused).reason;
-  }
+  });
 }
 
 describe("a cursor", () => {
@@ -39,7 +42,7 @@ describe("a cursor", () => {
     const cursor = first.cursor(3);
     await first[Symbol.asyncDispose]();
     await using store = await openSqliteStore({ file });
-    expect([store.epoch, store.after(cursor)]).toEqual([first.epoch, 4]);
+    expect([store.epoch, await store.after(cursor)]).toEqual([first.epoch, 4]);
   });
 
   test("into what a restored log has lost is refused, also once the log is as long again", async () => {
@@ -49,9 +52,9 @@ describe("a cursor", () => {
     await store[Symbol.asyncDispose]();
     await using restored = await restore(copy);
     expect([restored.id, restored.epoch === store.epoch]).toEqual([store.id, false]);
-    expect([shared, lost].map((cursor) => refusal(restored, cursor))).toEqual([6, "epoch-ended"]);
+    expect(await refusals(restored, [shared, lost])).toEqual([6, "epoch-ended"]);
     await restored.append("a", newEvents(9));
-    expect([shared, lost].map((cursor) => refusal(restored, cursor))).toEqual([6, "epoch-ended"]);
+    expect(await refusals(restored, [shared, lost])).toEqual([6, "epoch-ended"]);
   });
 
   test("of a restored log is refused by the log that it was copied of, but for what both share", async () => {
@@ -60,8 +63,8 @@ describe("a cursor", () => {
     await using restored = await restore(copy);
     for (const log of [original, restored]) await log.append("a", newEvents(2));
     const positions = [0, 5, 6].map(restored.cursor);
-    expect(positions.map((cursor) => refusal(original, cursor))).toEqual([1, 6, "unknown-epoch"]);
-    expect(positions.map((cursor) => refusal(restored, cursor))).toEqual([1, 6, 7]);
+    expect(await refusals(original, positions)).toEqual([1, 6, "unknown-epoch"]);
+    expect(await refusals(restored, positions)).toEqual([1, 6, 7]);
   });
 
   test("of one life of a copy is refused by another, although both were restored from the same file", async () => {
@@ -70,7 +73,7 @@ describe("a cursor", () => {
     await using first = await restore(copy);
     await using second = await restore(copy);
     for (const log of [first, second]) await log.append("a", newEvents(2));
-    expect(refusal(second, first.cursor(6))).toBe("unknown-epoch");
+    expect(await refusal(second, first.cursor(6))).toBe("unknown-epoch");
   });
 
   test("is still known after several restorations", async () => {
@@ -83,11 +86,9 @@ describe("a cursor", () => {
     await second[Symbol.asyncDispose]();
     await using third = await restore(copyOfCopy);
     await third.append("a", newEvents(3));
-    expect([store.cursor(5), second.cursor(8), third.cursor(11)].map((cursor) => refusal(third, cursor))).toEqual([
-      6, 9, 12,
-    ]);
-    expect(refusal(third, { ...store.cursor(5), position: 6 })).toBe("epoch-ended");
-    expect(refusal(third, { ...second.cursor(8), position: 9 })).toBe("epoch-ended");
+    expect(await refusals(third, [store.cursor(5), second.cursor(8), third.cursor(11)])).toEqual([6, 9, 12]);
+    expect(await refusal(third, { ...store.cursor(5), position: 6 })).toBe("epoch-ended");
+    expect(await refusal(third, { ...second.cursor(8), position: 9 })).toBe("epoch-ended");
   });
 });
 
@@ -117,7 +118,8 @@ test("a consumer that is ahead of a restored log is told before it misses an eve
   await store[Symbol.asyncDispose]();
   await using restored = await restore(copy);
   const follow = async () => {
-    const events = restored.subscribe({ from: restored.after(consumer), signal: new AbortController().signal });
+    const from = await restored.after(consumer);
+    const events = restored.subscribe({ from, signal: new AbortController().signal });
     await take(events, 1);
   };
   expect(await refusalOf(follow())).toMatchObject({

@@ -22,7 +22,7 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
     expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 3, state: "s" });
     const repeat = await store.append("a", [newEvent()], { key: "k", digest: "whatever" });
     expect(repeat).toMatchObject({ first: 1, repeated: true });
-    expect(store.after(store.cursor(2))).toBe(3);
+    expect(await store.after(store.cursor(2))).toBe(3);
   }
   expect(formatOf(file)).toBe(3);
   await using again = await openSqliteStore({ file });

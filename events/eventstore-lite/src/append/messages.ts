@@ -4,10 +4,13 @@ import type { ExpectedVersion, Lease, Snapshot } from "../store.ts";
  * What a failure of the engine means for the log.
  * - `full`: nothing was written; works again once there is room.
  * - `busy`: another process held the write lock for longer than the busy time-out; nothing was written.
+ * - `unavailable`: the database server is away; nothing was written.
+ * - `in-doubt`: it went away before it answered, and stays away; the writer finds out before it writes again.
  * - `fatal`: whether it was written is unknown, or the database is damaged. Never retried: after a failed
  *   fsync the kernel may report the next one as good although the bytes are lost.
+ * - `diverged`: the log is not the one that was written to before.
  */
-export type Fault = "full" | "busy" | "fatal";
+export type Fault = "full" | "busy" | "unavailable" | "in-doubt" | "fatal" | "diverged";
 
 /**
  * What the writer is asked; each is answered once, in order. A string is a batch of appends: one string crosses

@@ -88,7 +88,7 @@ export function createQueue({ limits, clock, send, isFollowed, onDurable, onComm
       onDurable(batch);
       onCommit({ events: batch.appends.reduce((sum, { append }) => sum + append.count, 0), ms: reply.commitMs });
     } else if (reply.kind === "done") for (const job of jobs as OperationJob[]) job.resolve(reply.lease);
-    else fail(jobs, errorOf(reply), reply.fault === "fatal");
+    else fail(jobs, errorOf(reply), reply.fault === "fatal" || reply.fault === "diverged");
   }
 
   /** After a fatal fault what was not sent yet is not attempted any more. */

@@ -3,9 +3,11 @@ import {
   InvalidAppend,
   KeyReused,
   LeaseLost,
+  LogDiverged,
   StoreClosed,
   StoreFull,
   StoreOverloaded,
+  StoreUnavailable,
   VersionConflict,
 } from "../errors.ts";
 import type { Appended } from "../store.ts";
@@ -65,5 +67,7 @@ export function settleBatch(
 export function errorOf({ fault, cause }: FaultReply): Error {
   if (fault === "full") return new StoreFull();
   if (fault === "busy") return new StoreOverloaded();
-  return fault === "fatal" ? new AppendInDoubt(new Error(cause)) : new StoreClosed();
+  if (fault === "unavailable") return new StoreUnavailable(new Error(cause));
+  if (fault === "diverged") return new LogDiverged(cause);
+  return fault === "stopped" ? new StoreClosed() : new AppendInDoubt(new Error(cause));
 }

@@ -9,38 +9,37 @@ export function cursorContract({ describe, expect, open, test }: Runner): void {
       await using store = await open();
       const beginning = store.cursor(0);
       await store.append("a", newEvents(5));
-      expect([beginning, store.cursor(3), store.cursor(5)].map(store.after)).toEqual([1, 4, 6]);
-      const events = store.subscribe({ from: store.after(store.cursor(3)), signal: new AbortController().signal });
+      const cursors = [beginning, store.cursor(3), store.cursor(5)];
+      expect(await Promise.all(cursors.map((cursor) => store.after(cursor)))).toEqual([1, 4, 6]);
+      const from = await store.after(store.cursor(3));
+      const events = store.subscribe({ from, signal: new AbortController().signal });
       expect((await take(events, 2)).map(({ position }) => position)).toEqual([4, 5]);
     });
 
     test("survives JSON", async () => {
       await using store = await open();
       await store.append("a", newEvents(1));
-      expect(store.after(JSON.parse(JSON.stringify(store.cursor(1))) as Cursor)).toBe(2);
+      expect(await store.after(JSON.parse(JSON.stringify(store.cursor(1))) as Cursor)).toBe(2);
     });
 
     test("of another log is refused", async () => {
       await using store = await open();
       await using other = await open();
-      expect(refusal(store, other.cursor(0))).toBe("other-store");
-      expect(refusal(store, { ...store.cursor(0), epoch: other.epoch })).toBe("unknown-epoch");
+      expect(await refusal(store, other.cursor(0))).toBe("other-store");
+      expect(await refusal(store, { ...store.cursor(0), epoch: other.epoch })).toBe("unknown-epoch");
     });
 
     test("beyond the end of the log is refused", async () => {
       await using store = await open();
       await store.append("a", newEvents(2));
-      expect(refusal(store, store.cursor(3))).toBe("beyond-head");
+      expect(await refusal(store, store.cursor(3))).toBe("beyond-head");
     });
   });
 }
 
-function refusal(store: EventStore, cursor: Cursor): unknown {
-  try {
-    return store.after(cursor);
-  } catch (fault) {
-    return fault instanceof CursorRefused ? fault.reason : fault;
-  }
+async function refusal(store: EventStore, cursor: Cursor): Promise<unknown> {
+  const fault = await refusalOf(store.after(cursor));
+  return fault instanceof CursorRefused ? fault.reason : fault;
 }
 
 export function snapshotContract({ describe, expect, open, test }: Runner): void {
@@ -77,6 +76,18 @@ export function snapshotContract({ describe, expect, open, test }: Runner): void
       expect(await store.snapshots.list("past/stats/")).toEqual([ninth]);
       expect(await store.snapshots.load("past/stats/7")).toBeUndefined();
       expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 9, state: "" });
+    });
+
+    test("of the same version are not replaced by those that hold less: another instance is further on", async () => {
+      await using store = await open();
+      await store.append("a", newEvents(9));
+      await store.snapshots.save("stats", { version: 1, position: 7, state: "seven" });
+      await store.snapshots.save("stats", { version: 1, position: 5, state: "five" });
+      expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 7, state: "seven" });
+      await store.snapshots.save("stats", { version: 1, position: 7, state: "seven again" });
+      expect(await store.snapshots.load("stats")).toEqual({ version: 1, position: 7, state: "seven again" });
+      await store.snapshots.save("stats", { version: 2, position: 6, state: "six" });
+      expect(await store.snapshots.load("stats")).toEqual({ version: 2, position: 6, state: "six" });
     });
 
     test("that hold more than the log are not handed out: the log has lost its end", async () => {

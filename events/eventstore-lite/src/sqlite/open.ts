@@ -1,10 +1,14 @@
 import { resolve } from "node:path";
-import { andThen, type Awaitable } from "../awaitable.ts";
+import { andThen } from "../awaitable.ts";
+import { attempt, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
 import { prepareAppend } from "../append/prepare.ts";
-import { createQueue, type Queue } from "../append/queue.ts";
+import { createQueue } from "../append/queue.ts";
+import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createCursors } from "../epochs.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import type { Codec, Commit, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
+import { oneByOne } from "../read.ts";
+import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
 import { createLive } from "../subscribe/subscribe.ts";
 import { backupTo } from "./backup.ts";
 import { openReader } from "./connections.ts";
@@ -23,9 +27,9 @@ import {
   readHead,
   readStreamHead,
 } from "./read/heads.ts";
-import { type OpenQuery, oneByOne, readBatches, readFolded } from "./read/read.ts";
+import { readBatches, readFolded } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
-import { startThread } from "./writer/start-thread.ts";
+import type { ThreadOptions } from "./writer/writer-thread.ts";
 
 export interface SqliteStoreOptions<E extends NewEvent> {
   /** Path of the database; it and its directory are made when they do not exist. */
@@ -62,28 +66,31 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   createPrivateFile(file);
   opening.defer(refuseLeftBehind(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
-  const thread = await startThread(
-    { file, databaseBytesMax: limits.databaseBytes, eventBytesMax: limits.eventBytes, finish: options.finish?.href },
-    {
-      onReply: (reply) => queue.onReply(reply),
-      onNotice: ({ position }) => live.onOthers(position),
-      onCrash: (error) => queue.onCrash(error),
-    },
-  );
+  const threadOptions: ThreadOptions = {
+    file,
+    databaseBytesMax: limits.databaseBytes,
+    eventBytesMax: limits.eventBytes,
+    finish: options.finish?.href,
+  };
+  const thread = await startThread(new URL("./writer/writer-thread.ts", import.meta.url), file, threadOptions, {
+    onReply: (reply) => queue.onReply(reply),
+    onNotice: ({ position }) => live.onOthers(position),
+    onCrash: (error) => queue.onCrash(error),
+  });
   opening.defer(() => thread.terminate());
   const reader = createDatabaseReader(openReader(file));
   const verifier = createVerifier(file, reader);
-  const epochs = readEpochs(reader, thread.storeId);
   const decode = createDecode(codec);
-  const decodeStored = createDecode(identityCodec());
-  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
-  const readRange = (range: OpenQuery) => readBatches(reader, decode, range);
   const live = createLive({
     recall: createRecall(codec),
     decode,
     revision: () => codec.revision?.() ?? 0,
-    read: readRange,
-    lastPosition: () => lastPosition(reader),
+    read: (range) => readBatches(reader, decode, range),
+    // What others append comes by the thread's notices.
+    watch(onHead) {
+      onHead(lastPosition(reader));
+      return () => undefined;
+    },
   });
   const queue = createQueue({
     limits,
@@ -101,61 +108,40 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const resources = opening.move();
 
   return {
-    id: thread.storeId,
-    epoch: epochs.current,
-    begunAs: epochs.begunAs,
-    cursor: epochs.cursor,
-    after: epochs.after,
+    ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
     // Not async: a refusal by the checks and one by the queue are both rejections, and one promise is enough.
     append: (stream, events, appendOptions = {}) =>
       attempt(() => andThen(prepareAppend(stream, events, appendOptions, codec, limits), queue.append)),
-    read: (query = {}) => oneByOne(readRange(query)),
-    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
-    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    ...createReading(reader, codec),
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
-    head: () => attempt(() => readHead(reader)),
-    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
-    hashAt: (position) => attempt(() => readHashAt(reader, position)),
     verify: (options) => verifier.verify(options),
-    backup: (target, backupOptions) => backupTo(file, resolve(target), backupOptions),
-    snapshots: createSnapshots(queue, reader),
-    leases: createLeases(queue, reader, clock),
+    backup: (target, backupOptions) =>
+      backupTo(new URL("./backup-thread.ts", import.meta.url), { source: file }, resolve(target), backupOptions),
+    snapshots: {
+      ...createSnapshotWriter(queue),
+      load: (name) => attempt(() => loadSnapshot(reader, name)),
+      list: (prefix) => attempt(() => listSnapshots(reader, prefix)),
+    },
+    leases: { ...createLeaseWriter(queue, clock), list: () => attempt(() => listLeases(reader, clock())) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }
 
-function createSnapshots(queue: Queue, reader: DatabaseReader): Snapshots {
+function createReading<E extends NewEvent>(
+  reader: DatabaseReader,
+  codec: Codec<E>,
+): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "head" | "streamHead" | "hashAt"> {
+  const decode = createDecode(codec);
+  const decodeStored = createDecode(identityCodec());
+  const decodeFolded = createDecodeFolded(codec, createTypeNames(reader));
   return {
-    load: (name) => attempt(() => loadSnapshot(reader, name)),
-    async save(name, snapshot, alsoAs) {
-      const names = alsoAs === undefined ? [name] : [name, alsoAs];
-      await queue.perform({ kind: "saveSnapshot", names, snapshot });
-    },
-    list: (prefix) => attempt(() => listSnapshots(reader, prefix)),
-    async remove(names) {
-      if (names.length > 0) await queue.perform({ kind: "removeSnapshots", names });
-    },
+    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    head: () => attempt(() => readHead(reader)),
+    streamHead: (stream) => attempt(() => readStreamHead(reader, stream)),
+    hashAt: (position) => attempt(() => readHashAt(reader, position)),
   };
-}
-
-function createLeases(queue: Queue, reader: DatabaseReader, clock: () => number): Leases {
-  return {
-    acquire: (name, { holder, ttlMs, steal = false }) =>
-      queue.perform({ kind: "acquireLease", name, holder, ttlMs, steal, nowMs: clock() }),
-    async release({ name, token }) {
-      await queue.perform({ kind: "releaseLease", name, token });
-    },
-    list: () => attempt(() => listLeases(reader, clock())),
-  };
-}
-
-/** Turns what `work` throws at once into a rejection. */
-function attempt<Result>(work: () => Awaitable<Result>): Promise<Result> {
-  try {
-    return Promise.resolve(work());
-  } catch (error) {
-    return Promise.reject(error);
-  }
 }

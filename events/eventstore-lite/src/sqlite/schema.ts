@@ -94,20 +94,21 @@ export function requireOurFormat(db: DatabaseSync): void {
 
 /**
  * Creates the tables in an empty database, and brings those of an older format up to date, also when several processes
- * do so at once. One transaction: a crash leaves the old format or the new one. Returns the log's id.
+ * do so at once. One transaction: a crash leaves the old format or the new one. Returns the log's id, which is `id` if it
+ * was created now.
  */
-export function createSchema(db: DatabaseSync): string {
+export function createSchema(db: DatabaseSync, id: string = randomUUID()): string {
   createTransaction(db)(() => {
-    if (isEmpty(db)) createTables(db);
+    if (isEmpty(db)) createTables(db, id);
     else if (Number(pragma(db, "user_version")) < FORMAT_VERSION) migrate(db);
     beginEpochOfCopy(db);
   });
   return String(db.prepare("SELECT store FROM info").get()?.["store"]);
 }
 
-function createTables(db: DatabaseSync): void {
+function createTables(db: DatabaseSync, id: string): void {
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}; ${TABLES}`);
-  db.prepare("INSERT INTO info (one, store) VALUES (1, ?)").run(randomUUID());
+  db.prepare("INSERT INTO info (one, store) VALUES (1, ?)").run(id);
   beginFirstEpoch(db);
 }
 

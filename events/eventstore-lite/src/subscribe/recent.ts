@@ -23,10 +23,11 @@ export interface RecentBatch<E extends NewEvent> {
   take(from: number, matches: Matches): Awaitable<readonly Recorded<E>[]>;
 }
 
-/** The end of the log in memory: consecutive positions, up to the last event that this process appended. */
+/** What this process appended last, in memory: between two batches may lie what others appended. */
 export interface Recent<E extends NewEvent> {
   holding(position: number): RecentBatch<E> | undefined;
-  /** Starts anew when the batch does not follow on the last one: another process appended in between. */
+  /** The first position behind `position` that is held; Infinity when there is none. */
+  nextHeld(position: number): number;
   push(batch: DurableBatch): void;
   /** Everybody is past what lies before `position`: kept any longer, it would only be in the garbage collector's way. */
   forget(position: number): void;
@@ -62,13 +63,13 @@ export function createRecent<E extends NewEvent>(decoding: Decoding<E>): Recent<
   return {
     clear,
     holding: (position) => batches.findLast(({ first, last }) => first <= position && position <= last),
+    nextHeld: (position) => batches.find(({ first }) => first > position)?.first ?? Infinity,
     forget(position) {
       while (batches.length > 0 && batches[0]!.last < position) dropFirst();
     },
     push(durable) {
       const batch = createRecentBatch(durable, decoding);
       if (batch === undefined) return;
-      if (batches.at(-1)?.last !== batch.first - 1) clear();
       batches.push(batch);
       chars += batch.chars;
       while (isTooMuch(batch.last)) dropFirst();

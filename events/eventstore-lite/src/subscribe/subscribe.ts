@@ -7,7 +7,8 @@ import { createRecent, type Decoding, type Matches, type Recent } from "./recent
 export interface SubscribeEngine<E extends NewEvent> extends Decoding<E> {
   /** The matching events of a range that is in the log, in order, in batches. */
   read(range: Omit<Following, "signal"> & { readonly to: number }): AsyncIterable<readonly Recorded<E>[]>;
-  lastPosition(): number;
+  /** Calls `onHead` with how far the log goes, now and whenever it went on, until the answered function is called. */
+  watch(onHead: (position: number) => void): () => void;
 }
 
 interface Sources<E extends NewEvent> {
@@ -47,7 +48,7 @@ async function* subscribe<E extends NewEvent>(
         follower.isPast(next);
         if (events.length > 0) yield events;
       } else if (next <= feed.head()) {
-        const to = feed.head();
+        const to = Math.min(feed.head(), recent.nextHeld(next) - 1);
         for await (const events of read({ stream, types, from: next, to })) {
           if (signal.aborted) return;
           yield events;
@@ -82,11 +83,17 @@ export interface Live<E extends NewEvent> {
 }
 
 export function createLive<E extends NewEvent>(engine: SubscribeEngine<E>): Live<E> {
-  const { read, lastPosition } = engine;
+  const { read, watch } = engine;
   const recent = createRecent(engine);
+  let stopWatching = (): void => undefined;
   const feed = createFeed({
-    onFirstFollower: () => feed.advance(lastPosition()),
-    onLastFollowerGone: () => recent.clear(),
+    onFirstFollower() {
+      stopWatching = watch((position) => feed.advance(position));
+    },
+    onLastFollowerGone() {
+      stopWatching();
+      recent.clear();
+    },
     onAllPast: (position) => recent.forget(position),
   });
 
@@ -99,6 +106,9 @@ export function createLive<E extends NewEvent>(engine: SubscribeEngine<E>): Live
       if (last) feed.advance(last.appended.last);
     },
     onOthers: (position) => feed.advance(position),
-    close: () => feed.close(),
+    close() {
+      stopWatching();
+      feed.close();
+    },
   };
 }

@@ -13,7 +13,7 @@ import {
 } from "../../append/messages.ts";
 import { canonicalText, createLink } from "../../chain.ts";
 import type { ExpectedVersion } from "../../store.ts";
-import type { Finishing } from "./finishing.ts";
+import type { Finishing } from "../../append/finishing.ts";
 import type { LeaseTable } from "./leases.ts";
 import { createTail, type StreamTail, type Tail } from "./tail.ts";
 

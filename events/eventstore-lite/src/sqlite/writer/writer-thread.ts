@@ -1,13 +1,22 @@
 // The writer thread: the only place that writes to the log, so that waiting for the disk never stops the event loop
-// of the thread that serves requests. Started by start-thread.ts.
+// of the thread that serves requests. Started by open.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreBusy } from "../../errors.ts";
 import type { Notice, Request } from "../../append/messages.ts";
+import type { Started } from "../../append/start-thread.ts";
 import { openWriter } from "../connections.ts";
-import { createFinishing, loadFinish } from "./finishing.ts";
-import type { Started, ThreadOptions } from "./start-thread.ts";
+import { createFinishing, loadFinish } from "../../append/finishing.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
+
+/** How the thread is started. */
+export interface ThreadOptions {
+  readonly file: string;
+  readonly databaseBytesMax: number;
+  readonly eventBytesMax: number;
+  /** Address of the module that finishes events. */
+  readonly finish: string | undefined;
+}
 
 if (!parentPort) throw new Error("writer-thread.ts runs as a worker only");
 const port = parentPort;

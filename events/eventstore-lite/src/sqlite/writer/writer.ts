@@ -3,7 +3,7 @@ import type { Operation, Reply, Request } from "../../append/messages.ts";
 import { faultOf } from "../faults.ts";
 import { createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
-import type { Finishing } from "./finishing.ts";
+import type { Finishing } from "../../append/finishing.ts";
 import { createLeaseTable } from "./leases.ts";
 
 /** Answers each request with what is durable by then. */
@@ -17,7 +17,8 @@ export function createWriter(db: DatabaseSync, finishing: Finishing): Writer {
   const batches = createBatchWriter(db, leases, finishing);
   const upsertSnapshot = db.prepare(
     `INSERT INTO snapshots (name, version, position, state) VALUES (?, ?, ?, ?)
-     ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state`,
+     ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state
+     WHERE version <> excluded.version OR position <= excluded.position`,
   );
   const removeSnapshot = db.prepare("DELETE FROM snapshots WHERE name = ?");
   // Once an fsync failed, nothing may be acknowledged: not even what looks as if it went well.

@@ -1,20 +1,11 @@
 import { Worker } from "node:worker_threads";
-import type { Notice, Reply, Request } from "../../append/messages.ts";
-import { StoreBusy, StoreUnusable } from "../../errors.ts";
+import { StoreBusy, StoreUnusable } from "../errors.ts";
+import type { Notice, Reply, Request } from "./messages.ts";
 
-/** How the thread is started. */
-export interface ThreadOptions {
-  readonly file: string;
-  readonly databaseBytesMax: number;
-  readonly eventBytesMax: number;
-  /** Address of the module that finishes events. */
-  readonly finish: string | undefined;
-}
-
-/** The thread's first message: its connection is open, or could not be opened. */
+/** The thread's first message: it can write to the log, or cannot. */
 export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };
 
-/** The writer thread as the request thread sees it: one reply for each request, in order. */
+/** The writer thread, seen from the request thread. */
 export interface Thread {
   readonly storeId: string;
   send(request: Request): void;
@@ -30,9 +21,17 @@ export interface ThreadListener {
   onCrash(error: Error): void;
 }
 
-/** Starts the writer thread. Throws {@link StoreUnusable} when it cannot open the log, {@link StoreBusy} when it cannot now. */
-export async function startThread(options: ThreadOptions, listener: ThreadListener): Promise<Thread> {
-  const worker = new Worker(new URL("./writer-thread.ts", import.meta.url), { workerData: options });
+/**
+ * Starts the writer thread of an engine with what it is told first. Throws {@link StoreUnusable}, whose message begins
+ * with the log's name, when it cannot open the log, {@link StoreBusy} when it cannot now.
+ */
+export async function startThread(
+  module: URL,
+  log: string,
+  options: object,
+  listener: ThreadListener,
+): Promise<Thread> {
+  const worker = new Worker(module, { workerData: options });
   const started = await new Promise<Started>((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);
@@ -40,7 +39,7 @@ export async function startThread(options: ThreadOptions, listener: ThreadListen
   if ("refused" in started) {
     await worker.terminate();
     if (started.isBusy) throw new StoreBusy();
-    throw new StoreUnusable(`${options.file}: ${started.refused}`);
+    throw new StoreUnusable(`${log}: ${started.refused}`);
   }
   let terminated = false;
   worker.on("message", (message: Reply | Notice) => {

@@ -1,6 +1,6 @@
-import { type AppendRequest, EVENT_FIELDS } from "../../append/messages.ts";
-import { tooLarge } from "../../append/prepare.ts";
-import type { Finish } from "../../store.ts";
+import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
+import { tooLarge } from "./prepare.ts";
+import type { Finish } from "../store.ts";
 
 /** Finishes the events of an append in place. Answers why it is refused; undefined: it is not. */
 export type Finishing = (append: AppendRequest) => string | undefined;

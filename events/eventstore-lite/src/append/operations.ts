@@ -1,0 +1,35 @@
+import type { Awaitable } from "../awaitable.ts";
+import type { Leases, Snapshots } from "../store.ts";
+import type { Queue } from "./queue.ts";
+
+/** What changes snapshots and leases goes through the queue, in order with appends. */
+export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "remove"> {
+  return {
+    async save(name, snapshot, alsoAs) {
+      const names = alsoAs === undefined ? [name] : [name, alsoAs];
+      await queue.perform({ kind: "saveSnapshot", names, snapshot });
+    },
+    async remove(names) {
+      if (names.length > 0) await queue.perform({ kind: "removeSnapshots", names });
+    },
+  };
+}
+
+export function createLeaseWriter(queue: Queue, clock: () => number): Pick<Leases, "acquire" | "release"> {
+  return {
+    acquire: (name, { holder, ttlMs, steal = false }) =>
+      queue.perform({ kind: "acquireLease", name, holder, ttlMs, steal, nowMs: clock() }),
+    async release({ name, token }) {
+      await queue.perform({ kind: "releaseLease", name, token });
+    },
+  };
+}
+
+/** Turns what `work` throws at once into a rejection. */
+export function attempt<Result>(work: () => Awaitable<Result>): Promise<Result> {
+  try {
+    return Promise.resolve(work());
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}

@@ -1,0 +1,44 @@
+import { CursorRefused } from "./errors.ts";
+import type { BegunAs, EventStore } from "./store.ts";
+
+export interface Epoch {
+  readonly id: string;
+  /** The last position of the epoch before. */
+  readonly after: number;
+  readonly begunAs: BegunAs;
+}
+
+/** What a store tells of its lives, of which `epochs` has one at least, oldest first. */
+export function createCursors(
+  store: string,
+  epochs: readonly Epoch[],
+  lastPosition: () => number | Promise<number>,
+): Pick<EventStore, "id" | "epoch" | "begunAs" | "cursor" | "after"> {
+  const current = epochs.at(-1)!;
+  return {
+    id: store,
+    epoch: current.id,
+    begunAs: current.begunAs,
+    // The epoch in which the event was appended: the log that a copy was taken of knows the shared ones too.
+    cursor: (position) => ({
+      store,
+      epoch: (epochs.findLast(({ after }) => after < position) ?? epochs[0]!).id,
+      position,
+    }),
+    async after(cursor) {
+      if (cursor.store !== store) throw refusal("other-store", `the log is ${store}, the cursor of ${cursor.store}`);
+      const index = epochs.findIndex(({ id }) => id === cursor.epoch);
+      if (index === -1) throw refusal("unknown-epoch", `the log never had the cursor's epoch ${cursor.epoch}`);
+      const { position } = cursor;
+      const end = epochs[index + 1]?.after ?? Infinity;
+      if (position > end) throw refusal("epoch-ended", `the cursor is at ${position}, its epoch ended at ${end}`);
+      const head = await lastPosition();
+      if (position > head) throw refusal("beyond-head", `the cursor is at ${position}, the log ends at ${head}`);
+      return position + 1;
+    },
+  };
+}
+
+function refusal(reason: CursorRefused["reason"], what: string): CursorRefused {
+  return new CursorRefused(reason, `${what}: what the consumer has seen is not what this log holds`);
+}

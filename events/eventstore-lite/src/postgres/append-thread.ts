@@ -1,0 +1,48 @@
+// The writer thread of a store on PostgreSQL: what is left to be finished costs much, and so do large batches; neither
+// stops the event loop of the thread that serves requests. Started by open.ts.
+import { parentPort, workerData } from "node:worker_threads";
+import { createFinishing, loadFinish } from "../append/finishing.ts";
+import type { Reply, Request } from "../append/messages.ts";
+import type { Started } from "../append/start-thread.ts";
+import { openDatabase } from "./database.ts";
+import { createNotifier } from "./notifications.ts";
+import { createWriter } from "./writer.ts";
+
+export interface AppendThreadOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly storeId: string;
+  readonly usesServerClock: boolean;
+  readonly eventBytesMax: number;
+  /** Address of the module that finishes events. */
+  readonly finish: string | undefined;
+}
+
+if (!parentPort) throw new Error("append-thread.ts runs as a worker only");
+const port = parentPort;
+const { url, schema, storeId, usesServerClock, eventBytesMax, finish } = workerData as AppendThreadOptions;
+
+try {
+  const finishing = createFinishing(await loadFinish(finish), eventBytesMax);
+  const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
+  const notifier = createNotifier(url, storeId);
+  const onAppended = (position: number) => notifier.notify(position);
+  const writer = createWriter({ database, schema, usesServerClock, finishing, onAppended });
+
+  async function answer(request: Request): Promise<Reply> {
+    if (typeof request === "string" || request.kind !== "close") return writer.answer(request);
+    await Promise.all([notifier.close(), database.close()]);
+    port.unref();
+    return { kind: "done" };
+  }
+
+  let answered = Promise.resolve();
+  port.on("message", (request: Request) => {
+    answered = answered.then(async () => port.postMessage(await answer(request)));
+  });
+  port.postMessage({ storeId } satisfies Started);
+} catch (error) {
+  const refused = error instanceof Error ? error.message : String(error);
+  port.postMessage({ refused, isBusy: false } satisfies Started);
+  port.unref();
+}

@@ -1,0 +1,105 @@
+import {
+  APPENDED,
+  type AppendRequest,
+  type Batch,
+  type BatchReply,
+  EVENT_FIELDS,
+  UNFINISHED,
+  VERDICT_FIELDS,
+} from "../append/messages.ts";
+import type { Finishing } from "../append/finishing.ts";
+import { canonicalText, createLink } from "../chain.ts";
+
+/** What the database answers to a batch, or to the question what became of it. */
+export interface BatchAnswer {
+  readonly time_ms: number;
+  /** The head before the batch. */
+  readonly base: number;
+  readonly base_hash: Uint8Array;
+  readonly verdicts: string;
+  /** The head after it. */
+  readonly head_hash: Uint8Array;
+}
+
+/** The appends of a batch whose events could be finished, and why the others could not. */
+export interface FinishedBatch {
+  readonly appends: readonly AppendRequest[];
+  /** Of every append of the batch; undefined: it is one of `appends`. */
+  readonly refusals: readonly (string | undefined)[];
+}
+
+export function finishAll(batch: Batch, finishing: Finishing): FinishedBatch {
+  const refusals = batch.appends.map((append) => finishing(append));
+  return { appends: batch.appends.filter((_, index) => refusals[index] === undefined), refusals };
+}
+
+/** The events' hashes as the program makes them, which have to be those that the database made. */
+export class OtherHashes extends Error {
+  override readonly name = "OtherHashes";
+}
+
+export interface Head {
+  readonly position: number;
+  readonly hash: Uint8Array;
+}
+
+export interface Settled {
+  readonly reply: Omit<BatchReply, "commitMs">;
+  /** The log's, after the batch; undefined: the database was not asked. */
+  readonly head: Head | undefined;
+}
+
+/** Makes the chain anew from the answer. Throws {@link OtherHashes}. */
+export function createSettle(): (batch: Batch, finished: FinishedBatch, answer: BatchAnswer | undefined) => Settled {
+  const link = createLink();
+
+  return ({ wantsHashes }, { appends, refusals }, answer) => {
+    const verdicts = answer === undefined ? [] : answer.verdicts.split(" ").map(Number);
+    const timeMs = answer?.time_ms ?? 0;
+    const hashes: Uint8Array[] = [];
+    let position = answer?.base ?? 0;
+    let hash = answer?.base_hash ?? new Uint8Array();
+    for (const [index, { stream, fields, start, count }] of appends.entries()) {
+      const at = index * VERDICT_FIELDS;
+      if (verdicts[at] !== APPENDED) continue;
+      let version = verdicts[at + 3]! - count;
+      for (let field = start; field < start + count * EVENT_FIELDS; field += EVENT_FIELDS) {
+        const [id, type, data, meta] = [fields[field]!, fields[field + 1]!, fields[field + 2]!, fields[field + 3]!];
+        position += 1;
+        version += 1;
+        hash = link(hash, canonicalText(position, stream, version, id, type, timeMs, data, meta));
+        hashes.push(hash);
+      }
+    }
+    if (answer !== undefined && !Buffer.from(hash).equals(answer.head_hash)) {
+      throw new OtherHashes(`the database has another hash at position ${position} than this program makes`);
+    }
+    return {
+      reply: {
+        kind: "batch",
+        timeMs,
+        verdicts: withRefusals(verdicts, refusals),
+        hashes: wantsHashes ? Buffer.concat(hashes).toString("hex") : "",
+        refusals: refusals.filter((refusal) => refusal !== undefined),
+      },
+      head: answer && { position, hash },
+    };
+  };
+}
+
+/** The verdicts of the database, with those of the appends that it never saw in their places. */
+function withRefusals(verdicts: readonly number[], refusals: readonly (string | undefined)[]): readonly number[] {
+  const all: number[] = [];
+  let answered = 0;
+  let refused = 0;
+  for (const refusal of refusals) {
+    if (refusal === undefined) {
+      all.push(...verdicts.slice(answered, answered + VERDICT_FIELDS));
+      answered += VERDICT_FIELDS;
+    } else {
+      all.push(UNFINISHED, refused, 0, 0);
+      refused += 1;
+    }
+  }
+  return all;
+}

@@ -1,0 +1,71 @@
+import { type AppendRequest, EVENT_FIELDS } from "../append/messages.ts";
+import type { ExpectedVersion } from "../store.ts";
+
+/** A batch as the function `append` takes it (log-1.sql): lists are texts of one entry a line. */
+export interface Columns {
+  readonly streams: string;
+  readonly keys: string;
+  readonly leases: string;
+  /** An array literal. */
+  readonly appends: string;
+  readonly digests: string;
+  readonly ids: string;
+  readonly types: string;
+  readonly datas: string;
+  readonly metas: string;
+}
+
+const SEPARATOR = "\n";
+
+export function columnsOf(appends: readonly AppendRequest[]): Columns {
+  const streams = createNames();
+  const keys = createNames();
+  const leases = createNames();
+  const numbers: number[] = [];
+  const columns: string[][] = [[], [], [], []];
+  for (const { stream, expected, key, lease, token, count, fields, start } of appends) {
+    numbers.push(streams.place(stream), numberOf(expected), keys.place(key), leases.place(lease), token, count);
+    for (let event = 0; event < count; event += 1) {
+      const at = start + event * EVENT_FIELDS;
+      for (const [field, column] of columns.entries()) column.push(fields[at + field]!);
+    }
+  }
+  const [ids, types, datas, metas] = columns.map((column) => column.join(SEPARATOR));
+  return {
+    streams: streams.text(),
+    keys: keys.text(),
+    leases: leases.text(),
+    appends: `{${numbers.join()}}`,
+    digests: appends.map(({ digest }) => digest).join(SEPARATOR),
+    ids: ids!,
+    types: types!,
+    datas: datas!,
+    metas: metas!,
+  };
+}
+
+function numberOf(expected: ExpectedVersion): number {
+  if (expected === "any") return -1;
+  if (expected === "none") return -2;
+  return expected === "exists" ? -3 : expected;
+}
+
+interface Names {
+  /** From 1 on; 0 for an empty name. */
+  place(name: string): number;
+  text(): string;
+}
+
+function createNames(): Names {
+  const places = new Map<string, number>();
+  return {
+    place(name) {
+      if (name === "") return 0;
+      const known = places.get(name);
+      if (known !== undefined) return known;
+      places.set(name, places.size + 1);
+      return places.size;
+    },
+    text: () => [...places.keys()].join(SEPARATOR),
+  };
+}

@@ -1,0 +1,69 @@
+import { GENESIS_HASH } from "../chain.ts";
+import { SnapshotAhead } from "../errors.ts";
+import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../store.ts";
+import type { Reader } from "./reader.ts";
+
+const GENESIS = Buffer.from(GENESIS_HASH).toString("hex");
+
+/** The log's last position, 0 when it is empty. */
+export async function lastPosition(reader: Reader): Promise<number> {
+  const row = await reader.get<{ position: number }>("SELECT position FROM log.events ORDER BY position DESC LIMIT 1");
+  return row?.position ?? 0;
+}
+
+export async function readHead(reader: Reader): Promise<Head> {
+  const row = await reader.get<{ position: number; time: number; hash: string }>(
+    "SELECT position, time, encode(hash, 'hex') AS hash FROM log.events ORDER BY position DESC LIMIT 1",
+  );
+  if (!row) return { position: 0, hash: GENESIS, time: undefined };
+  return { position: row.position, hash: row.hash, time: new Date(row.time).toISOString() };
+}
+
+export async function readStreamHead(reader: Reader, stream: string): Promise<StreamHead> {
+  const row = await reader.get<StreamHead>(
+    "SELECT version, position FROM log.events WHERE stream = $1 ORDER BY version DESC LIMIT 1",
+    stream,
+  );
+  return { version: row?.version ?? 0, position: row?.position ?? 0 };
+}
+
+/** The stored hash at a position, in hex; of position 0 what the first event's hash builds on. */
+export async function readHashAt(reader: Reader, position: number): Promise<string | undefined> {
+  const row = await reader.get<{ hash: string }>(
+    "SELECT encode(hash, 'hex') AS hash FROM log.events WHERE position = $1",
+    position,
+  );
+  return row?.hash ?? (position === 0 ? GENESIS : undefined);
+}
+
+/** Throws {@link SnapshotAhead}. */
+export async function loadSnapshot(reader: Reader, name: string): Promise<Snapshot | undefined> {
+  const row = await reader.get<Snapshot>("SELECT version, position, state FROM log.snapshots WHERE name = $1", name);
+  if (!row) return undefined;
+  const { version, position, state } = row;
+  // The head is read after the snapshot, so that one just saved is not found ahead.
+  const head = await lastPosition(reader);
+  if (position > head) throw new SnapshotAhead(name, position, head);
+  return { version, position, state };
+}
+
+/** The names are in the order of their bytes, so that a prefix is a range of them. */
+export async function listSnapshots(reader: Reader, prefix: string): Promise<readonly SnapshotEntry[]> {
+  const rows = await reader.all<SnapshotEntry>(
+    `SELECT name, version, position, octet_length(state) AS bytes FROM log.snapshots
+     WHERE name >= $1 AND name < $2 ORDER BY name`,
+    prefix,
+    `${prefix}\u{10ffff}`,
+  );
+  return rows.map(({ name, version, position, bytes }) => ({ name, version, position, bytes }));
+}
+
+/** Those that are held at a time, by the server's clock where none is given. */
+export async function listLeases(reader: Reader, nowMs: number | undefined): Promise<readonly Lease[]> {
+  const rows = await reader.all<{ name: string; holder: string; token: number; expires_at: number }>(
+    `SELECT name, holder, token, expires_at FROM log.leases, coalesce($1::bigint, log.now_ms()) AS now
+     WHERE log.is_running(expires_at, ttl, now) ORDER BY name`,
+    nowMs ?? null,
+  );
+  return rows.map(({ expires_at, ...lease }) => ({ ...lease, expiresAt: new Date(expires_at) }));
+}

@@ -1,0 +1,382 @@
+-- The first format of a log. It runs with a search path that holds the log's own schema alone.
+
+CREATE TABLE info (
+  one integer PRIMARY KEY CHECK (one = 1),
+  store text NOT NULL
+);
+INSERT INTO info VALUES (1, gen_random_uuid());
+
+-- Whoever appends locks its one row. Nobody ever updates it: beside a long transaction each update would leave a dead
+-- version behind, and the next lock would have to go past all of them.
+CREATE TABLE turn (one integer PRIMARY KEY CHECK (one = 1));
+INSERT INTO turn VALUES (1);
+
+CREATE TABLE events (
+  position bigint PRIMARY KEY CHECK (position > 0),
+  version bigint NOT NULL,
+  time bigint NOT NULL, -- milliseconds since 1970, UTC
+  stream text COLLATE "C" NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  data text COLLATE "C" NOT NULL,
+  meta text COLLATE "C" NOT NULL,
+  hash bytea NOT NULL,
+  UNIQUE (stream, version)
+);
+CREATE INDEX events_by_type ON events (type, position);
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% are append-only', TG_TABLE_NAME;
+END $$;
+CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON events
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE idempotency_keys (
+  key text COLLATE "C" PRIMARY KEY,
+  digest text COLLATE "C" NOT NULL, -- empty: nobody said what was asked
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  version bigint NOT NULL
+);
+
+CREATE TABLE snapshots (
+  name text COLLATE "C" PRIMARY KEY,
+  version bigint NOT NULL,
+  position bigint NOT NULL,
+  state text NOT NULL
+);
+
+-- A released lease keeps its row, so that its token never starts again from one.
+CREATE TABLE leases (
+  name text COLLATE "C" PRIMARY KEY,
+  holder text NOT NULL,
+  token bigint NOT NULL,
+  expires_at bigint NOT NULL, -- milliseconds since 1970, UTC
+  ttl bigint NOT NULL -- milliseconds for which it was taken
+);
+
+-- The lives that the log has had, oldest first; the last row holds now.
+CREATE TABLE epochs (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  after bigint NOT NULL, -- the last position of the epoch before
+  begun_as text NOT NULL
+);
+INSERT INTO epochs (id, after, begun_as) VALUES (gen_random_uuid(), 0, 'new');
+
+-- What each writer was answered last, so that one whose connection was cut can ask. Without an answer (time_ms is NULL)
+-- the writer was told that the batch is not in the log: if it arrives after all, it fails.
+CREATE TABLE batches (
+  writer uuid NOT NULL,
+  seq bigint NOT NULL,
+  settled_at timestamptz NOT NULL DEFAULT now(),
+  time_ms bigint,
+  base bigint,
+  base_hash bytea,
+  verdicts text,
+  head_hash bytea,
+  PRIMARY KEY (writer, seq)
+);
+
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE
+RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+
+-- Appends a batch in the order of its appends, of which each gets its own verdict.
+--
+-- Lists are texts of one entry a line. `streams`, `keys` and `leases` name each once; `appends` holds six numbers an
+-- append: place in `streams`, expected version (-1 any, -2 none, -3 exists), place in `keys`, place in `leases` (0: none),
+-- token, number of events. `digests` has a line an append, and the last four one an event.
+--
+-- Verdicts are four numbers each, as append/messages.ts has them. The rest is for the writer to compute the same hashes
+-- again: `base` and `base_hash` are the head before the batch, `head_hash` is that after it.
+CREATE FUNCTION append(
+  p_writer uuid, p_seq bigint, p_now bigint, p_known bigint, p_known_hash bytea,
+  p_streams text, p_keys text, p_leases text, p_appends bigint[], p_digests text,
+  p_ids text, p_types text, p_datas text, p_metas text,
+  OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+-- Waiting for a turn longer than this, a writer is better told to come back.
+SET lock_timeout = '2s'
+-- To plan anew for each batch took a third of the time, and a plan made while the tables were empty would scan them.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  clock bigint;
+  head_time bigint;
+  streams text[] := string_to_array(p_streams, E'\n');
+  keys text[] := string_to_array(p_keys, E'\n');
+  digests text[] := string_to_array(p_digests, E'\n');
+  ids text[] := string_to_array(p_ids, E'\n');
+  types text[] := string_to_array(p_types, E'\n');
+  datas text[] := string_to_array(p_datas, E'\n');
+  metas text[] := string_to_array(p_metas, E'\n');
+  -- Of each stream.
+  stream_versions bigint[];
+  -- Of each key: what was kept for it, and whether this batch did so.
+  key_digests text[];
+  key_firsts bigint[];
+  key_lasts bigint[];
+  key_versions bigint[];
+  new_keys integer[] := '{}';
+  -- Of each lease.
+  tokens bigint[];
+  expiries bigint[];
+  -- Of each event; NULL where its append was refused.
+  positions bigint[] := array_fill(NULL::bigint, ARRAY[array_length(ids, 1)]);
+  versions bigint[] := positions;
+  names text[] := array_fill(NULL::text, ARRAY[array_length(ids, 1)]);
+  hashes bytea[] := array_fill(NULL::bytea, ARRAY[array_length(ids, 1)]);
+  -- Four numbers of each append.
+  results bigint[] := array_fill(0::bigint, ARRAY[array_length(p_appends, 1) / 6 * 4]);
+  -- Of the append that is being decided.
+  at integer;
+  stream integer;
+  expected bigint;
+  key integer;
+  lease integer;
+  digest text;
+  events integer;
+  version bigint;
+  name text;
+  head bigint;
+  result integer;
+  event integer := 0;
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  clock := coalesce(p_now, now_ms());
+  SELECT e.position, e.time, e.hash INTO base, head_time, base_hash FROM events e ORDER BY e.position DESC LIMIT 1;
+  IF NOT FOUND THEN
+    base := 0;
+    head_time := 0;
+    base_hash := decode(repeat('00', 32), 'hex');
+  END IF;
+  -- After a failover the writer may have seen what this server never had.
+  IF p_known > 0 AND NOT (p_known = base AND p_known_hash = base_hash)
+    AND NOT EXISTS (SELECT FROM events e WHERE e.position = p_known AND e.hash = p_known_hash) THEN
+    RAISE EXCEPTION 'position % is not what it was', p_known USING ERRCODE = 'EL001';
+  END IF;
+  -- A clock that was set back must not make the log run backwards.
+  time_ms := greatest(clock, head_time);
+  head := base;
+  head_hash := base_hash;
+
+  SELECT array_agg(coalesce(
+      (SELECT e.version FROM events e WHERE e.stream = s.name ORDER BY e.version DESC LIMIT 1), 0) ORDER BY s.at)
+    INTO stream_versions FROM unnest(streams) WITH ORDINALITY AS s (name, at);
+  IF p_keys <> '' THEN
+    SELECT array_agg(i.digest ORDER BY k.at), array_agg(i.first ORDER BY k.at), array_agg(i.last ORDER BY k.at),
+        array_agg(i.version ORDER BY k.at)
+      INTO key_digests, key_firsts, key_lasts, key_versions
+      FROM unnest(keys) WITH ORDINALITY AS k (key, at) LEFT JOIN idempotency_keys i ON i.key = k.key;
+  END IF;
+  IF p_leases <> '' THEN
+    SELECT array_agg(l.token ORDER BY n.at), array_agg(l.expires_at ORDER BY n.at) INTO tokens, expiries
+      FROM unnest(string_to_array(p_leases, E'\n')) WITH ORDINALITY AS n (name, at) LEFT JOIN leases l ON l.name = n.name;
+  END IF;
+
+  FOR number IN 0 .. array_length(p_appends, 1) / 6 - 1 LOOP
+    at := number * 6;
+    result := number * 4;
+    stream := p_appends[at + 1];
+    expected := p_appends[at + 2];
+    key := p_appends[at + 3];
+    lease := p_appends[at + 4];
+    events := p_appends[at + 6];
+    version := stream_versions[stream];
+    digest := coalesce(digests[number + 1], '');
+    IF key > 0 AND key_firsts[key] IS NOT NULL THEN
+      IF key_digests[key] <> '' AND digest <> '' AND key_digests[key] <> digest THEN
+        results[result + 1] := 5;
+      ELSE
+        results[result + 1] := 1;
+        results[result + 2] := key_firsts[key];
+        results[result + 3] := key_lasts[key];
+        results[result + 4] := key_versions[key];
+      END IF;
+    ELSIF lease > 0 AND (tokens[lease] = p_appends[at + 5] AND expiries[lease] > clock) IS NOT TRUE THEN
+      results[result + 1] := 3;
+    ELSIF (expected >= 0 AND version <> expected) OR (expected = -2 AND version > 0) OR (expected = -3 AND version = 0) THEN
+      results[result + 1] := 2;
+      results[result + 2] := version;
+    ELSE
+      name := streams[stream];
+      FOR i IN event + 1 .. event + events LOOP
+        head := head + 1;
+        version := version + 1;
+        head_hash := sha256(head_hash || convert_to(head || E'\n' || name || E'\n' || version || E'\n' || ids[i] || E'\n'
+          || types[i] || E'\n' || time_ms || E'\n' || datas[i] || E'\n' || metas[i], 'UTF8'));
+        positions[i] := head;
+        versions[i] := version;
+        names[i] := name;
+        hashes[i] := head_hash;
+      END LOOP;
+      stream_versions[stream] := version;
+      results[result + 2] := head - events + 1;
+      results[result + 3] := head;
+      results[result + 4] := version;
+      IF key > 0 THEN
+        key_digests[key] := digest;
+        key_firsts[key] := head - events + 1;
+        key_lasts[key] := head;
+        key_versions[key] := version;
+        new_keys := new_keys || key;
+      END IF;
+    END IF;
+    event := event + events;
+  END LOOP;
+
+  INSERT INTO events (position, version, time, stream, type, id, data, meta, hash)
+    SELECT e.position, e.version, append.time_ms, e.stream, e.type, e.id, e.data, e.meta, e.hash
+    FROM unnest(positions, versions, names, types, ids, datas, metas, hashes)
+      AS e (position, version, stream, type, id, data, meta, hash)
+    WHERE e.position IS NOT NULL;
+  IF new_keys <> '{}' THEN
+    INSERT INTO idempotency_keys (key, digest, first, last, version)
+      SELECT keys[k], key_digests[k], key_firsts[k], key_lasts[k], key_versions[k] FROM unnest(new_keys) AS k;
+  END IF;
+  verdicts := array_to_string(results, ' ');
+  -- Fails when the writer was told that the batch is not in the log.
+  INSERT INTO batches VALUES (p_writer, p_seq, DEFAULT, time_ms, base, base_hash, verdicts, head_hash);
+  -- The writer sends a batch once it knows what became of all before it.
+  IF p_seq % 256 = 0 THEN
+    DELETE FROM batches b WHERE b.writer = p_writer AND b.seq < p_seq AND b.time_ms IS NOT NULL;
+  END IF;
+END $$;
+
+-- What became of a batch whose answer was lost: its answer, or NULLs when it is not in the log and never will be.
+CREATE FUNCTION resolve(
+  p_writer uuid, p_seq bigint,
+  OUT time_ms bigint, OUT base bigint, OUT base_hash bytea, OUT verdicts text, OUT head_hash bytea
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  SELECT b.time_ms, b.base, b.base_hash, b.verdicts, b.head_hash INTO time_ms, base, base_hash, verdicts, head_hash
+    FROM batches b WHERE b.writer = p_writer AND b.seq = p_seq;
+  IF NOT FOUND THEN
+    INSERT INTO batches (writer, seq) VALUES (p_writer, p_seq);
+  END IF;
+END $$;
+
+-- A lease with more than twice its time left was taken before a clock was set back.
+CREATE FUNCTION is_running(p_expires_at bigint, p_ttl bigint, p_now bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+RETURN p_expires_at > p_now AND p_expires_at - p_now <= 2 * p_ttl;
+
+-- Takes a lease or renews it; no row while another holds it. In turn with appends: once it is answered, everything that
+-- was appended under the lease before is in the log, and nothing more will be.
+CREATE FUNCTION acquire_lease(
+  p_name text, p_holder text, p_ttl bigint, p_steal boolean, p_now bigint
+) RETURNS TABLE (token bigint, expires_at bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+#variable_conflict use_column
+DECLARE
+  clock bigint;
+  held leases;
+  is_renewed boolean;
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  clock := coalesce(p_now, now_ms());
+  SELECT * INTO held FROM leases l WHERE l.name = p_name;
+  is_renewed := FOUND AND held.expires_at > clock AND held.holder = p_holder;
+  IF FOUND AND is_running(held.expires_at, held.ttl, clock) AND NOT is_renewed AND NOT p_steal THEN
+    RETURN;
+  END IF;
+  RETURN QUERY INSERT INTO leases AS l (name, holder, token, expires_at, ttl)
+    -- An expired lease gets a new token even for its old holder: what it fenced before may be out of date.
+    VALUES (p_name, p_holder, coalesce(held.token, 0) + (NOT is_renewed)::integer, clock + p_ttl, p_ttl)
+    ON CONFLICT (name) DO UPDATE SET
+      holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at, ttl = excluded.ttl
+    RETURNING l.token, l.expires_at;
+END $$;
+
+CREATE FUNCTION release_lease(p_name text, p_token bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '2s'
+AS $$
+BEGIN
+  PERFORM FROM turn FOR UPDATE;
+  UPDATE leases SET expires_at = 0 WHERE name = p_name AND token = p_token;
+END $$;
+
+-- Never replaces one that holds more: another instance may be further on.
+CREATE FUNCTION save_snapshot(p_names text, p_version bigint, p_position bigint, p_state text) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+  INSERT INTO snapshots AS s (name, version, position, state)
+    SELECT name, p_version, p_position, p_state FROM string_to_table(p_names, E'\n') AS name
+  ON CONFLICT (name) DO UPDATE SET version = excluded.version, position = excluded.position, state = excluded.state
+    WHERE s.version <> excluded.version OR s.position <= excluded.position
+$$;
+
+CREATE FUNCTION remove_snapshots(p_names text) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$ DELETE FROM snapshots WHERE name = ANY (string_to_array(p_names, E'\n')) $$;
+
+-- How many events of a stream are at or before a position: its version there.
+CREATE FUNCTION version_at(p_stream text, p_position bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+DECLARE
+  low bigint := 0;
+  high bigint := coalesce((SELECT max(e.version) FROM events e WHERE e.stream = p_stream), 0) + 1;
+  middle bigint;
+BEGIN
+  WHILE low + 1 < high LOOP
+    middle := (low + high) / 2;
+    IF (SELECT e.position FROM events e WHERE e.stream = p_stream AND e.version = middle) <= p_position THEN
+      low := middle;
+    ELSE
+      high := middle;
+    END IF;
+  END LOOP;
+  RETURN low;
+END $$;
+
+-- The last position whose event was recorded at or before a time. Times never fall along the log.
+CREATE FUNCTION position_until(p_time bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+DECLARE
+  low bigint := 0;
+  high bigint := coalesce((SELECT max(e.position) FROM events e), 0) + 1;
+  middle bigint;
+BEGIN
+  WHILE low + 1 < high LOOP
+    middle := (low + high) / 2;
+    IF (SELECT e.time FROM events e WHERE e.position = middle) <= p_time THEN
+      low := middle;
+    ELSE
+      high := middle;
+    END IF;
+  END LOOP;
+  RETURN low;
+END $$;
+
+-- Answers to writers that are long gone; their batches would be refused by the server's own deadline.
+CREATE FUNCTION forget_batches() RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$ DELETE FROM batches WHERE settled_at < now() - interval '1 day' $$;
+
+DO $$
+BEGIN
+  EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM PUBLIC', current_schema());
+END $$;

@@ -1,0 +1,58 @@
+import { StoreUnusable } from "../errors.ts";
+import type { LogSql } from "./database.ts";
+import { isMissing } from "./errors.ts";
+
+/** Numbered from 1; each is applied once, in order. */
+export type Migrations = readonly string[];
+
+export interface MigrateOptions {
+  /** Made when it does not exist; the statements find it, and nothing else, on their search path. */
+  readonly schema: string;
+  /** Whose tables these are: several may share a schema. */
+  readonly component: string;
+  readonly migrations: Migrations;
+}
+
+/**
+ * Brings the tables of a component up to date, in one transaction that one process at a time is in. Asks for no right to
+ * change anything when there is nothing to do. Throws {@link StoreUnusable} when the tables are of a newer version.
+ */
+export async function migrate(sql: LogSql, { schema, component, migrations }: MigrateOptions): Promise<void> {
+  const known = migrations.length;
+  if ((await appliedTo(sql, schema, component, known)) === known) return;
+  await sql.begin(async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(hashtext(${`eventstore-lite ${schema}`}))`;
+    await transaction`CREATE SCHEMA IF NOT EXISTS ${transaction(schema)}`;
+    await transaction`SET LOCAL search_path TO ${transaction(schema)}, pg_temp`;
+    await transaction.unsafe(VERSIONS);
+    const applied = await appliedTo(transaction as unknown as LogSql, schema, component, known);
+    for (const [index, migration] of migrations.entries()) {
+      if (index < applied) continue;
+      await transaction.unsafe(migration);
+      await transaction`INSERT INTO migrations (component, number) VALUES (${component}, ${index + 1})`;
+    }
+  });
+}
+
+const VERSIONS = `
+  CREATE TABLE IF NOT EXISTS migrations (
+    component text NOT NULL,
+    number integer NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (component, number)
+  )`;
+
+async function appliedTo(sql: LogSql, schema: string, component: string, known: number): Promise<number> {
+  const applied = await sql<{ number: number | null }[]>`
+    SELECT max(number) AS number FROM ${sql(schema)}.migrations WHERE component = ${component}`.catch(
+    (error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    },
+  );
+  const number = applied[0]?.number ?? 0;
+  if (number > known) {
+    throw new StoreUnusable(`${component} has format ${number}; this program knows formats up to ${known}`);
+  }
+  return number;
+}

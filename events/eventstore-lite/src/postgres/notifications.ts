@@ -1,0 +1,45 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Database, openDatabase } from "./database.ts";
+
+/** So often at most: PostgreSQL lets one transaction at a time send notifications. */
+const NOTIFY_PAUSE_MS = 10;
+
+/** Hints to other processes that the log went on, which may be lost: they look at the log by themselves too. */
+export interface Notifier {
+  notify(position: number): void;
+  close(): Promise<void>;
+}
+
+export function channelOf(storeId: string): string {
+  return `eventstore ${storeId}`;
+}
+
+/**
+ * On a connection of its own, after the commit: as part of the transaction a notification takes a lock that all
+ * notifying transactions of the server wait for, while they hold the turn of their log.
+ */
+export function createNotifier(url: string, storeId: string): Notifier {
+  const database: Database = openDatabase({ url, connections: 1, name: "eventstore-lite notifier" });
+  const channel = channelOf(storeId);
+  let newest = 0;
+  let isBusy = false;
+
+  async function send(): Promise<void> {
+    for (let sent = 0; sent < newest;) {
+      sent = newest;
+      await database.query((sql) => sql`SELECT pg_notify(${channel}, ${String(sent)})`).catch(() => undefined);
+      await delay(NOTIFY_PAUSE_MS);
+    }
+    isBusy = false;
+  }
+
+  return {
+    notify(position) {
+      newest = position;
+      if (isBusy) return;
+      isBusy = true;
+      void send();
+    },
+    close: () => database.close(),
+  };
+}

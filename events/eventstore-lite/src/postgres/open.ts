@@ -1,0 +1,144 @@
+import { resolve } from "node:path";
+import { andThen } from "../awaitable.ts";
+import { attempt, createLeaseWriter, createSnapshotWriter } from "../append/operations.ts";
+import { prepareAppend } from "../append/prepare.ts";
+import { createQueue } from "../append/queue.ts";
+import { startThread } from "../append/start-thread.ts";
+import { createDecode, createDecodeFolded, createRecall, identityCodec } from "../codec.ts";
+import { createCursors } from "../epochs.ts";
+import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
+import { oneByOne } from "../read.ts";
+import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
+import { backupTo } from "../sqlite/backup.ts";
+import { createLive } from "../subscribe/subscribe.ts";
+import type { AppendThreadOptions } from "./append-thread.ts";
+import {
+  lastPosition,
+  listLeases,
+  listSnapshots,
+  loadSnapshot,
+  readHashAt,
+  readHead,
+  readStreamHead,
+} from "./heads.ts";
+import { readBatches, readFolded } from "./read.ts";
+import { openReader, type Reader } from "./reader.ts";
+import { prepareSchema } from "./schema.ts";
+import { verify } from "./verify.ts";
+import { watchHead } from "./watch.ts";
+
+export interface PostgresStoreOptions<E extends NewEvent> {
+  /**
+   * `postgres://user:password@host:port/database`. Over a network `sslmode=verify-full` is asked for, with `sslrootcert`
+   * where the authority is not a public one.
+   */
+  readonly url: string;
+  /** Where in the database the log is; it is made when it does not exist. */
+  readonly schema?: string;
+  /** Default: events are stored as they are. */
+  readonly codec?: Codec<E>;
+  /** As for a store on SQLite: what finishes, on the writer thread, what the codec left unfinished. */
+  readonly finish?: URL;
+  /** Milliseconds since 1970, UTC; default: the server's, so that all processes have one. */
+  readonly clock?: () => number;
+  /** Called after each transaction of appends, the way to the server and back included. */
+  readonly onCommit?: (commit: Commit) => void;
+  /** `databaseBytes` does not hold here: the server knows what it has. */
+  readonly limits?: Partial<Limits>;
+}
+
+const SCHEMA = "eventstore";
+
+/**
+ * Opens an event log in a PostgreSQL database (14 or later), and makes its tables when they do not exist. Any number of
+ * processes may append to it and follow it.
+ *
+ * Throws {@link StoreUnavailable} when the server does not answer, {@link StoreUnusable} when it cannot hold a log.
+ */
+export async function openPostgresStore<E extends NewEvent = NewEvent>(
+  options: PostgresStoreOptions<E>,
+): Promise<EventStore<E>> {
+  const { url, schema = SCHEMA, clock, codec = identityCodec<E>() } = options;
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+
+  await using opening = new AsyncDisposableStack();
+  const { storeId, epochs } = await prepareSchema(url, schema);
+  const threadOptions: AppendThreadOptions = {
+    url,
+    schema,
+    storeId,
+    usesServerClock: clock === undefined,
+    eventBytesMax: limits.eventBytes,
+    finish: options.finish?.href,
+  };
+  const thread = await startThread(new URL("./append-thread.ts", import.meta.url), schema, threadOptions, {
+    onReply: (reply) => queue.onReply(reply),
+    onNotice: ({ position }) => live.onOthers(position),
+    onCrash: (error) => queue.onCrash(error),
+  });
+  opening.defer(() => thread.terminate());
+  const reader = openReader(url, schema);
+  const decode = createDecode(codec);
+  const live = createLive({
+    recall: createRecall(codec),
+    decode,
+    revision: () => codec.revision?.() ?? 0,
+    read: (range) => readBatches(reader, decode, range),
+    watch: (onHead) => watchHead(url, storeId, () => lastPosition(reader), onHead),
+  });
+  const now = clock ?? Date.now;
+  const queue = createQueue({
+    limits,
+    clock: now,
+    send: (request) => thread.send(request),
+    isFollowed: () => live.isFollowed(),
+    onDurable: (batch) => live.onDurable(batch),
+    onCommit: options.onCommit ?? (() => {}),
+  });
+  opening.defer(() => reader.close());
+  opening.defer(() => queue.close());
+  opening.defer(() => live.close());
+  const resources = opening.move();
+
+  return {
+    ...createCursors(storeId, epochs, () => lastPosition(reader)),
+    failed: queue.failed,
+    append: (stream, events, appendOptions = {}) =>
+      attempt(() => andThen(prepareAppend(stream, events, appendOptions, codec, limits), queue.append)),
+    ...createReading(reader, codec),
+    subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
+    subscribeBatches: (query) => live.subscribe(query),
+    backup: (file, backupOptions) =>
+      backupTo(
+        new URL("./copy-thread.ts", import.meta.url),
+        { url, schema, storeId, epochs },
+        resolve(file),
+        backupOptions,
+      ),
+    snapshots: {
+      ...createSnapshotWriter(queue),
+      load: (name) => loadSnapshot(reader, name),
+      list: (prefix) => listSnapshots(reader, prefix),
+    },
+    leases: { ...createLeaseWriter(queue, now), list: () => listLeases(reader, clock?.()) },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+function createReading<E extends NewEvent>(
+  reader: Reader,
+  codec: Codec<E>,
+): Pick<EventStore<E>, "read" | "readStored" | "readFolded" | "head" | "streamHead" | "hashAt" | "verify"> {
+  const decode = createDecode(codec);
+  const decodeStored = createDecode(identityCodec());
+  const decodeFolded = createDecodeFolded(codec, (type: string) => type);
+  return {
+    read: (query = {}) => oneByOne(readBatches(reader, decode, query)),
+    readStored: (query = {}) => oneByOne(readBatches(reader, decodeStored, query)),
+    readFolded: (query = {}) => readFolded(reader, decodeFolded, query),
+    head: () => readHead(reader),
+    streamHead: (stream) => readStreamHead(reader, stream),
+    hashAt: (position) => readHashAt(reader, position),
+    verify: (options) => verify(reader, options),
+  };
+}

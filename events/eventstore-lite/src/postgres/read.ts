@@ -1,0 +1,118 @@
+import type { Awaitable } from "../awaitable.ts";
+import type { Decode, FoldedRow, StoredEvent } from "../codec.ts";
+import { decodeAll, type OpenQuery } from "../read.ts";
+import type { Folded, NewEvent, Recorded } from "../store.ts";
+import { lastPosition } from "./heads.ts";
+import type { Parameter, Reader } from "./reader.ts";
+
+/** Events that one query answers: enough that the way there and back does not count, and a few milliseconds to decode. */
+const CHUNK_EVENTS = 1_024;
+
+const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;
+const FOLDED = "e.position, e.version, e.type, e.time, e.data, e.meta";
+
+export async function* readBatches<E extends NewEvent>(
+  reader: Reader,
+  decode: Decode<E>,
+  query: OpenQuery,
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
+  for await (const chunk of chunksOf<StoredEvent>(reader, WHOLE, query)) yield* decodeAll(chunk, decode);
+}
+
+export async function* readFolded<E extends NewEvent>(
+  reader: Reader,
+  decode: (rows: FoldedRow<string>[]) => Awaitable<readonly Folded<E>[]>,
+  query: OpenQuery,
+): AsyncGenerator<readonly Folded<E>[], void, void> {
+  for await (const chunk of chunksOf<FoldedRow<string>>(reader, FOLDED, query)) yield await decode(chunk);
+}
+
+/**
+ * What the log holds when the first chunk is asked for; what is appended meanwhile is left out. At most `limit` rows in
+ * all, and no chunk is empty.
+ */
+async function* chunksOf<Row extends Placed>(reader: Reader, columns: string, query: OpenQuery): AsyncGenerator<Row[]> {
+  const { backwards = false, limit = Infinity } = query;
+  if (limit <= 0) return;
+  const { key, rowsOf, parameters, ...range } = await walkOf(reader, query);
+  const order = `ORDER BY ${key} ${backwards ? "DESC" : "ASC"}`;
+  const sql = `SELECT ${columns} FROM ${rowsOf(`${order} LIMIT $3`)} ${order}`;
+  let [{ first, last }, left] = [range, limit];
+  while (first <= last && left > 0) {
+    const size = Math.min(CHUNK_EVENTS, left);
+    const rows = await reader.all<Row>(sql, first, last, size, ...parameters);
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    yield rows;
+    if (rows.length < size) return;
+    left -= size;
+    if (backwards) last = end[key] - 1;
+    else first = end[key] + 1;
+  }
+}
+
+interface Placed {
+  readonly position: number;
+  readonly version: number;
+}
+
+interface Range {
+  /** Both inclusive. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The index that a query walks along, chunk after chunk; none of the ways sorts more than a chunk. */
+interface Walk extends Range {
+  readonly key: keyof Placed;
+  /** A table e of the next rows; parameters of the query are the first and the last key, how many rows, and `parameters`. */
+  rowsOf(next: string): string;
+  readonly parameters: readonly Parameter[];
+}
+
+async function walkOf(reader: Reader, { stream, types, from = 1, to = Infinity, until }: OpenQuery): Promise<Walk> {
+  const head = await (until ? positionUntil(reader, until.getTime()) : lastPosition(reader));
+  const range = { first: Math.max(1, from), last: Math.min(to, head) };
+  if (stream !== undefined) return alongStream(reader, stream, types, range);
+  if (types) return alongTypes([...new Set(types)], range);
+  const rowsOf = (next: string) => `(SELECT * FROM log.events WHERE position BETWEEN $1 AND $2 ${next}) e`;
+  return { ...range, key: "position", rowsOf, parameters: [] };
+}
+
+/** Along the stream's versions, which have the order of its positions. */
+async function alongStream(
+  reader: Reader,
+  stream: string,
+  types: readonly string[] | undefined,
+  { first, last }: Range,
+): Promise<Walk> {
+  const versions = await reader.get<Range>(
+    "SELECT log.version_at($1, $2) + 1 AS first, log.version_at($1, $3) AS last",
+    stream,
+    first - 1,
+    Math.max(0, last),
+  );
+  const filter = types ? "AND type = ANY (string_to_array($5, E'\\n'))" : "";
+  const rowsOf = (next: string) =>
+    `(SELECT * FROM log.events WHERE version BETWEEN $1 AND $2 AND stream = $4 ${filter} ${next}) e`;
+  return { ...versions!, key: "version", rowsOf, parameters: types ? [stream, types.join("\n")] : [stream] };
+}
+
+/**
+ * Merges the types' index entries, each of which is in order of position: the index is read as far as the chunk goes.
+ * `type = ANY (…) ORDER BY position` would sort every matching entry of the log for each chunk.
+ */
+function alongTypes(types: readonly string[], range: Range): Walk {
+  const entries = types.map(
+    (_, index) => `SELECT position FROM log.events WHERE type = $${index + 4} AND position BETWEEN $1 AND $2`,
+  );
+  const rowsOf = (next: string) =>
+    `(SELECT * FROM (${entries.join(" UNION ALL ")}) entries ${next}) found JOIN log.events e USING (position)`;
+  return { ...range, ...(types.length === 0 && { last: 0 }), key: "position", rowsOf, parameters: types };
+}
+
+/** Times never fall along the log, so that no index on them is needed. */
+async function positionUntil(reader: Reader, timeMs: number): Promise<number> {
+  const row = await reader.get<{ position: number }>("SELECT log.position_until($1) AS position", timeMs);
+  return row!.position;
+}

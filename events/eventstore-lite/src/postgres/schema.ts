@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import type { Epoch } from "../epochs.ts";
+import { StoreUnusable } from "../errors.ts";
+import { type LogSql, openDatabase } from "./database.ts";
+import { readerError } from "./errors.ts";
+import { migrate, type Migrations } from "./migrate.ts";
+
+export const COMPONENT = "eventstore-lite";
+
+/** Each brings a log to the next format. One that was released is never changed. */
+export const MIGRATIONS: Migrations = [readFileSync(new URL("./log-1.sql", import.meta.url), "utf8")];
+
+/** `server_version_num` of 14: its `string_to_table`, and functions whose bodies are parsed when they are made. */
+const SERVER_VERSION_MIN = 140_000;
+
+export interface PreparedLog {
+  readonly storeId: string;
+  readonly epochs: readonly Epoch[];
+}
+
+/**
+ * Makes the tables of a log, or brings them up to date. Throws {@link StoreUnusable} for a server that cannot hold one,
+ * {@link StoreUnavailable} when it does not answer.
+ */
+export async function prepareSchema(url: string, schema: string): Promise<PreparedLog> {
+  const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
+  try {
+    await requireServer(database.sql());
+    await migrate(database.sql(), { schema, component: COMPONENT, migrations: MIGRATIONS });
+    return await readLog(database.sql(), schema);
+  } catch (error) {
+    throw readerError(error);
+  } finally {
+    await database.close();
+  }
+}
+
+async function requireServer(sql: LogSql): Promise<void> {
+  const [server] = await sql<{ version: number; encoding: string }[]>`
+    SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding`;
+  if (server!.version < SERVER_VERSION_MIN) throw new StoreUnusable("the server is too old: PostgreSQL 14 is needed");
+  // The chain is over UTF-8.
+  if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
+}
+
+async function readLog(sql: LogSql, schema: string): Promise<PreparedLog> {
+  await sql`SELECT ${sql(schema)}.forget_batches()`;
+  const [info] = await sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`;
+  const epochs = await sql<Epoch[]>`
+    SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`;
+  return { storeId: info!.store, epochs };
+}

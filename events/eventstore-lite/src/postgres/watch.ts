@@ -1,0 +1,58 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { openDatabase } from "./database.ts";
+import { channelOf } from "./notifications.ts";
+
+/** How late an append by another process may be seen. */
+const POLL_MS = 100;
+/** The same where notifications do not arrive, as behind a pool that gives each transaction another connection. */
+const POLL_ALONE_MS = 25;
+/** A notification that a process sends itself and does not hear in this time will not be heard. */
+const HEARING_MS_MAX = 2_000;
+const TEST = "test";
+
+/**
+ * Calls `onHead` with how far the log goes, now and whenever it went on, until the function that it answers is called.
+ * What is looked up counts; notifications are hints, of which any may be lost.
+ */
+export function watchHead(
+  url: string,
+  storeId: string,
+  lastPosition: () => Promise<number>,
+  onHead: (position: number) => void,
+): () => void {
+  const ended = new AbortController();
+  const { signal } = ended;
+  let pollMs = POLL_MS;
+
+  async function poll(): Promise<void> {
+    while (!signal.aborted) {
+      // While the database is away nothing is appended either.
+      const position = await lastPosition().catch(() => 0);
+      if (!signal.aborted) onHead(position);
+      await delay(pollMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async function listen(): Promise<void> {
+    const listener = openDatabase({ url, connections: 1, name: "eventstore-lite listener" });
+    signal.addEventListener("abort", () => void listener.close(), { once: true });
+    const heard = Promise.withResolvers<void>();
+    const channel = channelOf(storeId);
+    await listener.sql().listen(
+      channel,
+      (payload) => {
+        if (payload === TEST) heard.resolve();
+        else if (!signal.aborted) onHead(Number(payload));
+      },
+      () => void listener.query((sql) => sql`SELECT pg_notify(${channel}, ${TEST})`).catch(() => undefined),
+    );
+    const timeout = AbortSignal.any([signal, AbortSignal.timeout(HEARING_MS_MAX)]);
+    await Promise.race([heard.promise, new Promise((_, reject) => timeout.addEventListener("abort", reject))]);
+  }
+
+  void poll();
+  listen().catch(() => {
+    pollMs = POLL_ALONE_MS;
+  });
+  return () => ended.abort();
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { Finishing } from "../append/finishing.ts";
+import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/messages.ts";
+import { type BatchAnswer, createSettle, finishAll, type FinishedBatch, type Head, OtherHashes } from "./batch.ts";
+import { columnsOf } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { createDoubt, type Outcome } from "./doubt.ts";
+import { faultOf, isUnanswered, isUnsent } from "./errors.ts";
+import { type NowOf, perform } from "./operations.ts";
+
+/** Answers each request with what is durable by then; to be asked for one after the other. */
+export interface Writer {
+  answer(request: string | Exclude<Operation, { kind: "close" }>): Promise<Reply>;
+}
+
+export interface WriterOptions {
+  readonly database: Database;
+  readonly schema: string;
+  readonly finishing: Finishing;
+  /** Leases expire, and events are recorded, by the database's clock and not by that of whoever asks. */
+  readonly usesServerClock: boolean;
+  /** The log goes as far as `position` by now. */
+  readonly onAppended: (position: number) => void;
+}
+
+export function createWriter(options: WriterOptions): Writer {
+  const { database, schema, finishing, onAppended } = options;
+  const nowOf: NowOf = (nowMs) => (options.usesServerClock ? null : nowMs);
+  const send = createSend(database, schema);
+  const settle = createSettle();
+  /** The last of this log that the writer has seen: a server that does not have it is another one. */
+  let known: Head = { position: 0, hash: new Uint8Array() };
+  let stoppedBy: string | undefined;
+
+  async function append(text: string): Promise<Reply> {
+    const batch = decodeBatch(text);
+    const finished = finishAll(batch, finishing);
+    const startedAt = performance.now();
+    const answer = finished.appends.length === 0 ? undefined : await send(finished, nowOf(batch.nowMs), known);
+    const commitMs = performance.now() - startedAt;
+    const { reply, head } = settle(batch, finished, answer);
+    if (head !== undefined) {
+      known = head;
+      onAppended(head.position);
+    }
+    return { ...reply, commitMs };
+  }
+
+  return {
+    async answer(request) {
+      if (stoppedBy !== undefined) return { kind: "fault", fault: "stopped", cause: stoppedBy };
+      try {
+        return await (typeof request === "string" ? append(request) : perform(database, schema, request, nowOf));
+      } catch (error) {
+        const reply = faultReply(error);
+        if (reply.fault === "fatal" || reply.fault === "diverged") stoppedBy = reply.cause;
+        return reply;
+      }
+    },
+  };
+}
+
+/** What became of a batch is not known yet. */
+class InDoubt extends Error {
+  override readonly name = "InDoubt";
+}
+
+/** A batch whose connection was lost is not in the log. */
+class NotAppended extends Error {
+  override readonly name = "NotAppended";
+}
+
+/** Sends a batch; once it is answered, or another connection was asked what became of it, the answer is the truth. */
+function createSend(database: Database, schema: string) {
+  const writer = randomUUID();
+  const doubt = createDoubt(database, schema, writer);
+  let seq = 0;
+
+  return async ({ appends: batch }: FinishedBatch, nowMs: number | null, known: Head): Promise<BatchAnswer> => {
+    await doubt.settle();
+    seq += 1;
+    const { streams, keys, leases, appends, digests, ids, types, datas, metas } = columnsOf(batch);
+    try {
+      const [answer] = await database.query<BatchAnswer[]>(
+        (sql) => sql`SELECT * FROM ${sql(schema)}.append(
+          ${writer}, ${seq}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${keys}, ${leases},
+          ${appends}, ${digests}, ${ids}, ${types}, ${datas}, ${metas})`,
+      );
+      return answer!;
+    } catch (error) {
+      if (!isUnanswered(error) || isUnsent(error)) throw error;
+      const outcome: Outcome = await doubt.resolve(seq).catch((cause: unknown) => {
+        throw new InDoubt(messageOf(cause));
+      });
+      if (outcome === undefined) throw new NotAppended(messageOf(error));
+      return outcome;
+    }
+  };
+}
+
+function faultReply(error: unknown): FaultReply {
+  const cause = messageOf(error);
+  if (error instanceof OtherHashes) return { kind: "fault", fault: "fatal", cause };
+  return { kind: "fault", fault: error instanceof InDoubt ? "in-doubt" : faultOf(error), cause };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,33 @@
+import type { Decode, StoredEvent } from "./codec.ts";
+import type { NewEvent, Query, Recorded } from "./store.ts";
+
+/** {@link Query} whose members may be given as undefined. */
+export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | undefined };
+
+/** One batch; what comes before an event that cannot be decoded is still handed out, one by one. */
+export async function* decodeAll<E extends NewEvent>(
+  chunk: readonly StoredEvent[],
+  decode: Decode<E>,
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
+  let events: readonly Recorded<E>[] | undefined;
+  try {
+    events = await decode(chunk);
+  } catch (error) {
+    if (chunk.length === 1) throw error;
+  }
+  if (events !== undefined) yield events;
+  else for (const stored of chunk) yield await decode([stored]);
+}
+
+/** The members of each batch, one after the other; none any more once `signal` aborts. */
+export async function* oneByOne<Member>(
+  batches: AsyncIterable<readonly Member[]>,
+  signal?: AbortSignal,
+): AsyncGenerator<Member, void, void> {
+  for await (const batch of batches) {
+    for (const member of batch) {
+      if (signal?.aborted) return;
+      yield member;
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { Head } from "../store.ts";
+import { openReader } from "./connections.ts";
+import { createDatabaseReader } from "./read/database-reader.ts";
+import { pragma } from "./settings.ts";
+import { createVerifier } from "./verify/verify.ts";
+
+/** Pages and indexes by SQLite, the events by their chain. A log that cannot be read throughout is no backup. */
+export async function checkCopy(target: string, onProgress: (checked: number) => void): Promise<Head> {
+  const db = openReader(target);
+  try {
+    const found = pragma(db, "integrity_check");
+    if (found !== "ok") throw new Error(String(found));
+    const verifier = createVerifier(target, createDatabaseReader(db));
+    const { head, fault } = await verifier.verify({ onProgress });
+    if (fault !== undefined) throw new Error(`position ${fault.position}: ${fault.reason}`);
+    return head;
+  } finally {
+    db.close();
+  }
+}

