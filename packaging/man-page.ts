@@ -44,7 +44,7 @@ function sectionOf([path, command]: Leaf): string {
     `.SS ${escaped(usage.join(" "))}\n`,
     `${text.split("\n\n").map(escaped).join("\n.PP\n")}\n`,
     ...[...values, ...options].map(([term, what]) => tagged(term, what)),
-    `${unfilled(behindHelp(command))}`,
+    unfilled(behindHelp(command)),
   ].join("");
 }
 

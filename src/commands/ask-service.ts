@@ -1,3 +1,4 @@
+import type { Config } from "../config/config.ts";
 import { NetworkFault } from "../networks/network-fault.ts";
 import { createSafeFetch, EXPECTED_BYTES_MAX, JSON_BODY } from "../networks/safe-fetch.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -18,13 +19,13 @@ const ASK_MS_MAX = 900_000;
  * answers, and with the service's own words (rejected) for a refusal.
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
-  const base = url ?? urlOf(terminal);
+  const config = configOf(terminal);
+  const base = url ?? urlOf(config);
   if (!URL.canParse(base)) throw usageError(`${printable(base)} is no URL`);
-  const token = terminal.env["REACHLOG_TOKEN"];
   const ask = createSafeFetch({ allowedOrigins: [base] });
   const request = {
     method: "POST",
-    headers: { ...JSON_BODY, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    headers: { ...JSON_BODY, ...(config.token && { authorization: `Bearer ${config.token.reveal()}` }) },
     body: JSON.stringify(body),
     timeoutMs: ASK_MS_MAX,
     signal: terminal.signal,
@@ -58,8 +59,7 @@ function refusalIn(status: number, text: string): string {
 }
 
 /** A service that listens on all addresses is asked on this machine's own. */
-function urlOf(terminal: Terminal): string {
-  const { host, port } = configOf(terminal).http;
+function urlOf({ http: { host, port } }: Config): string {
   const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;
 }

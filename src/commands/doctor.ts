@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { masterKeyOf } from "../vault/master-key.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import { partsOf, type ConfigPart, type PartName } from "../config/parts.ts";
 import { createAnnounce } from "../delivery/announce.ts";
 import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
@@ -10,6 +9,7 @@ import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
 import { filesOf, isLogThere, masterKeyPlaceOf, openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
+import { configuredParts } from "./configured-parts.ts";
 import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
 import { printable } from "./table.ts";
@@ -56,20 +56,9 @@ with how to correct it.`,
       }),
     );
 
-const PART_NAMES: Readonly<Record<PartName, string>> = {
-  x: "outreach (X_CLIENT_ID)",
-  template: "the message (MESSAGE_TEMPLATE)",
-  ads: "ads",
-  chat: "chat",
-  messaging: "messaging",
-};
-
 /** Nothing has to be configured, but whoever forgot it wants to know. */
 function completeness(config: Config): string {
-  const parts = Object.entries(partsOf(config)) as [PartName, ConfigPart][];
-  // Without X a message is of no use.
-  const wanted = parts.filter(([name]) => name !== "template" || config.x !== undefined);
-  const missing = wanted.flatMap(([name, { isConfigured }]) => (isConfigured ? [] : [PART_NAMES[name]]));
+  const { missing } = configuredParts(config);
   return missing.length === 0 ? "complete" : `without faults; not configured: ${missing.join(", ")}`;
 }
 

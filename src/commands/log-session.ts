@@ -1,6 +1,6 @@
 import { makeId } from "../platform/clock.ts";
 import type { Config } from "../config/config.ts";
-import type { SqliteLog } from "../config/log.ts";
+import { shownLog, type SqliteLog } from "../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
 import { isLogThere, openLog, openStoredLog, type OpenedLog, type StoredLog } from "../service/open.ts";
@@ -28,10 +28,9 @@ export async function openExistingStoredLog(config: Config): Promise<StoredLog> 
 /** For those who would make files beside a log that is not there. */
 export function refuseNoLog(config: Config): void {
   if (isLogThere(config)) return;
-  const where = config.log.kind === "sqlite" ? config.log.file : config.log.shown;
   throw new ServiceError(
     "not_found",
-    `there is no log at ${where}: DATABASE_URL names another one, or the service was never started`,
+    `there is no log at ${shownLog(config.log)}: DATABASE_URL names another one, or the service was never started`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { codeOfSystem, naming } from "./system-fault.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
@@ -39,7 +39,7 @@ function giveName(partial: string, file: string): void {
 }
 
 function taken(file: string): ServiceError {
-  return new ServiceError("conflict", `${file} exists already: nothing is overwritten`);
+  return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
 }
 
 /** A name is as durable as its folder. */

@@ -1,7 +1,11 @@
 import { createLogger } from "../platform/logger.ts";
+import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
+import { configuredParts } from "./configured-parts.ts";
 import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
 import type { Config } from "../config/config.ts";
+import { shownLog } from "../config/log.ts";
+import { PROGRAM } from "./program.ts";
 
 export const serve: MakeCommand = (terminal, exit) =>
   new Command("serve")
@@ -38,9 +42,27 @@ Exit codes: 0 stopped, 1 a file or a port could not be had, 70 the log failed
           acceptLoss: acceptLoss === true,
           acceptLostKeys: acceptLostKeys === true,
         });
+        if (terminal.interactive) welcome(terminal, service, config);
         return untilStopped(service, config, terminal);
       }),
     );
+
+/** Who starts it by hand sees what it is and goes on from there; a supervisor's log has its lines of JSON alone. */
+function welcome({ err }: Terminal, { url }: Service, config: Config): void {
+  const { configured, missing } = configuredParts(config);
+  const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
+  const next = missing.length === 0 ? `The console: ${url}` : `What is left to set up, and how: ${url}/setup`;
+  err(`\nreachlog ${VERSION} serves ${url}\n`, "bold");
+  err(`  log             ${shownLog(config.log)}
+  configured      ${list(configured)}
+  not configured  ${list(missing)}
+
+${next}
+Whether the networks take the credentials: ${PROGRAM} doctor --online
+Stop with Ctrl-C.
+
+`);
+}
 
 /** Serves until a signal comes or the log fails, then stops within the configured time. Answers the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {

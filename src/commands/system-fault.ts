@@ -1,4 +1,6 @@
-/** What the system says of a file, in words that need no manual; `path` is as it was given. */
+import { resolve } from "node:path";
+
+/** What the system says of a file, in words that need no manual. */
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOENT: (path) => `there is no file or folder ${path}`,
   ENOTDIR: (path) => `${path} leads through something that is no folder`,
@@ -35,5 +37,5 @@ export function lineOf(fault: Error): string {
   const system = codeOfSystem(fault.cause) === undefined ? fault : fault.cause;
   const { path } = system as { readonly path?: unknown };
   const say = SENTENCES[codeOfSystem(system) ?? ""];
-  return say === undefined || typeof path !== "string" ? fault.message : say(path);
+  return say === undefined || typeof path !== "string" ? fault.message : say(resolve(path));
 }

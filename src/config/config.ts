@@ -7,7 +7,8 @@ import { readKey, readLog, wantKey, type LogConfig } from "./log.ts";
 import { readMessaging, type MessagingConfig } from "./messaging.ts";
 import { warnOfMisspelt } from "./misspelt.ts";
 import { readOutreach, type OutreachConfig, type ReadFile } from "./outreach.ts";
-import type { Secret } from "../platform/secret.ts";
+import { readSecretFiles } from "./secret-files.ts";
+import { secret, type Secret } from "../platform/secret.ts";
 
 /** All that an operator can set, checked. A network without credentials is undefined: not configured. */
 export interface Config {
@@ -17,6 +18,8 @@ export interface Config {
   readonly key: Secret | undefined;
   /** What `key rotate` replaces it by, where it does not come from the key file. */
   readonly nextKey: Secret | undefined;
+  /** What commands that ask the running service present to it. */
+  readonly token: Secret | undefined;
   readonly x: XConfig | undefined;
   readonly outreach: OutreachConfig;
   readonly meta: MetaConfig | undefined;
@@ -37,8 +40,8 @@ export interface Config {
  * An empty variable counts as unset. `readFile` is asked for `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`; `paths` are those
  * that `OPEN_ROUTES` is checked against.
  */
-export function loadConfig(env: RawEnvironment, readFile: ReadFile, paths?: RoutePaths): Config {
-  const report = createReport();
+export function loadConfig(given: RawEnvironment, readFile: ReadFile, paths?: RoutePaths): Config {
+  const { env, report } = readSecretFiles(given, createReport());
   const values = readEnvironment(env, report);
   const parts = {
     http: readHttp(values, env, readFile, paths, report),
@@ -52,10 +55,11 @@ export function loadConfig(env: RawEnvironment, readFile: ReadFile, paths?: Rout
     messaging: readMessaging(values, env, report),
   };
   wantKey(parts.log, parts.key, report);
-  warnOfMisspelt(env, report);
+  warnOfMisspelt(given, report);
   if (report.faults.length > 0) throw configurationError(report.faults);
   return {
     ...parts,
+    token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
     retentionDays: values.RETENTION_DAYS,

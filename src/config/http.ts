@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { resolve } from "node:path";
 import { commaList, given, shown, type RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
 import type { ReadFile } from "./outreach.ts";
@@ -71,7 +72,7 @@ function readTokensFile(path: string, fixed: readonly ApiToken[], readFile: Read
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
     const wanted = "the path of a readable text file (reachlog token new NAME --add makes it)";
-    report.fault("API_TOKENS_FILE", `${shown(path)} cannot be read${code}`, wanted);
+    report.fault("API_TOKENS_FILE", `${shown(resolve(path))} cannot be read${code}`, wanted);
     return [];
   }
 }

@@ -10,7 +10,7 @@ export type LogConfig = SqliteLog | PostgresLog;
 
 export interface SqliteLog {
   readonly kind: "sqlite";
-  /** As given: relative paths are relative to the working directory. */
+  /** Absolute, as all paths that messages name. */
   readonly file: string;
   /** The keys of personal data; undefined: beside the log. */
   readonly keysFile?: string;
@@ -28,6 +28,11 @@ export interface PostgresDatabase {
   readonly url: Secret;
   /** How messages call it: without user and password. */
   readonly shown: string;
+}
+
+/** How messages call a log: without user and password. */
+export function shownLog(log: LogConfig): string {
+  return log.kind === "sqlite" ? log.file : log.shown;
 }
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
@@ -57,7 +62,7 @@ export function readLog(raw: string, elsewhere: KeysElsewhere, report: Report): 
   if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
     report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
   }
-  return { kind: "sqlite", file, ...(keysFile === undefined ? {} : { keysFile }) };
+  return { kind: "sqlite", file: resolve(file), ...(keysFile === undefined ? {} : { keysFile: resolve(keysFile) }) };
 }
 
 function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElsewhere, report: Report): PostgresLog {

@@ -1,6 +1,6 @@
 import type { RawEnvironment } from "./environment.ts";
 import type { Report } from "./error.ts";
-import { variables } from "./schema.ts";
+import { settings } from "./schema.ts";
 
 /** A slip of the hand is one or two letters; more is another name. */
 const EDITS_MAX = 2;
@@ -13,8 +13,8 @@ const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /** Warns only: a host's environment is full of names that belong to others. */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
-  for (const name of Object.keys(env).filter((key) => !variables.has(key))) {
-    const meant = [...variables.keys()].find((known) => isClose(name, known));
+  for (const name of Object.keys(env).filter((key) => !settings.has(key))) {
+    const meant = [...settings].find((known) => isClose(name, known));
     if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
     else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
   }

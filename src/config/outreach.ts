@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { commaList, shown } from "./environment.ts";
@@ -108,7 +109,11 @@ function readOrReport(file: string, readFile: ReadFile, report: Report): string 
     return readFile(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    report.fault("MESSAGE_TEMPLATE_FILE", `${shown(file)} cannot be read${code}`, "the path of a readable text file");
+    report.fault(
+      "MESSAGE_TEMPLATE_FILE",
+      `${shown(resolve(file))} cannot be read${code}`,
+      "the path of a readable text file",
+    );
     return undefined;
   }
 }

@@ -4,6 +4,8 @@ import { Type, type Static, type TOptional, type TSchema, type TUnsafe } from "@
 interface Wording {
   readonly description: string;
   readonly shown?: boolean;
+  /** Whether it may be given in a file: what is in the environment, the process's children and crash reports see. */
+  readonly secret?: boolean;
 }
 
 /** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
@@ -14,6 +16,13 @@ const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 const text = (description: string, pattern?: string) =>
   Type.Optional(Type.String({ description, ...(pattern === undefined ? {} : { pattern }) }));
+
+const secretText = (description: string, pattern?: string) =>
+  Type.Optional(
+    Type.String({ description, secret: true, ...(pattern === undefined ? {} : { pattern }) } satisfies Wording & {
+      pattern?: string;
+    }),
+  );
 
 const shownText = (description: string, pattern: string) =>
   Type.Optional(
@@ -65,7 +74,7 @@ export const environmentSchema = Type.Object({
   PORT: count(0, 65_535, 3000, "a port (0 takes any free one)"),
   ALLOWED_HOSTS: text("host names, with or without a port, separated by commas"),
   PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
-  API_TOKENS: text("name:token or name:sha256:hex, separated by commas"),
+  API_TOKENS: secretText("name:token or name:sha256:hex, separated by commas"),
   API_TOKENS_FILE: text("the path of a text file with name:sha256:hex lines"),
   AUTH_POLICY: optionalChoice(["spec", "strict"]),
   OPEN_ROUTES: text("paths, separated by commas"),
@@ -76,14 +85,16 @@ export const environmentSchema = Type.Object({
   DATABASE_URL: Type.String({
     default: "sqlite:./data/reachlog.sqlite",
     description: "sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE",
+    secret: true,
   }),
   KEYS_FILE: text("the path of a file"),
-  KEYS_DATABASE_URL: text("postgres://USER:PASSWORD@HOST/DATABASE"),
-  REACHLOG_KEY: text("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
-  REACHLOG_KEY_NEXT: text("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
+  KEYS_DATABASE_URL: secretText("postgres://USER:PASSWORD@HOST/DATABASE"),
+  REACHLOG_KEY: secretText("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
+  REACHLOG_KEY_NEXT: secretText("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
+  REACHLOG_TOKEN: secretText("one of the service's API tokens", "^[\\x21-\\x7e]{1,512}$"),
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
-  X_CLIENT_SECRET: text("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
+  X_CLIENT_SECRET: secretText("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
   X_BASIC_ENCODING: choice(["raw", "form"], "raw"),
   X_ACCOUNT: shownText("an X handle of 1 to 15 letters, digits and underscores", X_HANDLE),
   X_ACCOUNT_OWNS_APP: Type.Boolean({
@@ -128,7 +139,7 @@ export const environmentSchema = Type.Object({
   SEND_SPACING_SECONDS: optionalCount(0, 3600, "seconds"),
 
   META_PIXEL_ID: shownText("the number of a Meta pixel or dataset", "^[0-9]{1,20}$"),
-  META_ACCESS_TOKEN: text("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  META_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   META_TEST_EVENT_CODE: shownText("a code such as TEST12345", "^[A-Za-z0-9_-]{1,40}$"),
   META_API_URL: Type.String({
     default: "https://graph.facebook.com",
@@ -136,24 +147,24 @@ export const environmentSchema = Type.Object({
   }),
 
   CHAT_PROVIDER: choice(["slack", "discord", "google_chat", "teams"], "slack"),
-  CHAT_WEBHOOK_URL: text("the URL of an incoming webhook, or of a workflow"),
+  CHAT_WEBHOOK_URL: secretText("the URL of an incoming webhook, or of a workflow"),
   CHAT_DIGEST_AFTER_SECONDS: count(1, 3600, 30, "seconds"),
 
   MESSAGING_PROVIDER: choice(["telegram", "line", "whatsapp"], "telegram"),
   // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
-  TELEGRAM_BOT_TOKEN: text("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
+  TELEGRAM_BOT_TOKEN: secretText("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
   TELEGRAM_CHAT_ID: shownText("a chat's number or @channelname", "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$"),
   TELEGRAM_API_URL: Type.String({
     default: "https://api.telegram.org",
     description: "a base URL",
   }),
-  LINE_CHANNEL_ACCESS_TOKEN: text("a channel access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  LINE_CHANNEL_ACCESS_TOKEN: secretText("a channel access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   LINE_TO: text("the id of a user, group or room: U, C or R and 32 hex digits", "^[UCR][0-9a-f]{32}$"),
   LINE_API_URL: Type.String({
     default: "https://api.line.me",
     description: "a base URL",
   }),
-  WHATSAPP_ACCESS_TOKEN: text("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  WHATSAPP_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, which is not the number", "^[0-9]{1,20}$"),
   WHATSAPP_TO: text("the recipient's number with its country code, digits only", "^\\+?[0-9]{5,15}$"),
   WHATSAPP_API_URL: Type.String({
@@ -174,3 +185,13 @@ export type Variable = keyof Environment;
 export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> = new Map(
   Object.entries(environmentSchema.properties),
 );
+
+/** The setting that leads to a file with a secret, and the secret. Callers' tokens have a file of a form of their own. */
+export const secretFiles: ReadonlyMap<string, string> = new Map(
+  [...variables]
+    .map(([name, { secret }]) => [`${name}_FILE`, name, secret] as const)
+    .flatMap(([file, name, secret]) => (secret === true && !variables.has(file) ? [[file, name] as const] : [])),
+);
+
+/** The names of all settings. */
+export const settings: ReadonlySet<string> = new Set([...variables.keys(), ...secretFiles.keys()]);

@@ -3,12 +3,13 @@ import { isOfThisMachineOnly } from "../../src/config/http.ts";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { inspect } from "node:util";
 import { loadConfig } from "../../src/config/config.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { decodeKey } from "../../src/platform/decode-key.ts";
 import { ROUTE_PATHS } from "../../src/http/endpoints.ts";
-import { variables } from "../../src/config/schema.ts";
+import { settings as known, variables } from "../../src/config/schema.ts";
 import { secret } from "../../src/platform/secret.ts";
 
 type Env = Record<string, string | undefined>;
@@ -49,7 +50,7 @@ describe("an empty environment", () => {
     });
     expect(config.log).toEqual({
       kind: "sqlite",
-      file: "./data/reachlog.sqlite",
+      file: resolve("data/reachlog.sqlite"),
     });
     expect(config.outreach).toMatchObject({
       sources: ["list"],
@@ -250,7 +251,7 @@ describe("API_TOKENS_FILE", () => {
   test("is enough for the policy strict, and has to be there", () => {
     expect(load({ ...FILE, AUTH_POLICY: "strict" }, () => other).http.tokens).toHaveLength(1);
     expect(faultsOf({ ...FILE, AUTH_POLICY: "strict" })).toEqual([
-      expect.stringContaining('"tokens" cannot be read (ENOENT)'),
+      expect.stringContaining('/tokens" cannot be read (ENOENT)'),
     ]);
   });
 });
@@ -416,14 +417,14 @@ test.each(["data/reachlog.sqlite", "./data/reachlog.vault.sqlite", "data/reachlo
     const DATABASE_URL = "sqlite:./data/reachlog.sqlite";
     expect(faultsOf({ DATABASE_URL, KEYS_FILE })).toEqual([expect.stringContaining("KEYS_FILE: that file belongs")]);
     expect(load({ DATABASE_URL, KEYS_FILE: "data/reachlog.keys.sqlite" }).log).toMatchObject({
-      keysFile: "data/reachlog.keys.sqlite",
+      keysFile: resolve("data/reachlog.keys.sqlite"),
     });
   },
 );
 
 describe("DATABASE_URL", () => {
   test.each([
-    ["sqlite:./a.db", "./a.db"],
+    ["sqlite:./a.db", resolve("a.db")],
     ["sqlite:/var/a.db", "/var/a.db"],
     ["sqlite:///var/a.db", "/var/a.db"],
   ])("%s", (DATABASE_URL, file) => {
@@ -676,7 +677,7 @@ describe("the template", () => {
   });
   test.each([
     [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "given beside MESSAGE_TEMPLATE"],
-    [{ MESSAGE_TEMPLATE_FILE: "gone.txt" }, '"gone.txt" cannot be read (ENOENT)'],
+    [{ MESSAGE_TEMPLATE_FILE: "gone.txt" }, '/gone.txt" cannot be read (ENOENT)'],
     [{ MESSAGE_TEMPLATE: "Hi\nyou {{name" }, "MESSAGE_TEMPLATE: line 2, column 5"],
   ])("%o is refused", (env, problem) => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
@@ -699,6 +700,8 @@ describe("misspelt variables", () => {
     ["TELEGRM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"],
     ["META_PIXELID", "META_PIXEL_ID"],
     ["daily_limit", "DAILY_LIMIT"],
+    ["DAILY_LIMITS", "DAILY_LIMIT"],
+    ["X_CLIENT_SECRETS_FILE", "X_CLIENT_SECRET_FILE"],
   ])("%s is taken for %s", (name, meant) => {
     expect(load({ [name]: "1" }).warnings).toContainEqual(`${name} is not read. Was ${meant} meant?`);
   });
@@ -717,6 +720,7 @@ describe("misspelt variables", () => {
         X_CUSTOM: "1",
         X_API_KEY: "1",
         API_TOKENS: `ops:${TOKEN}`,
+        REACHLOG_TOKEN: TOKEN,
       }).warnings,
     ).toEqual([]);
   });
@@ -730,8 +734,8 @@ describe(".env.example", () => {
   );
 
   test("names every variable once, each under a comment of its own", () => {
-    expect(new Set(documented.keys())).toEqual(new Set(variables.keys()));
-    expect(settings).toHaveLength(variables.size * 2);
+    expect(new Set(documented.keys())).toEqual(new Set(known));
+    expect(settings).toHaveLength(known.size * 2);
     for (const [index, line] of lines.entries()) {
       if (/^# [A-Z_]+=/.test(line)) expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
     }

@@ -81,11 +81,30 @@ test.each(FORMS)("%s is YAML", (file) => {
 const NAMES = {
   "docs/deploy.md": /^([A-Z][A-Z_]+)=/gm,
   "deploy/compose.yaml": /^ {6}([A-Z][A-Z_]+): /gm,
+  "deploy/credentials.conf": /^Environment=([A-Z][A-Z_]+)=/gm,
   "deploy/Dockerfile": /(?<=^ENV .*)\b([A-Z][A-Z_]+)=/gm,
 };
 
 /** Of the proxy's own configuration. */
 const OF_THE_PROXY = ["REACHLOG_SITE", "REACHLOG_UPSTREAM"];
+
+test("each credential that the drop-in hands out is one that it loads", () => {
+  const text = read("deploy/credentials.conf");
+  const loaded = [...text.matchAll(/^LoadCredential=(\w+):/gm)].map(([, name]) => name);
+  expect([...text.matchAll(/_FILE=%d\/(\w+)$/gm)].map(([, name]) => name)).toEqual(loaded);
+});
+
+test("each secret of the containers is one that they are given", () => {
+  const { services, secrets } = Bun.YAML.parse(read("deploy/compose.yaml")) as {
+    services: { reachlog: { environment: Record<string, string>; secrets: string[] } };
+    secrets: object;
+  };
+  const used = Object.values(services.reachlog.environment).flatMap(
+    (value) => /^\/run\/secrets\/(.*)/.exec(value)?.[1] ?? [],
+  );
+  expect(used).toEqual(Object.keys(secrets));
+  expect(used).toEqual(services.reachlog.secrets);
+});
 
 test.each(Object.entries(NAMES))("%s names only settings that there are", (file, name) => {
   const settings = [...read(".env.example").matchAll(/^# ([A-Z_]+)=/gm)].map(([, setting = ""]) => setting);

@@ -60,6 +60,8 @@ export function misformed(secret: string): Record<string, string> {
     META_ACCESS_TOKEN: `${secret} `.repeat(2),
     CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,
     TELEGRAM_BOT_TOKEN: secret,
+    LINE_CHANNEL_ACCESS_TOKEN_FILE: secret,
+    WHATSAPP_ACCESS_TOKEN_FILE: `/etc/${secret}`,
     DATABASE_URL: `postgres://user:${secret}@db.example/log`,
     PUBLIC_URL: `https://${secret}@x.example/${secret}`,
   };

@@ -1,0 +1,89 @@
+import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
+import { given, type RawEnvironment } from "./environment.ts";
+import type { Report } from "./error.ts";
+import { secretFiles, variables } from "./schema.ts";
+
+/** Longer than any secret; what is larger, or has no end, is another file. */
+const BYTES_MAX = 65_536;
+
+/** That whoever is on the machine may read. */
+const OTHERS_READ = 0o004;
+
+/** Where systemd, Docker and Kubernetes put secrets, in memory: who sees them there, they decide. */
+const MOUNTED = /^\/run\//;
+
+/** The environment with the secrets that files hold, and who reports what is wrong with these. */
+export interface SecretFilesRead {
+  readonly env: RawEnvironment;
+  /** Names the file's setting where the secret came from there. */
+  readonly report: Report;
+}
+
+/**
+ * Reads each secret `NAME` that `NAME_FILE` leads to: systemd credentials, secrets of containers. Neither path nor content is
+ * ever repeated, since whoever mistakes one setting for the other gives a secret as the path.
+ */
+export function readSecretFiles(env: RawEnvironment, report: Report): SecretFilesRead {
+  const read: Record<string, string> = {};
+  const failed = new Set<string>();
+  for (const [file, name] of secretFiles) {
+    const path = given(env, file);
+    if (path === undefined) continue;
+    const wanted = `the path of a file that holds ${variables.get(name)?.description ?? "it"}`;
+    if (given(env, name) !== undefined) {
+      report.fault(file, `given beside ${name}`, "one of the two");
+      continue;
+    }
+    const found = readSecret(path);
+    if (found.isOpen) report.warn(`${file}: every user of this machine can read that file; chmod o= keeps them out.`);
+    if ("text" in found) read[name] = found.text;
+    else {
+      failed.add(name);
+      report.fault(file, found.problem, wanted);
+    }
+  }
+  const fault: Report["fault"] = (variable, problem, wanted) => {
+    // What was said of the file is not said again as missing.
+    if (failed.has(variable)) return;
+    report.fault(Object.hasOwn(read, variable) ? `${variable}_FILE` : variable, problem, wanted);
+  };
+  return { env: { ...env, ...read }, report: { ...report, fault } };
+}
+
+type Found = ({ readonly text: string } | { readonly problem: string }) & { readonly isOpen: boolean };
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  ENOTDIR: "there is no such file",
+  EACCES: "the system does not let this user read that file",
+  EISDIR: "that is a folder",
+};
+
+function readSecret(path: string): Found {
+  try {
+    const descriptor = openSync(path, "r");
+    try {
+      const { mode } = fstatSync(descriptor);
+      const isOpen = (mode & OTHERS_READ) !== 0 && !MOUNTED.test(realpathSync(path));
+      const text = readStart(descriptor);
+      if (text === undefined) return { problem: `that file holds more than ${BYTES_MAX} bytes`, isOpen };
+      return text.trim() === "" ? { problem: "that file is empty", isOpen } : { text, isOpen };
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (fault) {
+    const { code = "" } = fault as NodeJS.ErrnoException;
+    return { problem: PROBLEMS[code] ?? `that file cannot be read (${code})`, isOpen: false };
+  }
+}
+
+/** All that a file or pipe holds; undefined: it is too much. */
+function readStart(descriptor: number): string | undefined {
+  const bytes = Buffer.alloc(BYTES_MAX + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes.length;) {
+    read = readSync(descriptor, bytes, length, bytes.length - length, null);
+    length += read;
+  }
+  return length > BYTES_MAX ? undefined : bytes.toString("utf8", 0, length);
+}

@@ -1,0 +1,137 @@
+// On no harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadConfig } from "../../src/config/config.ts";
+import { secretFiles, settings, variables } from "../../src/config/schema.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+const noFile = (): string => {
+  throw new Error("no other file is read");
+};
+
+/** A value of each secret that its setting takes, and what else has to be set beside it. */
+const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]>> = {
+  DATABASE_URL: ["sqlite:/var/lib/reachlog/canary.sqlite"],
+  KEYS_DATABASE_URL: [
+    "postgres://keys:canary@127.0.0.1/keys",
+    { DATABASE_URL: "postgres://log:canary@127.0.0.1/log", REACHLOG_KEY: "5".repeat(64) },
+  ],
+  REACHLOG_KEY: ["5".repeat(64)],
+  REACHLOG_KEY_NEXT: ["6".repeat(64)],
+  REACHLOG_TOKEN: ["reachlog_canary-0123456789"],
+  X_CLIENT_SECRET: ["canary-x", { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" }],
+  META_ACCESS_TOKEN: ["canary-meta", { META_PIXEL_ID: "1" }],
+  CHAT_WEBHOOK_URL: ["https://hooks.slack.com/services/T/B/canary"],
+  TELEGRAM_BOT_TOKEN: ["1:canary", { TELEGRAM_CHAT_ID: "-100" }],
+  LINE_CHANNEL_ACCESS_TOKEN: ["canary-line", { MESSAGING_PROVIDER: "line", LINE_TO: `U${"0".repeat(32)}` }],
+  WHATSAPP_ACCESS_TOKEN: [
+    "canary-whatsapp",
+    { MESSAGING_PROVIDER: "whatsapp", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "15550783881" },
+  ],
+};
+
+let folder: TemporaryFolder;
+beforeAll(() => {
+  folder = temporaryFolder();
+});
+afterAll(() => folder[Symbol.dispose]());
+
+function write(name: string, content: string, mode = 0o600): string {
+  const path = folder.file(name);
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+  return path;
+}
+
+function refusal(env: Record<string, string>): string {
+  try {
+    loadConfig(env, noFile);
+  } catch (fault) {
+    return (fault as Error).message;
+  }
+  return "";
+}
+
+/** With every secret said aloud, so that two configurations can be compared. */
+function revealed(env: Record<string, string>): unknown {
+  const reveal = (_: string, value: unknown): unknown =>
+    typeof value === "object" && value !== null && "reveal" in value ? (value.reveal as () => string)() : value;
+  const { warnings: _, ...config } = loadConfig(env, noFile);
+  const walk = (value: unknown): unknown => {
+    const shown = reveal("", value);
+    if (typeof shown !== "object" || shown === null || Array.isArray(shown)) return shown;
+    return Object.fromEntries(Object.entries(shown).map(([name, one]) => [name, walk(one)]));
+  };
+  return walk(config);
+}
+
+function makeFolder(): string {
+  mkdirSync(folder.file("folder"), { recursive: true });
+  return folder.file("folder");
+}
+
+test("the documents name each of them", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/configure.md"), "utf8");
+  const named = /`NAME_FILE` in the place of `NAME`, for (.*?)\. /.exec(text)?.[1] ?? "";
+  expect([...named.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual([...secretFiles.values()]);
+});
+
+test("every setting that is a secret can be given in a file", () => {
+  const words = /SECRET|TOKENS?$|KEY(?:_NEXT)?$|WEBHOOK|DATABASE_URL/;
+  const secrets = [...variables.keys()].filter((name) => words.test(name));
+  for (const name of secrets) expect(settings).toContain(`${name}_FILE`);
+  expect([...secretFiles.values()].toSorted()).toEqual(secrets.filter((name) => name !== "API_TOKENS").toSorted());
+  expect(Object.keys(VALUES).toSorted()).toEqual([...secretFiles.values()].toSorted());
+});
+
+describe.each([...secretFiles])("%s", (file, name) => {
+  const [value, beside = {}] = VALUES[name] ?? [""];
+
+  test.each(["", "\n", "\r\n"])("is as good as the setting, with %j at its end", (end) => {
+    const path = write(name, value + end);
+    expect(revealed({ ...beside, [file]: path })).toEqual(revealed({ ...beside, [name]: value }));
+  });
+
+  test("beside the setting is refused", () => {
+    const both = refusal({ ...beside, [name]: value, [file]: write(name, value) });
+    expect(both).toBe(`${file}: given beside ${name}; wanted: one of the two`);
+  });
+});
+
+const FAULTY: readonly (readonly [string, () => string, string])[] = [
+  ["that is not there", () => folder.file("none"), "there is no such file"],
+  ["below one that is no folder", () => `${write("plain", "x")}/none`, "there is no such file"],
+  ["that is a folder", makeFolder, "that is a folder"],
+  ["that is empty", () => write("empty", " \n"), "that file is empty"],
+  ["that has no end", () => "/dev/zero", "that file holds more than 65536 bytes"],
+];
+
+test.each(FAULTY)(
+  "a file %s is said in a sentence, which does not repeat the path: it may be the secret",
+  (_, make, problem) => {
+    const path = make();
+    const line = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: path });
+    expect(line).toBe(
+      `META_ACCESS_TOKEN_FILE: ${problem}; wanted: the path of a file that holds an access token without spaces`,
+    );
+    expect(line).not.toContain(path);
+  },
+);
+
+test("a value that does not fit is of the file, and stays unsaid", () => {
+  const message = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: write("bad", "two canaries") });
+  expect(message).toStartWith("META_ACCESS_TOKEN_FILE: the value is not accepted; wanted: ");
+  expect(message).not.toContain("canaries");
+});
+
+test("a file that every user of the machine can read is warned of", () => {
+  const warnings = (mode: number) =>
+    loadConfig({ REACHLOG_KEY_FILE: write("key", "5".repeat(64), mode) }, noFile).warnings.filter((text) =>
+      text.startsWith("REACHLOG_KEY_FILE"),
+    );
+  expect([0o400, 0o600, 0o640].flatMap(warnings)).toEqual([]);
+  expect(warnings(0o644)).toEqual([
+    "REACHLOG_KEY_FILE: every user of this machine can read that file; chmod o= keeps them out.",
+  ]);
+});
