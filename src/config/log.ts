@@ -78,6 +78,9 @@ function readPostgresLog(raw: string, { KEYS_FILE, KEYS_DATABASE_URL }: KeysElse
   return { kind: "postgres", ...log, keys };
 }
 
+/** `sslrootcert`: the file of an authority that is not a public one. */
+const PARAMETERS = ["sslmode", "sslrootcert"];
+
 const WANTED_OF_POSTGRES = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full";
 
 function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: string, report: Report): PostgresDatabase {
@@ -89,8 +92,8 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   const { hostname, host, pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
-  if (hash !== "" || [...searchParams.keys()].some((name) => name !== "sslmode")) {
-    fault("holds a parameter other than sslmode");
+  if (hash !== "" || [...searchParams.keys()].some((name) => !PARAMETERS.includes(name))) {
+    fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }
   // Anything less takes whatever server answers, and gives it the password.
   if (!isLoopback(hostname) && searchParams.get("sslmode") !== "verify-full") {

@@ -449,6 +449,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
     ["postgresql://ann:hunter2@db.example:6432/x?sslmode=verify-full", "postgres://db.example:6432/x"],
     ["postgres://ann:hunter2@127.0.0.1:5433/x", "postgres://127.0.0.1:5433/x"],
     ["postgres://localhost/x?sslmode=disable", "postgres://localhost/x"],
+    ["postgres://db.example/x?sslmode=verify-full&sslrootcert=/etc/ca.pem", "postgres://db.example/x"],
   ])("%s is called %s, and shows no password", (DATABASE_URL, shown) => {
     const { log } = load({ DATABASE_URL, REACHLOG_KEY });
     expect(log).toMatchObject({ kind: "postgres", shown });
