@@ -1,6 +1,7 @@
 import type { EventStore } from "eventstore-lite";
-import type { DataOf, Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/catalog.ts";
 import type { Erase } from "../projector/apply-erasures.ts";
+import { inChunks } from "../platform/in-chunks.ts";
 import { firstKept, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -9,15 +10,23 @@ import type { Keyring } from "./keyring.ts";
  * file brought back from a backup holds them again. A day that expired by a clock that was ahead is kept while nobody lets it expire.
  */
 export async function applyErasures(store: EventStore<Event>, keyring: Keyring, now: number): Promise<void> {
-  for await (const event of store.read({ types: ["PersonForgotten"] })) {
-    if (event.type === "PersonForgotten" && destroyKeys(keyring, event.data) > 0) keyring.replaceStateKey();
+  for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {
+    const erasures = events.flatMap((event) => (event.type === "PersonForgotten" ? [event.data] : []));
+    const left = new Set(await keyring.left(erasures.flatMap(({ keys }) => keys)));
+    for (const { keys, spared } of erasures) {
+      if (!keys.some((ref) => left.has(ref))) continue;
+      if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
+    }
   }
   for await (const event of store.read({ types: ["PersonalDataExpired"], backwards: true, limit: 1 })) {
     if (event.type !== "PersonalDataExpired") continue;
     const [recorded, latest] = [event.data.before, latestExpiry(now)];
-    expireDays(keyring, recorded < latest ? recorded : latest);
+    await expireDays(keyring, recorded < latest ? recorded : latest);
   }
 }
+
+/** Erasures whose keys are asked for together: most hold a few, some thousands. */
+const ASKED_AT_ONCE = 16;
 
 /** The least number of days that can be kept. */
 const KEPT_DAYS_MIN = 1;
@@ -29,25 +38,16 @@ export function latestExpiry(now: number): string {
 
 /** For who comes to such an event while following the log. States encrypted before it are given up with the keys. */
 export function erasing(keyring: Keyring): Erase {
-  return ({ data }) => {
-    destroyKeys(keyring, data);
-    keyring.replaceStateKey();
+  return async ({ data }) => {
+    await keyring.destroy(data.keys, data.spared);
+    await keyring.replaceStateKey();
   };
-}
-
-/** Answers how many keys were there. */
-export function destroyKeys(
-  keyring: Keyring,
-  { keys, spared }: Pick<DataOf<"PersonForgotten">, "keys" | "spared">,
-): number {
-  const left = keys.filter((ref) => keyring.has(ref));
-  return left.length === 0 ? 0 : keyring.destroy(left, spared);
 }
 
 /** What expires after the days that the operator sets. */
 export const EXPIRING = ["click", "message"] as const;
 
 /** Deletes the keys of clicks, notifications and messages of the days before `before`. */
-export function expireDays(keyring: Keyring, before: string): void {
-  if (removeDays(keyring.keys, EXPIRING, before) > 0) keyring.refresh();
+export async function expireDays(keyring: Keyring, before: string): Promise<void> {
+  if ((await removeDays(keyring.keys, EXPIRING, before)) > 0) keyring.refresh();
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { newKey, type KeyStore, type NamedKey } from "./key-store.ts";
+import { newKey, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** What a day has keys for; the letter begins their refs. */
 export const PURPOSES = { click: "c", message: "m", answer: "a" } as const;
@@ -21,59 +21,60 @@ export function firstKept(now: number, days: number): string {
   return dayOf(now - days * DAY_MS);
 }
 
-/** Bytes that distinguish two keys of one day: a day that comes again gets another one. */
+/** Bytes that distinguish two keys of one day. */
 const NONCE_BYTES = 4;
 
-/** `m2026-11-21-1a2b3c4d`. */
-const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
-
-/** Answers the ref of a day's key, which is made where there is none. */
-export function dayRef(keys: KeyStore, purpose: Purpose, day: string): string {
-  const prefix = `${PURPOSES[purpose]}${day}-`;
-  const known = keys.refs(prefix)[0];
-  if (known !== undefined) return rootOf(known);
-  return keys.change(() => {
-    // Another process may have made it meanwhile.
-    const found = keys.refs(prefix)[0];
-    if (found !== undefined) return rootOf(found);
-    const ref = prefix + randomBytes(NONCE_BYTES).toString("hex");
-    keys.put(ref, newKey());
-    return ref;
-  });
+/** A ref that no key has, such as `m2026-11-21-1a2b3c4d`: a day that comes again gets another one. */
+export function newDayRef(purpose: Purpose, day: string): string {
+  return `${PURPOSES[purpose]}${day}-${randomBytes(NONCE_BYTES).toString("hex")}`;
 }
 
-/** Keys of days held at once: some months. */
-const HELD_MAX = 512;
+const DAY_REF = /^[cma](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /** The keys of what is nobody's in particular: one for a purpose and day. */
-export function createDayKeys(keys: KeyStore) {
-  const held = new Map<string, Uint8Array>();
-  const current = new Map<Purpose, { readonly day: string; readonly ref: string }>();
-  const at = (ref: string): Uint8Array | undefined => {
-    const known = held.get(ref) ?? keys.get(ref);
-    if (known === undefined || known === "gone") return undefined;
-    if (held.size >= HELD_MAX) held.clear();
-    held.set(ref, known);
-    return known;
-  };
+export interface DayKeys {
+  /** Undefined: it has to be prepared first. */
+  of(purpose: Purpose, now: number): NamedKey | undefined;
+  /** Finds the key of the day, or makes it. */
+  prepare(purpose: Purpose, now: number): Promise<void>;
+  /** Keys may have been deleted. */
+  refresh(): void;
+}
+
+export function createDayKeys(keys: KeyStore): DayKeys {
+  let current = new Map<Purpose, { readonly day: string; readonly key: NamedKey }>();
   return {
-    at,
-    of(purpose: Purpose, now: number): NamedKey {
-      const day = dayOf(now);
+    of(purpose, now) {
       const today = current.get(purpose);
-      const ref = today?.day === day ? today.ref : dayRef(keys, purpose, day);
-      const key = at(ref);
-      current.set(purpose, { day, ref });
-      if (key !== undefined) return { ref, key };
-      // Deleted while it was held: the day gets another one.
-      current.delete(purpose);
-      return this.of(purpose, now);
+      return today?.day === dayOf(now) ? today.key : undefined;
     },
-    refresh(): void {
-      held.clear();
-      current.clear();
+    async prepare(purpose, now) {
+      const day = dayOf(now);
+      const asOf = current;
+      const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
+      if (asOf === current) current.set(purpose, { day, key });
+    },
+    refresh() {
+      current = new Map();
     },
   };
+}
+
+async function findDayKey(keys: StoredKeys, purpose: Purpose, day: string): Promise<NamedKey | undefined> {
+  const found = await keys.under(`${PURPOSES[purpose]}${day}-`);
+  for (const [ref, key] of found) if (key !== "gone") return { ref, key };
+  return undefined;
+}
+
+function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<NamedKey> {
+  return keys.change(async (within) => {
+    // Another process may have made it meanwhile.
+    const found = await findDayKey(within, purpose, day);
+    if (found !== undefined) return found;
+    const made = { ref: newDayRef(purpose, day), key: newKey() };
+    await within.put(made.ref, made.key);
+    return made;
+  });
 }
 
 /** Of a node's ref that of its tree. */
@@ -82,34 +83,38 @@ function rootOf(ref: string): string {
 }
 
 /** The days before `before` that still have a key. */
-export function expiredDays(keys: KeyStore, purposes: readonly Purpose[], before: string): ReadonlySet<string> {
-  return new Set(expiredRefs(keys, purposes, before).map(([day]) => day));
+export async function expiredDays(
+  keys: StoredKeys,
+  purposes: readonly Purpose[],
+  before: string,
+): Promise<ReadonlySet<string>> {
+  return new Set((await expiredRefs(keys, purposes, before)).map(([day]) => day));
 }
 
 /** The newest day before `before` that anything has a key of; undefined: none has. */
-export function newestDay(keys: KeyStore, before: string): string | undefined {
+export async function newestDay(keys: StoredKeys, before: string): Promise<string | undefined> {
   const purposes = Object.keys(PURPOSES) as Purpose[];
-  return [...expiredDays(keys, purposes, before)].sort().at(-1);
+  return [...(await expiredDays(keys, purposes, before))].sort().at(-1);
 }
 
 /** Deletes the keys of all days before `before`. Answers how many days that were. */
-export function removeDays(keys: KeyStore, purposes: readonly Purpose[], before: string): number {
-  return keys.change(() => {
-    const expired = expiredRefs(keys, purposes, before);
-    for (const [, ref] of expired) keys.remove(ref);
+export async function removeDays(keys: KeyStore, purposes: readonly Purpose[], before: string): Promise<number> {
+  if ((await expiredDays(keys, purposes, before)).size === 0) return 0;
+  return keys.change(async (within) => {
+    const expired = await expiredRefs(within, purposes, before);
+    await Promise.all(expired.map(([, ref]) => within.remove(ref)));
     return new Set(expired.map(([day]) => day)).size;
   });
 }
 
-function expiredRefs(
-  keys: KeyStore,
+async function expiredRefs(
+  keys: StoredKeys,
   purposes: readonly Purpose[],
   before: string,
-): readonly [day: string, ref: string][] {
-  return purposes
-    .flatMap((purpose) => keys.refs(PURPOSES[purpose]))
-    .flatMap((ref): [string, string][] => {
-      const day = DAY_REF.exec(rootOf(ref))?.[1];
-      return day === undefined || day >= before ? [] : [[day, ref]];
-    });
+): Promise<readonly [day: string, ref: string][]> {
+  const refs = await Promise.all(purposes.map((purpose) => keys.refs(PURPOSES[purpose])));
+  return refs.flat().flatMap((ref): [string, string][] => {
+    const day = DAY_REF.exec(rootOf(ref))?.[1];
+    return day === undefined || day >= before ? [] : [[day, ref]];
+  });
 }

@@ -24,13 +24,13 @@ export function encryptSnapshots(store: EventStore<Event>, keyring: Keyring): Sn
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       if (await isOutdated(store, name, snapshot.position)) return undefined;
-      const packed = keyring.openState(contextOf(name), snapshot.state);
+      const packed = await keyring.openState(contextOf(name), snapshot.state);
       const state = packed === undefined ? undefined : unpack(packed);
       return state === undefined ? undefined : { ...snapshot, state };
     },
     async save(name, snapshot, alsoAs) {
       const isEncrypted = isPersonal(name) && snapshot.state !== "";
-      const state = isEncrypted ? keyring.encryptState(contextOf(name), pack(snapshot.state)) : snapshot.state;
+      const state = isEncrypted ? await keyring.encryptState(contextOf(name), pack(snapshot.state)) : snapshot.state;
       await snapshots.save(name, { ...snapshot, state }, alsoAs);
     },
     list: snapshots.list,

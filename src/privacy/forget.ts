@@ -3,7 +3,6 @@ import type { Recipient } from "../../events/outreach.ts";
 import { isHeldBy, type Contact, type Contacts } from "../../projections/contacts.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
-import { destroyKeys } from "./apply-erasures.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import { findClicks } from "./find-clicks.ts";
 import { findAnswers, findEncrypted } from "./find-person.ts";
@@ -88,6 +87,6 @@ async function erase(
   }
   const { last } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);
   // The projector does the same as soon as it comes to the events; whoever is first replaces the key of the states.
-  if (destroyKeys(keyring, { keys, spared }) > 0) keyring.replaceStateKey();
+  if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
 }

@@ -1,20 +1,46 @@
 import { randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/key.ts";
-import type { Kept } from "../vault/secret-store.ts";
-import { openSecretStore, type SecretStore, type SecretStoreOptions } from "../vault/sync-secret-store.ts";
+import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
 
-/** The keys of personal data, each under a ref, and gone for good once deleted. */
-export interface KeyStore extends Pick<SecretStore, "remove" | "bury" | "change" | "revision">, Disposable {
-  /** `gone`: it was here and was deleted for ever. */
-  get(ref: string): Uint8Array | "gone" | undefined;
-  /** As {@link get} for many at once, those of them that are or were here. */
-  getAll(refs: readonly string[]): ReadonlyMap<string, Uint8Array | "gone">;
-  /** All keys whose refs begin so. */
-  under(prefix: string): readonly (readonly [string, Uint8Array])[];
+/** `gone`: it was here and was deleted for ever. */
+export type FoundKey = Uint8Array | "gone";
+
+/** What is asked of the keys of personal data, each under a ref. */
+export interface StoredKeys {
+  /** Those of the refs that are or were here. */
+  getAll(refs: readonly string[]): Promise<ReadonlyMap<string, FoundKey>>;
+  /** The same of all whose refs begin so. */
+  under(prefix: string): Promise<ReadonlyMap<string, FoundKey>>;
   /** All refs that begin so, in order; also of keys that are gone. */
-  refs(prefix: string): readonly string[];
+  refs(prefix: string): Promise<readonly string[]>;
+}
+
+/** What is asked and changed at once. */
+export interface KeyChanges extends StoredKeys {
   /** Keeps a key under a ref that has none. */
-  put(ref: string, key: Uint8Array): void;
+  put(ref: string, key: Uint8Array): Promise<void>;
+  /** Deletes a key whose ref may get another one. */
+  remove(ref: string): Promise<void>;
+  /** Deletes a key, or what could come under that ref: it is gone for ever. */
+  bury(ref: string): Promise<void>;
+}
+
+/** Its methods throw what the secret store throws. */
+export interface KeyStore extends StoredKeys {
+  /** Refs that begin so whose keys are gone. */
+  gone(prefix: string): Promise<readonly string[]>;
+  /**
+   * Does all of `work` or nothing of it, durably, while nobody else changes anything. Inside of it only `keys` are asked.
+   */
+  change<Result>(work: (keys: KeyChanges) => Promise<Result>): Promise<Result>;
+  /** Another number once another process has changed something. */
+  revision(): Promise<number>;
+}
+
+/** Whose key a ref names. */
+export function kindOf(ref: string): "click" | "person" | "day" {
+  if (ref.startsWith("c")) return "click";
+  return ref.startsWith("p") ? "person" : "day";
 }
 
 /** A key and what names it in a ciphertext. */
@@ -23,40 +49,35 @@ export interface NamedKey {
   readonly key: Uint8Array;
 }
 
-/** Throws what the secret store throws. */
-export function openKeyStore(options: SecretStoreOptions): KeyStore {
-  const {
-    get: kept,
-    getAll: keptOf,
-    names,
-    put,
-    remove,
-    bury,
-    change,
-    revision,
-    [Symbol.dispose]: dispose,
-  } = openSecretStore(options);
-  const keyOf = (found: Kept | "gone"): Uint8Array | "gone" =>
-    found === "gone" ? found : Buffer.from(found.value, "base64");
-  const get = (ref: string): Uint8Array | "gone" | undefined => {
-    const found = kept(ref);
-    return found && keyOf(found);
+/** The keys among those secrets, whose opener closes them. */
+export function keysIn(secrets: SecretStore): KeyStore {
+  return {
+    ...storedIn(secrets),
+    gone: secrets.gone,
+    revision: secrets.revision,
+    change: (work) =>
+      secrets.change((within) =>
+        work({
+          ...storedIn(within),
+          async put(ref, key) {
+            await within.put(ref, Buffer.from(key).toString("base64"), 0);
+          },
+          remove: within.remove,
+          bury: within.bury,
+        }),
+      ),
+  };
+}
+
+function storedIn(secrets: StoredSecrets): StoredKeys {
+  const getAll: StoredKeys["getAll"] = async (refs) => {
+    const found = await secrets.getAll(refs);
+    return new Map([...found].map(([ref, kept]) => [ref, kept === "gone" ? kept : Buffer.from(kept.value, "base64")]));
   };
   return {
-    get,
-    getAll: (refs) => new Map([...keptOf(refs)].map(([ref, found]) => [ref, keyOf(found)])),
-    refs: names,
-    under: (prefix) =>
-      names(prefix).flatMap((ref): [string, Uint8Array][] => {
-        const key = get(ref);
-        return key === undefined || key === "gone" ? [] : [[ref, key]];
-      }),
-    put: (ref, key) => void put(ref, Buffer.from(key).toString("base64"), 0),
-    remove,
-    bury,
-    change,
-    revision,
-    [Symbol.dispose]: dispose,
+    getAll,
+    under: async (prefix) => getAll(await secrets.names(prefix)),
+    refs: secrets.names,
   };
 }
 

@@ -1,32 +1,28 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
-import { newKey, type KeyStore } from "./key-store.ts";
+import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
 /**
  * The keys of people. Who is known by id has one. A handle is no person, since it changes hands: what is recorded of
  * a handle alone gets a key of its own in each append, so that forgetting its holder reaches nothing of another one.
  */
 export interface PersonKeys {
-  /** Before an append: makes the keys of everybody it is about that are not there yet, durably; none for the erased. */
-  prepare(people: readonly Named[]): void;
-  /** The ref for what is recorded of somebody; of an erased one a ref whose key is gone. */
-  refOf(who: Named): string;
-  /** Whether they were erased, as far as the name shows. */
-  isErased(who: Recipient): boolean;
+  /** For one append: a key for what is recorded of each of them. Keys that are missing are made, none for the erased. */
+  keysFor(people: readonly Named[]): Promise<readonly PersonKey[]>;
+  /** All refs by which an erasure of somebody is found. */
+  namesOf(who: Recipient): readonly string[];
   /**
    * Refs to destroy so that nothing more is kept of somebody. With an id, the handle counts only where it stands
    * alone: with another id it is somebody else's. Without one nobody can say so, and it counts for everybody.
    */
   refsOf(who: Recipient): readonly string[];
-  /** Of `refs`, and of the handles among them, all that there is a key of; but not `spared`, which is other people's. */
-  under(refs: readonly string[], spared: ReadonlySet<string>): readonly string[];
-  /** `gone`: the person was erased. */
-  at(ref: string): Uint8Array | "gone";
-  refresh(): void;
 }
 
-/** Keys held at once; a fold over more people asks the file again. */
-const HELD_MAX = 10_000;
+export interface PersonKey {
+  readonly ref: string;
+  /** `gone`: the person was erased. */
+  readonly key: FoundKey;
+}
 
 /** 128 bits of a keyed hash: no two people share one. */
 const REF_DIGITS = 32;
@@ -43,90 +39,62 @@ export function baseOf(ref: string): string {
 }
 
 /** `pepper` is a secret, or refs could be computed of any name. */
-export function createPersonKeys(file: KeyStore, pepper: Uint8Array): PersonKeys {
-  const held = new Map<string, Found>();
-  /** Of the append that was prepared last: handle -> its ref there, person -> their ref, ref -> its key. */
-  const given = new Map<string, string>();
-  const refs = new Map<string, string>();
-  let keys: ReadonlyMap<string, Found> = new Map();
+export function createPersonKeys(keys: KeyStore, pepper: Uint8Array): PersonKeys {
   const names = createNames(pepper);
 
-  const look = (wanted: string): Found | undefined => {
-    const known = keys.get(wanted) ?? held.get(wanted) ?? file.get(wanted);
-    if (known === undefined) return undefined;
-    if (held.size >= HELD_MAX) held.clear();
-    held.set(wanted, known);
-    return known;
-  };
-
-  const refInAppend = (handle: string): string => {
-    const known = given.get(handle) ?? handle + randomBytes(APPEND_BYTES).toString("hex");
-    given.set(handle, known);
-    return known;
-  };
-
-  /** `named`: as {@link Names.all} gives them. */
-  const refAmong = (named: readonly string[], { id, username = "" }: Named, find: typeof look): string => {
-    const erased = named.find((one) => find(one) === "gone");
-    return erased ?? (id === undefined ? refInAppend(names.ofHandle(username)) : (named[0] ?? ""));
-  };
-
   return {
-    prepare(people) {
-      // Clicks are about no person, and asking the file costs a third of what their requests take in all.
-      if (people.length === 0) return;
-      given.clear();
-      const revision = file.revision();
+    async keysFor(people) {
       const named = people.map(names.all);
-      let found = file.getAll(named.flat());
-      const refOf = (who: Named, at: number): string => refAmong(named[at] ?? [], who, (one) => found.get(one));
-      const missing = people.map(refOf).filter((one) => !found.has(one));
-      if (missing.length > 0) found = new Map([...found, ...makeKeys(file, missing, revision)]);
-      keys = found;
-      refs.clear();
-      for (const [at, who] of people.entries()) refs.set(textOf(who), refOf(who, at));
+      const found = new Map(await keys.getAll(named.flat()));
+      const nonces = new Map<string, string>();
+      const refInAppend = (handle: string): string => {
+        const nonce = nonces.get(handle) ?? randomBytes(APPEND_BYTES).toString("hex");
+        nonces.set(handle, nonce);
+        return handle + nonce;
+      };
+      const refOf = ({ id, username = "" }: Named, at: number): string => {
+        const erased = named[at]?.find((one) => found.get(one) === "gone");
+        return erased ?? (id === undefined ? refInAppend(names.ofHandle(username)) : names.ofId(id));
+      };
+      const missing = [...new Set(people.map(refOf))].filter((one) => !found.has(one));
+      if (missing.length > 0) for (const [ref, key] of await makeKeys(keys, missing)) found.set(ref, key);
+      return people.map((who, at) => {
+        const ref = refOf(who, at);
+        return { ref, key: found.get(ref) ?? "gone" };
+      });
     },
-    refOf: (who) => refs.get(textOf(who)) ?? refAmong(names.all(who), who, look),
-    isErased: (who) => names.all(who).some((one) => look(one) === "gone"),
+    namesOf: names.all,
     refsOf({ id, username }) {
       const handle = username === undefined ? [] : [names.ofHandle(username)];
       return id === undefined ? handle : [names.ofId(id), ...handle.map((one) => one + ALONE)];
     },
-    under(wanted, spared) {
-      const bases = wanted.filter((one) => one === baseOf(one) || one.endsWith(ALONE)).map(baseOf);
-      const found = bases.flatMap((base) => file.refs(base)).filter((one) => one !== baseOf(one) && !spared.has(one));
-      return [...new Set([...wanted, ...found])];
-    },
-    // Never made: the key file is older than what it is asked for.
-    at: (wanted) => look(wanted) ?? "gone",
-    refresh() {
-      held.clear();
-      refs.clear();
-      keys = new Map();
-    },
   };
 }
 
-/**
- * Makes keys durably, but none for who was erased. `revision`: the one in which they were missing. Answers what is
- * there then.
- */
-function makeKeys(file: KeyStore, missing: readonly string[], revision: number): ReadonlyMap<string, Found> {
-  return file.change(() => {
-    const made = new Map<string, Found>();
-    if (file.revision() !== revision) {
-      // Another process may have made or erased some of them meanwhile.
-      const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
-      for (const [one, key] of file.getAll(names)) made.set(one, key);
-    }
-    // In their order in the file, whose pages are written once each then.
-    for (const one of missing.toSorted()) {
-      if (made.has(one) || made.get(baseOf(one)) === "gone" || made.get(baseOf(one) + ALONE) === "gone") continue;
-      const key = newKey();
-      file.put(one, key);
-      made.set(one, key);
-    }
-    return made;
+/** Of `refs`, and of the handles among them, all that there is a key of; but not `spared`, which is other people's. */
+export async function withHandles(
+  keys: StoredKeys,
+  refs: readonly string[],
+  spared: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const bases = refs.filter((ref) => ref === baseOf(ref) || ref.endsWith(ALONE)).map(baseOf);
+  const found = (await Promise.all(bases.map((base) => keys.refs(base)))).flat();
+  return [...new Set([...refs, ...found.filter((one) => one !== baseOf(one) && !spared.has(one))])];
+}
+
+/** Makes keys durably, but none for who was erased meanwhile. Answers what is there then. */
+function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
+  return keys.change(async (within) => {
+    // Another process may have made or erased some of them by now.
+    const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
+    const found = new Map(await within.getAll([...new Set(names)]));
+    const isErased = (one: string): boolean =>
+      found.get(baseOf(one)) === "gone" || found.get(baseOf(one) + ALONE) === "gone";
+    // In their order in the store, whose pages are written once each then.
+    const made = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
+    for (const one of made) found.set(one, newKey());
+    await Promise.all(made.map((one) => within.put(one, found.get(one) as Uint8Array)));
+    return found;
   });
 }
 
@@ -153,10 +121,4 @@ function createNames(pepper: Uint8Array): Names {
 }
 
 /** A person as an event names them. */
-type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };
-
-type Found = Uint8Array | "gone";
-
-function textOf({ id = "", username = "" }: Named): string {
-  return `${id}\n${username}`;
-}
+export type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };

@@ -32,7 +32,7 @@ export interface RetentionDeps {
 /** Deletes the keys of days that have expired: at once, and on each day that comes. */
 export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
   const { clock, timer, logger } = deps;
-  const isDoubtful = createDoubt(deps);
+  const isDoubtful = await createDoubt(deps);
   let doneOn = "";
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
@@ -54,8 +54,8 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 }
 
 /** Whether the clock has leapt since it was last asked, or since the last day of which there is a key. */
-function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
-  const last = newestDay(keyring.keys, dayOf(clock()));
+async function createDoubt({ keyring, clock, logger }: RetentionDeps): Promise<() => boolean> {
+  const last = await newestDay(keyring.keys, dayOf(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
   let until = -Infinity;
   return () => {
@@ -76,16 +76,16 @@ function createDoubt({ keyring, clock, logger }: RetentionDeps): () => boolean {
 /** The event comes first: whoever opens the log later finishes what it says. */
 async function expire({ eventLog, keyring, days, clock, logger }: RetentionDeps): Promise<void> {
   const now = clock();
-  removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
+  await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   keyring.refresh();
   if (days === undefined) return;
   await correct(eventLog, now, firstKept(now, days));
   const before = firstKept(now, days);
-  const expired = expiredDays(keyring.keys, EXPIRING, before).size;
+  const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;
   const data = { before, days: expired };
   await eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
-  expireDays(keyring, before);
+  await expireDays(keyring, before);
   logger.info("personal data has expired", data);
 }
 

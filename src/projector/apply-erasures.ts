@@ -6,7 +6,7 @@ import type { Positions } from "./catch-up.ts";
 import { foldRange } from "./fold.ts";
 
 /** Makes everything that the event names unreadable. */
-export type Erase = (event: Recorded<"PersonForgotten">) => void;
+export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
  * Somebody may be forgotten while the states are restored: their keys go before the log is folded, and the snapshots of
@@ -22,7 +22,7 @@ export async function applyForgotten(
   const from = Math.min(...names.map((name) => positions.get(name) ?? 0)) + 1;
   for await (const event of store.read({ types: ["PersonForgotten"], from, to })) {
     if (event.type !== "PersonForgotten") continue;
-    erase?.(event);
+    await erase?.(event);
     for (const name of names) {
       if ((positions.get(name) ?? 0) >= event.position) continue;
       states.delete(name);

@@ -130,7 +130,7 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
       fold(event);
       continue;
     }
-    erase(event);
+    await erase(event);
     const { position } = event;
     const names = await refold(store, states, position - 1);
     fold(event);

@@ -10,9 +10,11 @@ import { makeId as newId, systemClock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
+import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { refuseLostKeys } from "../privacy/lost-keys.ts";
-import { masterKeyNow, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
+import { masterKeyOf, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
+import { openSecretStore } from "../vault/secret-store.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
@@ -60,8 +62,9 @@ export async function openLogAt(
   const unlocked = await unlock(secrets);
   opening.use(unlocked.vault);
   const { master } = unlocked;
-  const renew = (): Uint8Array => masterKeyNow(secrets, master);
-  const keyring = opening.use(openKeyring({ file: files.keys, master, renew }, clock));
+  const renew = (): Promise<Uint8Array> => masterKeyOf(secrets);
+  const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
+  const keyring = await openKeyring(keysIn(keys), clock);
   const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId, onCommit }));
   const opened = opening.move();
   return {

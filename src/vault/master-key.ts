@@ -5,8 +5,7 @@ import { loadKeyFile, replaceKeyFile } from "./key-file.ts";
 import { parseKey } from "./key.ts";
 import type { SecretPlace } from "./secret-database.ts";
 import { openSecretStore } from "./secret-store.ts";
-import { openSecretStore as openSyncSecretStore } from "./sync-secret-store.ts";
-import { openVault, ROTATION, rotationOf, type Rotation, type Vault } from "./vault.ts";
+import { openVault, type Rotation, type Vault } from "./vault.ts";
 
 /** Where the master key is, and what it opens. */
 export interface MasterKeyPlace {
@@ -46,14 +45,6 @@ export async function masterKeyOf(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();
   return master;
-}
-
-/** The same for who cannot wait. `known`: the key that was in force. */
-export function masterKeyNow({ vault, key }: MasterKeyPlace, known: Uint8Array): Uint8Array {
-  const given = typeof key === "string" ? loadKeyFile(key) : known;
-  using secrets = openSyncSecretStore({ file: vault.name, master: given });
-  const kept = secrets.get(ROTATION);
-  return kept === undefined || kept === "gone" ? given : rotationOf(kept).to;
 }
 
 /** The key as it is given, whatever the vault says of it. */

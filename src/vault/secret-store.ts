@@ -16,6 +16,8 @@ export interface Kept {
  * or what the database throws.
  */
 export interface SecretStore extends StoredSecrets, AsyncDisposable {
+  /** All names that begin so of what is gone, in order. */
+  gone(prefix: string): Promise<readonly string[]>;
   /** False when `name` was claimed before and is still remembered. Times are ms since the epoch. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
@@ -113,6 +115,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     get: async (name) => (await getAll([name])).get(name),
     getAll,
     names: database.names,
+    gone: database.buried,
     claim: database.claim,
     isClaimed: database.isClaimed,
     revision: database.revision,

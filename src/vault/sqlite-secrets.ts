@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -95,6 +95,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     name: file,
     secrets: (names) => alone(() => rows.secrets(names)),
     names: (prefix) => alone(() => rows.names(prefix)),
+    buried: (prefix) => alone(() => rows.buried(prefix)),
     dataKeys: () => alone(rows.dataKeys),
     revision: () => alone(rows.revision),
     transact: (work) => oneByOne(() => transact(database, file, () => work(changes))),
@@ -155,6 +156,11 @@ function rowsIn(database: DatabaseSync): SecretRows {
     "SELECT name, version, key, ciphertext FROM secrets WHERE name IN (SELECT value FROM json_each(?))",
   );
   const range = database.prepare("SELECT name FROM secrets WHERE name >= ? AND name < ? ORDER BY name");
+  const buried = database.prepare(
+    "SELECT name FROM secrets WHERE name >= ? AND name < ? AND ciphertext IS NULL ORDER BY name",
+  );
+  const namesBy = (statement: StatementSync, prefix: string): readonly string[] =>
+    (statement.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name);
   const keys = database.prepare("SELECT id, master, wrapped FROM data_keys");
   const revision = database.prepare("PRAGMA data_version");
   return {
@@ -162,7 +168,8 @@ function rowsIn(database: DatabaseSync): SecretRows {
       const found = names.length === 1 ? one.all(names[0] ?? "") : some.all(JSON.stringify(names));
       return found as unknown as readonly SecretRow[];
     },
-    names: async (prefix) => (range.all(prefix, prefix + LAST) as { name: string }[]).map(({ name }) => name),
+    names: async (prefix) => namesBy(range, prefix),
+    buried: async (prefix) => namesBy(buried, prefix),
     dataKeys: async () => keys.all() as unknown as readonly WrappedKey[],
     revision: async () => Number(revision.get()?.["data_version"]),
   };

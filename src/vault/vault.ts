@@ -45,7 +45,7 @@ const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 export type StableKeyPurpose = (typeof STABLE)[number];
 
 /** The secret that holds both master keys while one takes the other's place. */
-export const ROTATION = "rotation";
+const ROTATION = "rotation";
 
 /** Opens the vault, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
 export async function openVault(place: SecretPlace, master: Uint8Array): Promise<Vault> {
@@ -115,7 +115,7 @@ async function rotationIn(secrets: StoredSecrets): Promise<Rotation | undefined>
   return kept && rotationOf(kept);
 }
 
-export function rotationOf(kept: Kept): Rotation {
+function rotationOf(kept: Kept): Rotation {
   const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
   return { from: bytesOf(from), to: bytesOf(to) };
 }

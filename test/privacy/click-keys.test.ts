@@ -1,74 +1,140 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { createClickKeys } from "../../src/privacy/click-keys.ts";
-import { openKeyStore, type KeyStore } from "../../src/privacy/key-store.ts";
+import { createClickKeys, fetchTree, partsOf, puncture, type ClickKeys } from "../../src/privacy/click-keys.ts";
+import type { KeyStore, NamedKey } from "../../src/privacy/key-store.ts";
+import { keyAt } from "../../src/privacy/key-tree.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
+const DAY_MS = 86_400_000;
 
-function openFile(world: ReturnType<typeof openKeys>): KeyStore {
-  return openKeyStore(world);
+async function prepared(keys: KeyStore): Promise<ClickKeys> {
+  const clicks = createClickKeys(keys);
+  await clicks.prepare(NOW);
+  return clicks;
 }
 
-test("no two addresses share a leaf, and one that comes often keeps its own", () => {
-  using world = openKeys();
-  using file = openFile(world);
-  const clicks = createClickKeys(file);
-  const { ref } = clicks.of("203.0.113.7", NOW);
+function leafOf(clicks: ClickKeys, ip: string): NamedKey {
+  const leaf = clicks.of(ip, NOW);
+  if (leaf === undefined) throw new Error("there is no leaf at hand");
+  return leaf;
+}
+
+/** What the store has for that ref. */
+async function storedKey(keys: KeyStore, ref: string): Promise<Uint8Array | undefined> {
+  const [root, leaf] = partsOf(ref);
+  return keyAt(await fetchTree(keys, root), leaf);
+}
+
+function addresses(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+}
+
+test("no two addresses share a leaf, and one that comes often keeps its own", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  const clicks = await prepared(keys);
+  const { ref } = leafOf(clicks, "203.0.113.7");
   const others = new Set<string>();
-  for (let n = 0; n < 100_000; n++) {
-    others.add(clicks.of(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, NOW).ref);
-    if (n % 1_000 === 0) expect(clicks.of("203.0.113.7", NOW).ref).toBe(ref);
+  for (const [n, ip] of addresses(100_000).entries()) {
+    others.add(leafOf(clicks, ip).ref);
+    if (n % 1_000 === 0) expect(leafOf(clicks, "203.0.113.7").ref).toBe(ref);
   }
   expect(others.size).toBe(100_000);
   expect(others.has(ref)).toBe(false);
-  expect(clicks.of("203.0.113.7", NOW + 86_400_000).ref).not.toBe(ref);
+  await clicks.prepare(NOW + DAY_MS);
+  expect(clicks.of("203.0.113.7", NOW + DAY_MS)?.ref).not.toBe(ref);
 });
 
-test("an address that comes again is sealed with the key of the first time", () => {
-  using world = openKeys();
-  using file = openFile(world);
-  const clicks = createClickKeys(file);
-  const keys = Array.from({ length: 3 }, () => clicks.of("203.0.113.7", NOW).key.toHex());
-  const { ref } = clicks.of("203.0.113.7", NOW);
-  expect(keys).toEqual(Array.from({ length: 3 }, () => clicks.at(ref)!.toHex()));
+test("two processes never put two addresses on one leaf, and forgetting one leaves the other readable", async () => {
+  await using world = openKeys();
+  const [{ keys }, { keys: others }] = [await world.open(), await world.open()];
+  const [here, there] = [await prepared(keys), await prepared(others)];
+  const ofHere = addresses(2_000).map((ip) => leafOf(here, ip));
+  const ofThere = addresses(2_000).map((ip) => leafOf(there, ip));
+  expect(new Set([...ofHere, ...ofThere].map(({ ref }) => ref)).size).toBe(4_000);
+
+  const gone = ofHere.slice(0, 50);
+  expect(
+    await others.change((within) =>
+      puncture(
+        within,
+        gone.map(({ ref }) => ref),
+      ),
+    ),
+  ).toBe(50);
+  for (const { ref } of gone) expect(await storedKey(keys, ref)).toBeUndefined();
+  for (const { ref, key } of [ofHere[50]!, ...ofThere.slice(0, 50)]) expect(await storedKey(keys, ref)).toEqual(key);
 });
 
-test("many leaves of a day are punctured at once, and no others", () => {
-  using world = openKeys();
-  using file = openFile(world);
-  const clicks = createClickKeys(file);
-  const refOf = (n: number): string => clicks.of(`10.0.${n >> 8}.${n & 255}`, NOW).ref;
-  const refs = Array.from({ length: 600 }, (_, n) => refOf(n));
-  const keys = refs.map((ref) => clicks.at(ref));
-  const [gone, kept] = [refs.slice(0, 300), refs.slice(300)];
-  expect(clicks.puncture([...gone, gone[0]!])).toBe(new Set(gone).size);
+test("an address that comes again is sealed with the key of the first time, as the store has it", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  const clicks = await prepared(keys);
+  const [first, again] = [leafOf(clicks, "203.0.113.7"), leafOf(clicks, "203.0.113.7")];
+  expect(again).toEqual(first);
+  expect(await storedKey(keys, first.ref)).toEqual(first.key);
+});
+
+test("many leaves of a day are punctured at once, and no others", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  const clicks = await prepared(keys);
+  const leaves = addresses(600).map((ip) => leafOf(clicks, ip));
+  const [gone, kept] = [leaves.slice(0, 300).map(({ ref }) => ref), leaves.slice(300)];
+  expect(await keys.change((within) => puncture(within, [...gone, gone[0]!]))).toBe(300);
+  for (const ref of gone) expect(await storedKey(keys, ref)).toBeUndefined();
+  for (const { ref, key } of kept) expect(await storedKey(keys, ref)).toEqual(key);
+  expect(await keys.change((within) => puncture(within, gone))).toBe(0);
+});
+
+test("where leaves were punctured, an address gets one of those that are left", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  const clicks = await prepared(keys);
+  const { ref, key } = leafOf(clicks, "10.0.0.1");
+  const next = ref.replace(/000000$/, "000001");
+  await keys.change((within) => puncture(within, [ref, next]));
   clicks.refresh();
-  for (const ref of gone) expect(clicks.at(ref)).toBeUndefined();
-  const left = kept.filter((ref) => !gone.includes(ref));
-  expect(left.map((ref) => clicks.at(ref))).toEqual(left.map((ref) => keys[refs.indexOf(ref)]));
-  expect(clicks.puncture(gone)).toBe(0);
+  expect(clicks.of("10.0.0.1", NOW)).toBeUndefined();
+  await clicks.prepare(NOW);
+  const again = leafOf(clicks, "10.0.0.1");
+  expect([again.ref, again.key.toHex() === key.toHex()]).toEqual([ref.replace(/000000$/, "000002"), false]);
 });
 
-test("where leaves were punctured, an address gets one of those that are left", () => {
-  using world = openKeys();
-  using file = openFile(world);
-  const under = (root: string) => file.under(root).map(([ref, key]) => [`${ref}/a`, key] as const);
-  const clicks = createClickKeys({ ...file, under });
-  const leaves = Array.from({ length: 50 }, (_, n) => clicks.of(`10.0.0.${n}`, NOW).ref);
-  for (const leaf of leaves) expect(leaf).toMatch(/\/a[0-9a-f]{5}$/);
-  expect(new Set(leaves).size).toBe(50);
+test("a day whose keys another process deletes just then gets another tree", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  const clicks = await prepared(keys);
+  const { ref } = leafOf(clicks, "203.0.113.7");
+  await keys.change((within) => within.remove(partsOf(ref)[0]));
+  clicks.refresh();
+  await clicks.prepare(NOW);
+  const again = leafOf(clicks, "203.0.113.7");
+  expect(await storedKey(keys, ref)).toBeUndefined();
+  expect(await storedKey(keys, again.ref)).toEqual(again.key);
 });
 
-test("a day whose keys another process deletes just then gets another one", () => {
-  using world = openKeys();
-  using file = openFile(world);
-  let deletions = 1;
-  const under = (root: string) => {
-    if (deletions-- > 0) file.remove(root);
-    return file.under(root);
+test("keys that are deleted while what is left of a day is fetched are not handed out", async () => {
+  await using world = openKeys();
+  const { keys } = await world.open();
+  let meanwhile: (() => Promise<void>) | undefined;
+  const clicks = createClickKeys({
+    ...keys,
+    async under(prefix) {
+      const found = await keys.under(prefix);
+      await meanwhile?.();
+      meanwhile = undefined;
+      return found;
+    },
+  });
+  await clicks.prepare(NOW);
+  const { ref } = leafOf(clicks, "203.0.113.7");
+  clicks.refresh();
+  meanwhile = async () => {
+    await keys.change((within) => within.remove(partsOf(ref)[0]));
+    clicks.refresh();
   };
-  const clicks = createClickKeys({ ...file, under });
-  const { ref } = clicks.of("203.0.113.7", NOW);
-  expect(clicks.at(ref)).toBeDefined();
+  await clicks.prepare(NOW);
+  expect(clicks.of("203.0.113.7", NOW)).toBeUndefined();
 });

@@ -24,8 +24,8 @@ function folded({ type, data, meta, position }: Stored<NewEvent>) {
   return { type, data, meta: JSON.stringify(meta), position };
 }
 
-function sealing(world: ReturnType<typeof openKeys>) {
-  const keyring = world.open();
+async function sealing(world: ReturnType<typeof openKeys>) {
+  const keyring = await world.open();
   const codec = encryptingCodec(keyring);
   const write = async (event: Event): Promise<Stored<NewEvent>> => {
     const [encoded] = await codec.encode([event]);
@@ -80,8 +80,8 @@ const PERSONAL: readonly Event[] = [
 ];
 
 test("whatever an event holds, it opens as it was written, and a fold takes it", async () => {
-  using world = openKeys();
-  const { codec, write } = sealing(world);
+  await using world = openKeys();
+  const { codec, write } = await sealing(world);
   await fc.assert(
     fc.asyncProperty(anyEvent, async (event) => {
       const kept = await write(event);
@@ -96,15 +96,15 @@ test("whatever an event holds, it opens as it was written, and a fold takes it",
 test.each(PERSONAL)(
   "$type is stored without what is personal, and reads as erased once its key is gone",
   async (event) => {
-    using world = openKeys();
-    const { codec, write, keyring } = sealing(world);
+    await using world = openKeys();
+    const { codec, write, keyring } = await sealing(world);
     const kept = await write(event);
     expect(JSON.stringify(kept)).not.toContain(TRACE);
     expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
     // A day's key goes with its day, any other by its ref.
     const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
-    if (/^[am]/.test(ref)) keyring.keys.remove(ref);
-    else keyring.destroy([ref]);
+    if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
+    else await keyring.destroy([ref]);
     keyring.refresh();
     const read = await decoded(codec, kept);
     expect(JSON.stringify(read)).not.toContain(TRACE);
@@ -115,8 +115,8 @@ test.each(PERSONAL)(
 );
 
 test("folds are spared the ciphertexts of clicks and messages", async () => {
-  using world = openKeys();
-  const { codec, write } = sealing(world);
+  await using world = openKeys();
+  const { codec, write } = await sealing(world);
   for (const event of PERSONAL) {
     const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
     expect([event.type, JSON.stringify(await dataOf(codec, await write(event))).includes(TRACE)]).toEqual([
@@ -127,8 +127,8 @@ test("folds are spared the ciphertexts of clicks and messages", async () => {
 });
 
 test("a ciphertext does not open in another event", async () => {
-  using world = openKeys();
-  const { codec, write } = sealing(world);
+  await using world = openKeys();
+  const { codec, write } = await sealing(world);
   for (const event of PERSONAL) {
     const moved = { ...(await write(event)), id: "another" };
     const fault = await refusalOf(() => decoded(codec, moved));
@@ -137,23 +137,23 @@ test("a ciphertext does not open in another event", async () => {
 });
 
 test("what is stored in a fold's event is checked although its ciphertext stays closed", async () => {
-  using world = openKeys();
-  const { codec, write } = sealing(world);
+  await using world = openKeys();
+  const { codec, write } = await sealing(world);
   const kept = await write(makeEvent("LinkClicked", "e4", CLICK, {}));
   const broken = { ...kept, data: { ...(kept.data as object), bot: "yes" } };
   expect(await refusalOf(() => dataOf(codec, broken))).toBeInstanceOf(InvalidEvent);
 });
 
 test("a click that tells nothing of anybody is stored as it is", async () => {
-  using world = openKeys();
-  const { write } = sealing(world);
+  await using world = openKeys();
+  const { write } = await sealing(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
   expect((await write(makeEvent("LinkClicked", "e9", data, {}))).data).toEqual(data as never);
 });
 
 test("events of before encryption read as ever, and without keys everything sealed reads as erased", async () => {
-  using world = openKeys();
-  const { codec, write } = sealing(world);
+  await using world = openKeys();
+  const { codec, write } = await sealing(world);
   for (const event of PERSONAL) {
     expect(ENCRYPTED_TYPES).toContain(event.type);
     expect(await decoded(codec, stored(event))).toEqual(stored(event) as never);
@@ -165,34 +165,34 @@ describe("an event that was written here is recalled", () => {
   const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
 
   test.each(PERSONAL)("once, as it was given: $type", async (event) => {
-    using world = openKeys();
-    const { codec, write } = sealing(world);
+    await using world = openKeys();
+    const { codec, write } = await sealing(world);
     await write(event);
     expect(codec.recall?.(event, place)?.data).toBe(event.data);
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
   test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", async (type) => {
-    using world = openKeys();
-    const { codec, write } = sealing(world);
+    await using world = openKeys();
+    const { codec, write } = await sealing(world);
     for (const event of PERSONAL) await write(event);
     codec.recall?.(makeEvent(type, "e0", {} as never, {}), place);
     expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
   });
 
   test("but not of somebody who was erased, whatever was written of them before", async () => {
-    using world = openKeys();
-    const { codec, write, keyring } = sealing(world);
+    await using world = openKeys();
+    const { codec, write, keyring } = await sealing(world);
     const event = PERSONAL[0]!;
     await write(event);
-    keyring.destroy(keyring.refsOf(ANN));
+    await keyring.destroy(keyring.refsOf(ANN));
     expect(ciphertextOf((await write(event)).data)).toEndWith(":");
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
   test("and whoever comes to a deletion asks for the keys anew", async () => {
-    using world = openKeys();
-    const keyring = world.open();
+    await using world = openKeys();
+    const keyring = await world.open();
     let refreshed = 0;
     const codec = encryptingCodec({ ...keyring, refresh: () => void refreshed++ });
     codec.recall?.(makeEvent("ProjectionRebuilt", "e0", {} as never, {}), place);

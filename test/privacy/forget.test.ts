@@ -267,7 +267,7 @@ test("what is written of them while a service comes to know does not stay in its
     erase(event) {
       // Encrypted with the keys as they are, and read after they are gone.
       meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
-      erase(event);
+      return erase(event);
     },
   });
   let meanwhile: Promise<unknown> | undefined;

@@ -5,10 +5,12 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
-import { openSecretStore } from "../../src/vault/sync-secret-store.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { removeDays } from "../../src/privacy/day-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";
-import type { KeyStore } from "../../src/privacy/key-store.ts";
+import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
+import type { Keyring } from "../../src/privacy/keyring.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted, openedBy } from "./encrypted.ts";
 
@@ -33,11 +35,11 @@ async function faultOf(work: () => unknown): Promise<unknown> {
 test.each(OWNERS)(
   "what is sealed for %j opens in its own context, also in another process and after a start",
   async (owner) => {
-    using world = openKeys();
-    const keyring = world.open();
+    await using world = openKeys();
+    const keyring = await world.open();
     const ciphertext = await encrypted(keyring, owner, "tea & Größe");
     expect(ciphertext).not.toContain("tea");
-    for (const reader of [keyring, world.open()]) {
+    for (const reader of [keyring, await world.open()]) {
       expect(await openedBy(reader, [ciphertext])).toEqual(["tea & Größe"]);
       expect(await faultOf(() => openedBy(reader, [ciphertext], "elsewhere"))).toMatchObject({ kind: "damaged" });
     }
@@ -45,8 +47,8 @@ test.each(OWNERS)(
 );
 
 test("no two ciphertexts of one text are alike", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const ciphertexts = await Promise.all(
     Array.from({ length: 3_000 }, () => encrypted(keyring, { kind: "message" }, "tea")),
   );
@@ -54,11 +56,11 @@ test("no two ciphertexts of one text are alike", async () => {
 });
 
 test("a person's destroyed key opens nothing, and nothing is kept of them any more", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   await keyring.keysFor([ANN]);
   const ciphertext = await encrypted(keyring, ANN, "tea");
-  expect(keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
+  expect(await keyring.destroy(keyring.refsOf({ id: "1001", username: "ann" }))).toBe(1);
   await keyring.keysFor([ANN, { kind: "person", username: "ann" }]);
   const later = await encrypted(keyring, ANN, "more tea");
   expect(await openedBy(keyring, [ciphertext, later])).toEqual([undefined, undefined]);
@@ -67,12 +69,12 @@ test("a person's destroyed key opens nothing, and nothing is kept of them any mo
 });
 
 test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   await keyring.keysFor([ANN]);
   expect(statSync(world.file).mode & 0o777).toBe(0o600);
   const [ref = ""] = keyring.refsOf({ id: "1001" });
-  const key = keyring.keys.get(ref);
+  const key = (await keyring.keys.getAll([ref])).get(ref);
   if (key === undefined || key === "gone") throw new Error("the person has no key");
   const before = readFileSync(world.file);
   expect(before.includes(Buffer.from(key))).toBe(false);
@@ -86,43 +88,43 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
     return bytes.subarray(at, at + 40);
   };
   const wrapped = [ref, day].map(bytesBehind);
-  keyring.destroy([ref]);
-  keyring.keys.remove(day);
+  await keyring.destroy([ref]);
+  await keyring.keys.change((keys) => keys.remove(day));
   const after = readFileSync(world.file);
   expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
 });
 
 test("a day's key is another one when the day comes again, and what was encrypted with the old one is gone for good", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
   const ciphertext = await encrypted(keyring, clicked, "tea");
-  removeDays(keyring.keys, ["click"], "2026-11-21");
+  await removeDays(keyring.keys, ["click"], "2026-11-21");
   keyring.refresh();
   const again = await encrypted(keyring, clicked, "more tea");
   expect(await openedBy(keyring, [ciphertext, again])).toEqual([undefined, "more tea"]);
 });
 
 test("each day has keys of its own", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const first = await encrypted(keyring, { kind: "message" }, "one");
   world.now += 86_400_000;
   const second = await encrypted(keyring, { kind: "message" }, "two");
-  expect(removeDays(keyring.keys, ["click", "message"], "2026-11-21")).toBe(1);
+  expect(await removeDays(keyring.keys, ["click", "message"], "2026-11-21")).toBe(1);
   keyring.refresh();
   expect(await openedBy(keyring, [first, second])).toEqual([undefined, "two"]);
 });
 
 /** As another process does that exchanges the master key. */
-function rewrap(file: string, { from, to }: { from: Uint8Array; to: Uint8Array }): void {
-  using store = openSecretStore({ file, master: from });
-  store.rewrap([to]);
+async function rewrap(file: string, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<void> {
+  await using store = await openSecretStore({ place: sqliteSecrets(file), master: from });
+  await store.rewrap([to]);
 }
 
 test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   await keyring.keysFor([ANN]);
   const ciphertext = await encrypted(keyring, ANN, "tea");
   const bytes = readFileSync(world.file);
@@ -130,18 +132,18 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   world.master = to;
   expect(await faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
-  rewrap(world.file, { from, to });
+  await rewrap(world.file, { from, to });
   keyring.refresh();
-  for (const reader of [keyring, world.open()]) expect(await openedBy(reader, [ciphertext])).toEqual(["tea"]);
+  for (const reader of [keyring, await world.open()]) expect(await openedBy(reader, [ciphertext])).toEqual(["tea"]);
   world.master = from;
   expect(await faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
 });
 
 test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", async () => {
-  using world = openKeys();
-  const command = world.open();
+  await using world = openKeys();
+  const command = await world.open();
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
-  rewrap(world.file, { from, to });
+  await rewrap(world.file, { from, to });
   const bytes = readFileSync(world.file);
   // It knows the former one only: what it would write, nobody could read.
   expect(await faultOf(() => command.keysFor([ANN]))).toBeInstanceOf(KeyMismatch);
@@ -149,22 +151,22 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
   world.master = to;
   await command.keysFor([ANN]);
-  command.replaceStateKey();
-  const [ciphertext, state] = [await encrypted(command, ANN, "tea"), command.encryptState("contacts", "{}")];
-  const reader = world.open();
+  await command.replaceStateKey();
+  const [ciphertext, state] = [await encrypted(command, ANN, "tea"), await command.encryptState("contacts", "{}")];
+  const reader = await world.open();
   expect(await openedBy(reader, [ciphertext])).toEqual(["tea"]);
-  expect(reader.openState("contacts", state)).toBe("{}");
+  expect(await reader.openState("contacts", state)).toBe("{}");
 });
 
 test("beside a key file of before, who came since reads as erased, and what comes later opens", async () => {
-  using world = openKeys();
-  await world.open().keysFor([{ kind: "person", username: "Bea" }]);
+  await using world = openKeys();
+  await (await world.open()).keysFor([{ kind: "person", username: "Bea" }]);
   const older = readFileSync(world.file);
-  const newer = world.open();
+  const newer = await world.open();
   await newer.keysFor([ANN]);
   const ciphertext = await encrypted(newer, ANN, "tea");
   writeFileSync(world.file, older);
-  const restored = world.open();
+  const restored = await world.open();
   await restored.keysFor([ANN]);
   const later = await encrypted(restored, ANN, "more tea");
   expect(await openedBy(restored, [ciphertext, later])).toEqual([undefined, "more tea"]);
@@ -172,7 +174,7 @@ test("beside a key file of before, who came since reads as erased, and what come
 });
 
 test("a database of something else is no key file, and stays as it is", async () => {
-  using world = openKeys();
+  await using world = openKeys();
   mkdirSync(dirname(world.file));
   const other = new DatabaseSync(world.file);
   other.exec("PRAGMA journal_mode=WAL; CREATE TABLE events (position INTEGER); INSERT INTO events VALUES (1)");
@@ -183,11 +185,11 @@ test("a database of something else is no key file, and stays as it is", async ()
 });
 
 test("somebody who was erased while only their handle was known does not come back by their id", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const [byHandle] = keyring.refsOf({ username: "Ann" });
   await keyring.keysFor([{ kind: "person", username: "ann" }]);
-  keyring.destroy(keyring.refsOf({ username: "Ann" }));
+  await keyring.destroy(keyring.refsOf({ username: "Ann" }));
   await keyring.keysFor([ANN]);
   const ciphertext = await encrypted(keyring, ANN, "tea");
   expect([ciphertext.endsWith(":"), keyring.refOf(ciphertext)]).toEqual([true, byHandle ?? ""]);
@@ -196,22 +198,22 @@ test("somebody who was erased while only their handle was known does not come ba
 const ALONE: Owner = { kind: "person", username: "ann" };
 
 test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const [former, taker] = [await encrypted(keyring, ALONE, "tea"), await encrypted(keyring, ALONE, "coffee")];
-  keyring.destroy([keyring.refOf(former)]);
+  await keyring.destroy([keyring.refOf(former)]);
   expect(await openedBy(keyring, [former, taker])).toEqual([undefined, "coffee"]);
   expect(keyring.markOf(former)).toBe(keyring.markOf(taker));
   expect(keyring.isForgotten({ username: "ann" })).toBe(false);
 });
 
 test("a person's id and handle destroyed spare whoever has the handle with another id, and what is told to be theirs", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
   const [former, own, meanwhile] = await Promise.all(
     ["before", "hers", "hers too"].map((text) => encrypted(keyring, ALONE, text)),
   );
-  keyring.destroy(
+  await keyring.destroy(
     [...keyring.refsOf({ id: "1001", username: "Ann" }), keyring.refOf(own ?? "")],
     [keyring.refOf(former ?? "")],
   );
@@ -237,33 +239,33 @@ test.each([
   ["made", { id: "1001", username: "ann" }],
   ["erased", { id: "1001", username: "ann" }],
   ["erased", { username: "ann" }],
-])("a key that another process has %s after it was found missing (%j) is not made a second time", (what, who) => {
-  using world = openKeys();
-  const [keyring, other] = [world.open(), world.open()];
+])("a key that another process has %s after it was found missing (%j) is not made a second time", async (what, who) => {
+  await using world = openKeys();
+  const [keyring, other] = [await world.open(), await world.open()];
   const [ref = ""] = keyring.refsOf(who);
-  let expected: Uint8Array | "gone" | undefined = "gone";
-  let meanwhile: (() => void) | undefined = () => {
-    if (what === "erased") return void other.destroy(other.refsOf(who));
-    void other.keysFor([{ kind: "person", ...who }]);
-    expected = other.keys.get(ref);
+  const keyOf = async ({ keys }: Keyring) => (await keys.getAll([ref])).get(ref);
+  let expected: FoundKey | undefined = "gone";
+  const meanwhile = async (): Promise<void> => {
+    if (what === "erased") return void (await other.destroy(other.refsOf(who)));
+    await other.keysFor([{ kind: "person", ...who }]);
+    expected = await keyOf(other);
   };
   const between: KeyStore = {
     ...keyring.keys,
-    getAll(refs) {
-      const found = keyring.keys.getAll(refs);
-      meanwhile?.();
-      meanwhile = undefined;
-      return found;
+    async change(work) {
+      await meanwhile();
+      return keyring.keys.change(work);
     },
   };
-  const people = createPersonKeys(between, keyring.keys.get("pepper") as Uint8Array);
-  people.prepare([who]);
-  expect([people.at(people.refOf(who)), keyring.keys.get(ref)]).toEqual([expected, expected]);
+  const [pepper] = (await keyring.keys.getAll(["pepper"])).values();
+  const [made] = await createPersonKeys(between, pepper as Uint8Array).keysFor([who]);
+  expect([made?.key, await keyOf(keyring)]).toEqual([expected, expected]);
 });
 
 test("an append that is about no person asks the key file nothing", async () => {
-  using world = openKeys();
-  const keyring = world.open();
+  await using world = openKeys();
+  const keyring = await world.open();
+  using _time = spyOn(performance, "now").mockReturnValue(performance.now());
   const nobodys = OWNERS.filter(({ kind }) => kind !== "person");
   await keyring.keysFor(nobodys);
   const asked = [spyOn(keyring.keys, "getAll"), spyOn(keyring.keys, "change")];

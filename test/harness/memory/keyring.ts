@@ -1,30 +1,33 @@
+import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring } from "../../../src/privacy/keyring.ts";
+import { openSecretStore } from "../../../src/vault/secret-store.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../temporary.ts";
 
 /** A key file in a folder of its own, and a clock that the test sets. */
-export interface KeysHarness extends Disposable {
+export interface KeysHarness extends AsyncDisposable {
   readonly file: string;
   now: number;
   master: Uint8Array;
   /** The same file, as another process opens it. */
-  open(): Keyring;
+  open(): Promise<Keyring>;
 }
 
 export function openKeys(): KeysHarness {
   const folder = temporaryFolder();
-  const opened: Keyring[] = [];
+  const opened = new AsyncDisposableStack();
   const world: KeysHarness = {
     file: folder.file("keys/log.keys.sqlite"),
     now: Date.parse("2026-11-20T10:00:00.000Z"),
     master: new Uint8Array(32).fill(3),
-    open() {
+    async open() {
       const { file, master } = world;
-      const keyring = openKeyring({ file, master, renew: () => world.master }, () => world.now);
-      opened.push(keyring);
-      return keyring;
+      const renew = async (): Promise<Uint8Array> => world.master;
+      const secrets = opened.use(await openSecretStore({ place: sqliteSecrets(file), master, renew }));
+      return openKeyring(keysIn(secrets), () => world.now);
     },
-    [Symbol.dispose]() {
-      for (const keyring of opened) keyring[Symbol.dispose]();
+    async [Symbol.asyncDispose]() {
+      await opened.disposeAsync();
       folder[Symbol.dispose]();
     },
   };

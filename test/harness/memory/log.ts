@@ -5,7 +5,10 @@ import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring } from "../../../src/privacy/keyring.ts";
+import { openSecretStore } from "../../../src/vault/secret-store.ts";
+import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
 
 export const METADATA = { caller: "tests" };
@@ -70,7 +73,8 @@ export async function openEncryptedMemoryLog(master: Uint8Array): Promise<Encryp
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
   const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
-  const keyring = stack.use(openKeyring({ file: files.keys, master, renew: () => master }, systemClock));
+  const secrets = stack.use(await openSecretStore({ place: sqliteSecrets(files.keys), master }));
+  const keyring = await openKeyring(keysIn(secrets), systemClock);
   const store = stack.use(await openEncryptedLog({ files, keyring, clock: systemClock, makeId: randomId }));
   return { ...logOn(store, folder, stack), store };
 }

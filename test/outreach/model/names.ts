@@ -2,7 +2,6 @@ import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "..
 import { historyOfPerson } from "../../../src/history/person.ts";
 import { findNamed } from "../../../src/outreach/person.ts";
 import { findEncrypted } from "../../../src/privacy/find-person.ts";
-import { destroyKeys } from "../../../src/privacy/apply-erasures.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, trigger } from "./acts.ts";
@@ -30,8 +29,8 @@ export async function forget(house: House, id: string): Promise<void> {
   const data = { hashes: own.flatMap((name) => RULES.hashes(name)), keys: [...keys], spared: [...spared] };
   forgotten.add(id);
   await append([{ type: "PersonForgotten", data }]);
-  destroyKeys(log.keyring, data);
-  log.keyring.replaceStateKey();
+  await log.keyring.destroy(data.keys, data.spared);
+  await log.keyring.replaceStateKey();
 }
 
 /** A person takes another handle; `list`: and is imported by it once more. */

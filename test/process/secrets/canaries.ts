@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { unwrap } from "../../../src/vault/data-key.ts";
 import { deriveKey } from "../../../src/vault/key.ts";
+import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
-import { openKeyStore } from "../../../src/privacy/key-store.ts";
+import { keysIn } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../src/sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../src/sandbox/settings.ts";
 import { hunted, type Hunted } from "./hunt.ts";
@@ -74,8 +75,9 @@ export async function huntedFileKeys(
   master: Uint8Array,
 ): Promise<Hunted[]> {
   await using database = await sqliteSecrets(vault).open();
-  using file = openKeyStore({ file: keys, master });
-  const personal = file.under("").map(([ref, key]) => hunted(`the key ${ref}`, key));
+  await using secrets = await openSecretStore({ place: sqliteSecrets(keys), master });
+  const found = [...(await keysIn(secrets).under(""))];
+  const personal = found.flatMap(([ref, key]) => (key === "gone" ? [] : [hunted(`the key ${ref}`, key)]));
   if (personal.length === 0) throw new Error("nothing was sealed");
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
