@@ -1,6 +1,7 @@
 import { Command, configOf, EXIT, JSON_OPTION, type MakeCommand } from "./command.ts";
-import { filesOf } from "../service/open.ts";
-import { fileLogOf, openExistingStoredLog } from "./log-session.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import { nameOfKey } from "../vault/master-key.ts";
+import { openExistingStoredLog } from "./log-session.ts";
 import { startProgress } from "./progress.ts";
 
 export const backup: MakeCommand = (terminal, exit) =>
@@ -43,9 +44,6 @@ FILE.*.partial is left of a backup that was killed, and may be deleted.`,
     .action(
       exit(async (file, { json }) => {
         const config = configOf(terminal);
-        const { vault, keys, key } = filesOf(
-          fileLogOf(config, "back it up with pg_dump, or by its server's own means"),
-        );
         await using store = await openExistingStoredLog(config);
         const progress = startProgress(terminal, "verifying", (await store.head()).position);
         const { head, bytes } = await store.backup(file, { onProgress: progress.update });
@@ -54,8 +52,8 @@ FILE.*.partial is left of a backup that was killed, and may be deleted.`,
         if (json === true) terminal.out(`${JSON.stringify({ file, position, hash, bytes })}\n`);
         else {
           terminal.out(`${file}: ${position} events, the chain is whole; head ${position} ${hash}; ${bytes} bytes\n`);
-          const master = config.key === undefined ? key : "REACHLOG_KEY";
-          terminal.err(`not in it: ${vault}, ${keys} and ${master}\n`);
+          const { secrets } = logPlaceOf(config);
+          terminal.err(`not in it: ${secrets.vault.name}, ${secrets.keys.name} and ${nameOfKey(secrets)}\n`);
         }
         return EXIT.ok;
       }),

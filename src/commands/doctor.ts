@@ -7,7 +7,8 @@ import { createLogger } from "../platform/logger.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "../service/account.ts";
 import { connectNetworks } from "../service/networks.ts";
-import { filesOf, isLogThere, masterKeyPlaceOf, openLog } from "../service/open.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import { openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { configuredParts } from "./configured-parts.ts";
 import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
@@ -67,19 +68,17 @@ function warned(detail: string | undefined): Finding[] {
 }
 
 async function checkFiles(config: Config): Promise<Finding[]> {
-  const { log } = config;
-  if (log.kind === "postgres") return [await finding("log", () => checkLog(config))];
-  const files = filesOf(log);
-  if (!existsSync(files.log)) {
-    return [{ what: "log", ok: true, detail: `${files.log} is not there yet; the first start makes it` }];
+  const { store, secrets } = logPlaceOf(config);
+  if (!(await store.isThere())) {
+    return [{ what: "log", ok: true, detail: `${store.name} is not there yet; the first start makes it` }];
   }
   return [
     await finding("log", () => checkLog(config)),
     await finding("vault", async () => {
-      if (!existsSync(files.vault)) return "not there yet; the first start makes it";
-      if (config.key === undefined && !existsSync(files.key))
-        throw new Error(`${files.key} is gone: restore it, or set REACHLOG_KEY`);
-      await masterKeyOf(masterKeyPlaceOf(config));
+      if (!(await secrets.vault.isThere())) return "not there yet; the first start makes it";
+      if (typeof secrets.key === "string" && !existsSync(secrets.key))
+        throw new Error(`${secrets.key} is gone: restore it, or set REACHLOG_KEY`);
+      await masterKeyOf(secrets);
       return "opens with this key";
     }),
   ];
@@ -109,7 +108,7 @@ async function checkNetworks(config: Config, terminal: Terminal): Promise<Findin
 
 /** Asks X who the authorized account is; a token that has run out is refreshed for that, as the service does. */
 async function checkAccount(config: Config, terminal: Terminal): Promise<string> {
-  if (!isLogThere(config)) return "no account is authorized yet";
+  if (!(await logPlaceOf(config).store.isThere())) return "no account is authorized yet";
   await using stack = new AsyncDisposableStack();
   const session = await openSession(stack, await openExistingLog(config));
   if (session.projector.state("account").user === null) return "no account is authorized yet";

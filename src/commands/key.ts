@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { createEventLog, STREAMS } from "../log/event-log.ts";
 import { makeId } from "../platform/clock.ts";
-import { filesOf, masterKeyPlaceOf, openLog } from "../service/open.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import { openLog } from "../service/open.ts";
 import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
-import { rotateKey } from "../vault/master-key.ts";
+import { nameOfKey, rotateKey } from "../vault/master-key.ts";
 import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./log-session.ts";
 
@@ -53,8 +54,7 @@ export const key = group("key", "show or exchange the master key", [show, rotate
 async function showKey(terminal: Terminal, json: boolean): Promise<number> {
   const config = configOf(terminal);
   await using log = await openExistingLog(config);
-  const isOfFile = config.key === undefined && config.log.kind === "sqlite";
-  const source = isOfFile ? filesOf(config.log).key : "REACHLOG_KEY";
+  const source = nameOfKey(logPlaceOf(config).secrets);
   const [id, is_former_given] = [keyId(log.master), log.isFormerGiven];
   const note = is_former_given ? "; REACHLOG_KEY still holds the former one" : "";
   terminal.out(json ? `${JSON.stringify({ id, source, is_former_given })}\n` : `the key ${id}, of ${source}${note}\n`);
@@ -64,14 +64,14 @@ async function showKey(terminal: Terminal, json: boolean): Promise<number> {
 /** Takes the log as its one service does, so that none runs meanwhile. Throws StoreOwned. */
 async function rotateMasterKey(terminal: Terminal, keep: string | undefined, json: boolean): Promise<number> {
   const config = configOf(terminal);
-  refuseNoLog(config);
+  await refuseNoLog(config);
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });
   const from = store.master;
   const to = nextKey(config);
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
-  await rotateKey(masterKeyPlaceOf(config), store.vault, { from, to });
+  await rotateKey(logPlaceOf(config).secrets, store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);

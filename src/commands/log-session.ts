@@ -3,7 +3,8 @@ import type { Config } from "../config/config.ts";
 import { shownLog, type SqliteLog } from "../config/log.ts";
 import { createEventLog, type EventMetadata, type EventLog } from "../log/event-log.ts";
 import { createSuppressionHashes, type HashesOf } from "../outreach/suppression-hashes.ts";
-import { isLogThere, openLog, openStoredLog, type OpenedLog, type StoredLog } from "../service/open.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../service/open.ts";
 import { erasing } from "../privacy/apply-erasures.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -15,19 +16,19 @@ export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
 /** Opens the existing log beside a running service. */
 export async function openExistingLog(config: Config): Promise<OpenedLog> {
-  refuseNoLog(config);
+  await refuseNoLog(config);
   return openLog(config);
 }
 
 /** The same as {@link openStoredLog} opens it. */
 export async function openExistingStoredLog(config: Config): Promise<StoredLog> {
-  refuseNoLog(config);
+  await refuseNoLog(config);
   return openStoredLog(config);
 }
 
 /** For those who would make files beside a log that is not there. */
-export function refuseNoLog(config: Config): void {
-  if (isLogThere(config)) return;
+export async function refuseNoLog(config: Config): Promise<void> {
+  if (await logPlaceOf(config).store.isThere()) return;
   throw new ServiceError(
     "not_found",
     `there is no log at ${shownLog(config.log)}: DATABASE_URL names another one, or the service was never started`,

@@ -1,8 +1,8 @@
-import { openSqliteStore, type Commit, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import { makeEvent, encryptingCodec, type Event, type EncryptingCodec } from "../../events/catalog.ts";
-import type { Clock, MakeId } from "../platform/clock.ts";
+import { systemClock, type MakeId } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import type { LogFiles } from "../log/log-files.ts";
+import type { OpenStoreOptions, StorePlace } from "../log/store-place.ts";
 import { applyErasures } from "./apply-erasures.ts";
 import { encryptSnapshots } from "./encrypted-snapshots.ts";
 import type { Keyring } from "./keyring.ts";
@@ -17,17 +17,14 @@ export interface EncryptedLog extends EventStore<Event> {
   readonly open: EncryptingCodec<Event>["open"];
 }
 
-export interface EncryptedLogOptions {
-  readonly files: Pick<LogFiles, "log" | "keys">;
+export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "finish"> {
+  readonly place: StorePlace;
   readonly keyring: Keyring;
-  readonly clock: Clock;
+  /** How errors name where the keys are. */
+  readonly keysName: string;
   readonly makeId: MakeId;
-  /** Opens the log as the one service of it, described to others by that text. */
-  readonly owner?: string | undefined;
   /** Goes on with these keys although the log was encrypted with others, and records that. */
   readonly acceptLostKeys?: boolean | undefined;
-  /** Called after each transaction of appends. */
-  readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
 /** Encrypts beside the thread that serves requests. */
@@ -35,29 +32,18 @@ const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
 /** Opens the log with the keys of its personal data, which stay open behind it. Throws a ServiceError, and what the store throws. */
 export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
-  const { files, keyring, clock, owner, onCommit } = options;
+  const { place, keysName, keyring, clock, owner, onCommit } = options;
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
-  const ownership = owner === undefined ? {} : { owner: { holder: owner } };
-  const measured = onCommit === undefined ? {} : { onCommit };
-  const store = opening.use(
-    await openSqliteStore<Event>({
-      file: files.log,
-      codec,
-      finish: ENCRYPT_ON_WRITER,
-      clock,
-      ...ownership,
-      ...measured,
-    }),
-  );
+  const store = opening.use(await place.open({ codec, finish: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
   const lost = await newestKeys(store);
   if (lost !== undefined && lost !== keyring.id) {
-    if (options.acceptLostKeys !== true) throw keysLost(files.keys, true);
+    if (options.acceptLostKeys !== true) throw keysLost(keysName, true);
     const data = { lost, replaced_by: keyring.id };
     await store.append(STREAMS.log, [makeEvent("PersonalKeysLost", options.makeId(), data, SERVICE_METADATA)]);
   }
   const { position: erasedTo } = await store.head();
-  await applyErasures(store, keyring, clock());
+  await applyErasures(store, keyring, (clock ?? systemClock)());
   const resources = opening.move();
   return {
     ...store,

@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import { ENCRYPTED_TYPES, type Event, type EventType } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
-import type { LogFiles } from "../log/log-files.ts";
+import type { StorePlace } from "../log/store-place.ts";
 import { ServiceError } from "../platform/service-error.ts";
+import type { MasterKeyPlace } from "../vault/master-key.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
 export function keysLost(file: string, isThere: boolean): ServiceError {
@@ -19,16 +19,21 @@ export function keysLost(file: string, isThere: boolean): ServiceError {
  * What a log needs and is gone is not made anew: empty keys would look as if everybody had been erased, and an empty
  * vault lacks the keys of the hashes that suppressed people are known by. Throws a ServiceError (configuration).
  */
-export async function refuseLostKeys({ log, keys, vault }: LogFiles): Promise<void> {
-  if (!existsSync(log) || (existsSync(keys) && existsSync(vault))) return;
-  await using store = await openSqliteStore<Event>({ file: log });
-  if (!existsSync(keys) && (await newestKeys(store)) !== undefined) throw keysLost(keys, false);
-  if (existsSync(vault)) return;
+export async function refuseLostKeys(
+  log: StorePlace,
+  { keys, vault }: Pick<MasterKeyPlace, "keys" | "vault">,
+): Promise<void> {
+  if (!(await log.isThere())) return;
+  const [hasKeys, hasVault] = await Promise.all([keys.isThere(), vault.isThere()]);
+  if (hasKeys && hasVault) return;
+  await using store = await log.open();
+  if (!hasKeys && (await newestKeys(store)) !== undefined) throw keysLost(keys.name, false);
+  if (hasVault) return;
   // Before the first rotation the master key gives them back.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw new ServiceError(
       "configuration",
-      `${vault} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
+      `${vault.name} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
         "suppressed and erased would not be known again. Put the file back; or, to go on without, run " +
         "reachlog serve --accept-lost-keys",
     );

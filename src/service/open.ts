@@ -1,21 +1,15 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
-import { openSqliteStore, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
-import type { PostgresLog, SqliteLog } from "../config/log.ts";
-import { checkpointFiles, type CheckpointStore } from "../log/checkpoint-store.ts";
-import { logFiles, type LogFiles } from "../log/log-files.ts";
+import type { CheckpointStore } from "../log/checkpoint-store.ts";
 import { makeId as newId, systemClock } from "../platform/clock.ts";
-import type { Secret } from "../platform/secret.ts";
-import { ServiceError } from "../platform/service-error.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "../privacy/encrypted-log.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { refuseLostKeys } from "../privacy/lost-keys.ts";
 import { masterKeyOf, unlock, type MasterKeyPlace, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
-import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import { logPlaceOf, type LogPlace } from "./log-place.ts";
 
 /** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {}
@@ -34,16 +28,20 @@ export async function openLog(config: Config, options?: OpenLogOptions): Promise
   return openLogAt(logPlaceOf(config), options);
 }
 
-/** For those who only prove or copy what is stored: they need no keys, and see nothing personal. */
-export async function openStoredLog({ log }: Config): Promise<StoredLog> {
-  if (log.kind === "postgres") throw unsupported(log);
-  const files = filesOf(log);
-  return { ...(await openSqliteStore<Event>({ file: files.log })), checkpoints: checkpointFiles(files) };
+/** For those who only prove or copy what is stored: they see nothing personal. */
+export async function openStoredLog(config: Config): Promise<StoredLog> {
+  const place = logPlaceOf(config);
+  await using opening = new AsyncDisposableStack();
+  const store = opening.use(await place.store.open());
+  const checkpoints = await place.checkpoints(store, () => seedOf(place.secrets));
+  opening.move();
+  return { ...store, checkpoints };
 }
 
-/** Where there is no log yet, the first start makes one. */
-export function isLogThere({ log }: Config): boolean {
-  return log.kind === "postgres" || existsSync(log.file);
+async function seedOf(secrets: MasterKeyPlace): Promise<Uint8Array> {
+  const { vault } = await unlock(secrets);
+  await using _vault = vault;
+  return await vault.stableKey("checkpoints");
 }
 
 /**
@@ -51,56 +49,22 @@ export function isLogThere({ log }: Config): boolean {
  * Throws a ServiceError (configuration, damaged), and what the store throws.
  */
 export async function openLogAt(
-  place: LogPlace,
-  { owner, acceptLostKeys = false, clock = systemClock, makeId = newId, onCommit }: OpenLogOptions = {},
+  { store: place, secrets, checkpoints: checkpointsOf }: LogPlace,
+  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit }: OpenLogOptions = {},
 ): Promise<OpenedLog> {
   await using opening = new AsyncDisposableStack();
-  const { files } = place;
-  mkdirSync(dirname(files.log), { recursive: true });
-  if (!acceptLostKeys) await refuseLostKeys(files);
-  const secrets = masterKeyPlaceAt(place);
+  if (!acceptLostKeys) await refuseLostKeys(place, secrets);
   const unlocked = await unlock(secrets);
-  opening.use(unlocked.vault);
-  const { master } = unlocked;
+  const { master, vault } = unlocked;
+  opening.use(vault);
   const renew = (): Promise<Uint8Array> => masterKeyOf(secrets);
   const keys = opening.use(await openSecretStore({ place: secrets.keys, master, renew }));
-  const keyring = await openKeyring(keysIn(keys), clock);
-  const log = opening.use(await openEncryptedLog({ files, keyring, owner, acceptLostKeys, clock, makeId, onCommit }));
+  const keyring = await openKeyring(keysIn(keys), clock ?? systemClock);
+  const keysName = secrets.keys.name;
+  const log = opening.use(
+    await openEncryptedLog({ place, keysName, keyring, owner, acceptLostKeys, clock, makeId, onCommit }),
+  );
+  const checkpoints = await checkpointsOf(log, () => vault.stableKey("checkpoints"));
   const opened = opening.move();
-  return {
-    ...log,
-    ...unlocked,
-    checkpoints: checkpointFiles(files),
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
-}
-
-/** A log's files, and the master key where it is not in one of them. */
-export interface LogPlace {
-  readonly files: LogFiles;
-  readonly configured: Secret | undefined;
-}
-
-/** Where the configured log has its master key, and what that opens. */
-export function masterKeyPlaceOf(config: Config): MasterKeyPlace {
-  return masterKeyPlaceAt(logPlaceOf(config));
-}
-
-function logPlaceOf({ log, key }: Config): LogPlace {
-  if (log.kind === "postgres") throw unsupported(log);
-  return { files: filesOf(log), configured: key };
-}
-
-function masterKeyPlaceAt({ files, configured }: LogPlace): MasterKeyPlace {
-  return { vault: sqliteSecrets(files.vault), keys: sqliteSecrets(files.keys), key: configured ?? files.key };
-}
-
-/** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
-export function filesOf({ file, keysFile }: SqliteLog): LogFiles {
-  const files = logFiles(file);
-  return { ...files, keys: keysFile ?? files.keys };
-}
-
-function unsupported({ shown }: PostgresLog): ServiceError {
-  return new ServiceError("configuration", `DATABASE_URL: ${shown}: PostgreSQL is not supported yet by this version`);
+  return { ...log, ...unlocked, checkpoints, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

@@ -16,6 +16,11 @@ export interface MasterKeyPlace {
   readonly key: Secret | string;
 }
 
+/** How messages call what has the master key. */
+export function nameOfKey({ key }: Pick<MasterKeyPlace, "key">): string {
+  return typeof key === "string" ? key : "REACHLOG_KEY";
+}
+
 export interface Unlocked {
   /** The master key in force. */
   readonly master: Uint8Array;

@@ -10,7 +10,8 @@ import { recipients } from "../../src/commands/recipients.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { fileLogOf } from "../../src/commands/log-session.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { masterKeyPlaceOf, openLog } from "../../src/service/open.ts";
+import { logPlaceOf } from "../../src/service/log-place.ts";
+import { openLog } from "../../src/service/open.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
 let world: CommandHarness;
@@ -47,7 +48,7 @@ async function nameInLog(): Promise<string | undefined> {
   return findContact(folded, { username: "ada" })?.name;
 }
 
-const openVault = async () => (await unlock(masterKeyPlaceOf(config()))).vault;
+const openVault = async () => (await unlock(logPlaceOf(config()).secrets)).vault;
 
 async function keepSecret(): Promise<void> {
   await using vault = await openVault();

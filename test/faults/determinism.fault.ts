@@ -5,6 +5,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
+import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import {
   authorize,
@@ -127,7 +128,7 @@ async function settled(service: Running): Promise<void> {
 async function readLog({
   directory,
 }: Installation): Promise<{ events: readonly Recorded[]; snapshots: ReadonlyMap<ProjectionName, Snapshot> }> {
-  await using store = await openLogAt({ files: logFiles(join(directory, "reachlog.sqlite")), configured: undefined });
+  await using store = await openLogAt(filePlace(logFiles(join(directory, "reachlog.sqlite")), undefined));
   const events: Recorded[] = [];
   for await (const event of store.read()) events.push(event);
   const snapshots = new Map<ProjectionName, Snapshot>();

@@ -7,6 +7,7 @@ import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
+import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 
@@ -20,7 +21,7 @@ test.each([CLICK, READ])(
     const directory = mkdtempSync(join(tmpdir(), "reachlog-lost-"));
     try {
       const open = (): Promise<EncryptedLog> =>
-        openLogAt({ files: logFiles(join(directory, "log.sqlite")), configured: secret("01".repeat(32)) });
+        openLogAt(filePlace(logFiles(join(directory, "log.sqlite")), secret("01".repeat(32))));
       {
         await using log = await open();
         const eventLog = createEventLog(log, () => Bun.randomUUIDv7());

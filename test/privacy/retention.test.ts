@@ -13,6 +13,7 @@ import { applyErasures } from "../../src/privacy/apply-erasures.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
+import { filePlace } from "../../src/service/log-place.ts";
 import { openLogAt } from "../../src/service/open.ts";
 import { clickOf, PERSON } from "./new-events.ts";
 import { SILENT } from "../harness/memory/log.ts";
@@ -33,7 +34,7 @@ async function openWorld(days: number | undefined) {
     timers.push(run);
     return () => {};
   };
-  const place = { files: logFiles(join(directory, "log.sqlite")), configured: secret("01".repeat(32)) };
+  const place = filePlace(logFiles(join(directory, "log.sqlite")), secret("01".repeat(32)));
   const log = await openLogAt(place, { clock: () => world.now });
   stack.use(log);
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());

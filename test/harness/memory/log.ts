@@ -2,6 +2,7 @@
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
+import { sqliteStore } from "../../../src/log/store-place.ts";
 import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
@@ -75,7 +76,9 @@ export async function openEncryptedMemoryLog(master: Uint8Array): Promise<Encryp
   const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
   const secrets = stack.use(await openSecretStore({ place: sqliteSecrets(files.keys), master }));
   const keyring = await openKeyring(keysIn(secrets), systemClock);
-  const store = stack.use(await openEncryptedLog({ files, keyring, clock: systemClock, makeId: randomId }));
+  const store = stack.use(
+    await openEncryptedLog({ place: sqliteStore(files.log), keysName: files.keys, keyring, makeId: randomId }),
+  );
   return { ...logOn(store, folder, stack), store };
 }
 

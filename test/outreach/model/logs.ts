@@ -6,6 +6,7 @@ import type { Clock } from "../../../src/platform/clock.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import { filePlace } from "../../../src/service/log-place.ts";
 import { openLogAt } from "../../../src/service/open.ts";
 
 /** Where there is one, a disk in memory: SQLite does all that it does elsewhere, and its fsync costs nothing. */
@@ -62,13 +63,10 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
   let backup: string | undefined;
   const newFile = (): string => join(folder, `${(files += 1)}.sqlite`);
   const open = (file: string): Promise<EncryptedLog> =>
-    openLogAt(
-      {
-        files: { ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") },
-        configured: MASTER_KEY,
-      },
-      { clock: () => clock(), makeId: () => "lost" },
-    );
+    openLogAt(filePlace({ ...logFiles(file), keys: join(folder, "keys"), vault: join(folder, "vault") }, MASTER_KEY), {
+      clock: () => clock(),
+      makeId: () => "lost",
+    });
   let store = await open(newFile());
   const replace = async (file: string): Promise<void> => {
     await store[Symbol.asyncDispose]();

@@ -1,0 +1,43 @@
+import type { EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import type { Config } from "../config/config.ts";
+import type { PostgresLog, SqliteLog } from "../config/log.ts";
+import { checkpointFiles, type CheckpointStore } from "../log/checkpoint-store.ts";
+import { logFiles, type LogFiles } from "../log/log-files.ts";
+import { sqliteStore, type StorePlace } from "../log/store-place.ts";
+import type { Secret } from "../platform/secret.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { MasterKeyPlace } from "../vault/master-key.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+
+/** Where a log is, and all that belongs to it: which engine, only this knows. */
+export interface LogPlace {
+  readonly store: StorePlace;
+  readonly secrets: MasterKeyPlace;
+  /** Where its checkpoint is. `seed`: what the key is made of that signs it, where no file holds that key. */
+  checkpoints(store: EventStore<Event>, seed: () => Promise<Uint8Array>): Promise<CheckpointStore>;
+}
+
+export function logPlaceOf({ log, key }: Config): LogPlace {
+  if (log.kind === "postgres") throw unsupported(log);
+  return filePlace(filesOf(log), key);
+}
+
+/** `key`: the master key where no file holds it. */
+export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
+  return {
+    store: sqliteStore(files.log),
+    secrets: { vault: sqliteSecrets(files.vault), keys: sqliteSecrets(files.keys), key: key ?? files.key },
+    checkpoints: async () => checkpointFiles(files),
+  };
+}
+
+/** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
+function filesOf({ file, keysFile }: SqliteLog): LogFiles {
+  const files = logFiles(file);
+  return { ...files, keys: keysFile ?? files.keys };
+}
+
+function unsupported({ shown }: PostgresLog): ServiceError {
+  return new ServiceError("configuration", `DATABASE_URL: ${shown}: PostgreSQL is not supported yet by this version`);
+}
