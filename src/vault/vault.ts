@@ -37,8 +37,9 @@ export interface Vault extends Secrets, AsyncDisposable {
 }
 
 /**
- * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays the same when the master key is
- * exchanged. It is derived from the first master key, so that a lost vault can be made anew until then.
+ * What keyed hashes are made with, and what signs a shared log's checkpoints. Both are kept for ever, so the key stays
+ * the same when the master key is exchanged. It is derived from the first master key, so that a lost vault can be made
+ * anew until then.
  */
 const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 
@@ -112,10 +113,7 @@ async function presentIn(secrets: StoredSecrets, name: string): Promise<Kept | u
 
 async function rotationIn(secrets: StoredSecrets): Promise<Rotation | undefined> {
   const kept = await presentIn(secrets, ROTATION);
-  return kept && rotationOf(kept);
-}
-
-function rotationOf(kept: Kept): Rotation {
+  if (kept === undefined) return undefined;
   const { from, to } = JSON.parse(kept.value) as { from: string; to: string };
   return { from: bytesOf(from), to: bytesOf(to) };
 }

@@ -9,8 +9,11 @@ export interface Import {
 
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)["']([^"']+)["']/gm;
 
-/** The package that lies in the project itself. */
-const PACKAGE = { name: "eventstore-lite", entry: "events/eventstore-lite/src/index.ts" } as const;
+/** The package that lies in the project itself, by its entries. */
+const PACKAGE = new Map([
+  ["eventstore-lite", "events/eventstore-lite/src/index.ts"],
+  ["eventstore-lite/postgres", "events/eventstore-lite/src/postgres.ts"],
+]);
 
 /** All TypeScript files of the project's own code, without its tests. */
 export function sourceFiles(root: string): readonly string[] {
@@ -22,7 +25,8 @@ export function sourceFiles(root: string): readonly string[] {
 export function importsOf(root: string, files: readonly string[]): readonly Import[] {
   return files.flatMap((from) =>
     [...readFileSync(join(root, from), "utf8").matchAll(SPECIFIER)].flatMap(([, specifier = ""]) => {
-      if (specifier === PACKAGE.name) return [{ from, to: PACKAGE.entry }];
+      const entry = PACKAGE.get(specifier);
+      if (entry !== undefined) return [{ from, to: entry }];
       if (!specifier.startsWith(".")) return [];
       const to = normalize(join(dirname(from), specifier));
       return /\.tsx?$/.test(to) && existsSync(join(root, to)) ? [{ from, to }] : [];

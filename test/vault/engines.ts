@@ -1,3 +1,6 @@
+import { newDatabase } from "eventstore-lite/test/postgres";
+import { secret } from "../../src/platform/secret.ts";
+import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
@@ -18,5 +21,16 @@ async function openSqlite(): Promise<Place> {
   };
 }
 
+async function openPostgres(): Promise<Place> {
+  const url = secret(await newDatabase());
+  return {
+    place: postgresSecrets({ url, shown: "postgres://localhost/test", store: "vault" }),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
 /** All engines that secrets are kept in. */
-export const ENGINES: readonly (readonly [name: string, engine: Engine])[] = [["SQLite", openSqlite]];
+export const ENGINES: readonly (readonly [name: string, engine: Engine])[] = [
+  ["SQLite", openSqlite],
+  ["PostgreSQL", openPostgres],
+];

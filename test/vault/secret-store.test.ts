@@ -46,6 +46,20 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     }
   });
 
+  test("each of many changes at once is made on what the one before has left", async () => {
+    await using world = await openPlace();
+    await using one = await openSecretStore({ place: world.place, master: KEY });
+    await using other = await openSecretStore({ place: world.place, master: KEY });
+    const count = (store: SecretStore) =>
+      store.change(async (secrets) => {
+        const kept = await secrets.get("count");
+        const { version, value } = typeof kept === "object" ? kept : { version: 0, value: "0" };
+        return secrets.put("count", String(Number(value) + 1), version);
+      });
+    expect(await Promise.all([one, other, one, other, one, other].map(count))).toEqual(Array(6).fill(true));
+    expect(await one.get("count")).toEqual({ version: 6, value: "6" });
+  });
+
   test("a change that fails leaves nothing", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });

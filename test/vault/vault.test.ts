@@ -2,73 +2,94 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { keyId } from "../../src/vault/key.ts";
+import { deriveKey, keyId } from "../../src/vault/key.ts";
 import { KeyMismatch } from "../../src/vault/error.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
+import { ENGINES } from "./engines.ts";
 
 const DAMAGED = /does not open with the right key: it was altered/;
 
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
 
-test("a secret is there after a restart, with its version", async () => {
-  using directory = temporaryFolder();
-  const file = directory.file("vault");
-  {
-    await using vault = await openVault(sqliteSecrets(file), KEY);
-    expect(await vault.put("tokens", "first", 0)).toBe(true);
-    expect(await vault.put("tokens", "second", 1)).toBe(true);
-  }
-  await using vault = await openVault(sqliteSecrets(file), KEY);
-  expect(await vault.get("tokens")).toEqual({ version: 2, value: "second" });
-  expect(await vault.get("others")).toBeUndefined();
-});
+describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
+  test("has a secret after a restart, with its version", async () => {
+    await using world = await openPlace();
+    {
+      await using vault = await openVault(world.place, KEY);
+      expect(await vault.put("tokens", "first", 0)).toBe(true);
+      expect(await vault.put("tokens", "second", 1)).toBe(true);
+    }
+    await using vault = await openVault(world.place, KEY);
+    expect(await vault.get("tokens")).toEqual({ version: 2, value: "second" });
+    expect(await vault.get("others")).toBeUndefined();
+  });
 
-test("of two writers who saw the same version the second is told, and changes nothing", async () => {
-  using directory = temporaryFolder();
-  const file = directory.file("vault");
-  await using one = await openVault(sqliteSecrets(file), KEY);
-  await using other = await openVault(sqliteSecrets(file), KEY);
-  expect([await one.put("tokens", "one", 0), await other.put("tokens", "other", 0)]).toEqual([true, false]);
-  expect([await other.put("tokens", "other", 1), await one.put("tokens", "one", 1)]).toEqual([true, false]);
-  expect([await one.put("tokens", "one", 3), await one.put("absent", "one", 1)]).toEqual([false, false]);
-  expect(await one.get("tokens")).toEqual({ version: 2, value: "other" });
-});
+  test("tells the second of two writers who saw the same version, and changes nothing", async () => {
+    await using world = await openPlace();
+    await using one = await openVault(world.place, KEY);
+    await using other = await openVault(world.place, KEY);
+    expect([await one.put("tokens", "one", 0), await other.put("tokens", "other", 0)]).toEqual([true, false]);
+    expect([await other.put("tokens", "other", 1), await one.put("tokens", "one", 1)]).toEqual([true, false]);
+    expect([await one.put("tokens", "one", 3), await one.put("absent", "one", 1)]).toEqual([false, false]);
+    expect(await one.get("tokens")).toEqual({ version: 2, value: "other" });
+  });
 
-test("a deleted secret is gone", async () => {
-  using directory = temporaryFolder();
-  await using vault = await openVault(sqliteSecrets(directory.file("vault")), KEY);
-  await vault.put("tokens", "value", 0);
-  expect([await vault.delete("tokens", 2), await vault.delete("tokens", 1)]).toEqual([false, true]);
-  expect(await vault.get("tokens")).toBeUndefined();
-  expect(await vault.put("tokens", "value", 0)).toBe(true);
-});
+  test("has no secret that was deleted, and deletes none that is another one by now", async () => {
+    await using world = await openPlace();
+    await using vault = await openVault(world.place, KEY);
+    await vault.put("tokens", "value", 0);
+    expect([await vault.delete("tokens", 2), await vault.delete("tokens", 1)]).toEqual([false, true]);
+    expect([await vault.get("tokens"), await vault.delete("tokens", 1)]).toEqual([undefined, false]);
+    expect(await vault.put("tokens", "value", 0)).toBe(true);
+  });
 
-test("what may be used once is claimed once, by whoever is first, until it is forgotten", async () => {
-  using directory = temporaryFolder();
-  const file = directory.file("vault");
-  await using one = await openVault(sqliteSecrets(file), KEY);
-  await using other = await openVault(sqliteSecrets(file), KEY);
-  expect([
-    await one.claim("state", 100, 0),
-    await other.claim("state", 100, 0),
-    await other.claim("else", 100, 0),
-  ]).toEqual([true, false, true]);
-  expect([await other.claim("state", 199, 99), await other.claim("state", 200, 100)]).toEqual([false, true]);
-});
+  test("lets what may be used once be claimed once, by whoever is first, until it is forgotten", async () => {
+    await using world = await openPlace();
+    await using one = await openVault(world.place, KEY);
+    await using other = await openVault(world.place, KEY);
+    const claimed = [one, other, one, other].map((vault) => vault.claim("state", 100, 0));
+    expect((await Promise.all(claimed)).filter(Boolean)).toHaveLength(1);
+    expect(await other.claim("else", 100, 0)).toBe(true);
+    expect([await other.claim("state", 199, 99), await other.claim("state", 200, 100)]).toEqual([false, true]);
+    expect(await one.claim("state", 300, 199)).toBe(false);
+  });
 
-test("whether something was claimed can be asked without claiming it", async () => {
-  using directory = temporaryFolder();
-  await using vault = await openVault(sqliteSecrets(directory.file("vault")), KEY);
-  await vault.claim("state", 100, 0);
-  expect([
-    await vault.isClaimed("state", 99),
-    await vault.isClaimed("state", 100),
-    await vault.isClaimed("else", 0),
-  ]).toEqual([true, false, false]);
-  expect(await vault.claim("else", 100, 0)).toBe(true);
+  test("says whether something was claimed without claiming it", async () => {
+    await using world = await openPlace();
+    await using vault = await openVault(world.place, KEY);
+    await vault.claim("state", 100, 0);
+    expect([
+      await vault.isClaimed("state", 99),
+      await vault.isClaimed("state", 100),
+      await vault.isClaimed("else", 0),
+    ]).toEqual([true, false, false]);
+    expect(await vault.claim("else", 100, 0)).toBe(true);
+  });
+
+  test("is there once it was opened, and has the same stable keys for all", async () => {
+    await using world = await openPlace();
+    expect(await world.place.isThere()).toBe(false);
+    await using one = await openVault(world.place, KEY);
+    await using other = await openVault(world.place, KEY);
+    expect(await world.place.isThere()).toBe(true);
+    const keys = await Promise.all([one, other].map((vault) => vault.stableKey("suppression")));
+    expect(keys).toEqual([deriveKey(KEY, "suppression"), deriveKey(KEY, "suppression")]);
+  });
+
+  test("refuses another key by its id", async () => {
+    await using world = await openPlace();
+    await using vault = await openVault(world.place, KEY);
+    await vault.put("tokens", "value", 0);
+    for (const _ of [1, 2]) {
+      expect(openVault(world.place, OTHER_KEY)).rejects.toThrow(
+        new KeyMismatch(world.place.name, keyId(OTHER_KEY), [keyId(KEY)]),
+      );
+    }
+    expect((await vault.get("tokens"))?.value).toBe("value");
+  });
 });
 
 test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
@@ -80,22 +101,13 @@ test("claims that are over leave no rows: a flood of them cannot fill the disk",
   expect(database.prepare("SELECT count(*) AS rows FROM claims").get()).toEqual({ rows: 10 });
 });
 
-test("another key is refused by its id, and what is there stays as it is", async () => {
+test("another key changes nothing in the file", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
-  {
-    await using vault = await openVault(sqliteSecrets(file), KEY);
-    await vault.put("tokens", "value", 0);
-  }
+  await (await openVault(sqliteSecrets(file), KEY))[Symbol.asyncDispose]();
   const before = readFileSync(file);
-  for (const _ of [1, 2]) {
-    expect(openVault(sqliteSecrets(file), OTHER_KEY)).rejects.toThrow(
-      new KeyMismatch(file, keyId(OTHER_KEY), [keyId(KEY)]),
-    );
-  }
+  expect(openVault(sqliteSecrets(file), OTHER_KEY)).rejects.toThrow(KeyMismatch);
   expect(readFileSync(file)).toEqual(before);
-  await using vault = await openVault(sqliteSecrets(file), KEY);
-  expect((await vault.get("tokens"))?.value).toBe("value");
 });
 
 describe("a row does not open", () => {

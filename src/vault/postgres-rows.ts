@@ -1,0 +1,115 @@
+import type { SecretChanges, SecretDatabase, SecretRow, SecretRows, WrappedKey } from "./secret-database.ts";
+
+/** Asks the server, with the name of the set of secrets as $1. */
+export type Ask = <Row>(query: string, ...parameters: (string | number | Uint8Array | null)[]) => Promise<Answer<Row>>;
+
+export interface Answer<Row> extends ReadonlyArray<Row> {
+  /** Rows that were answered or changed. */
+  readonly count: number;
+}
+
+/** Until the transaction ends, nobody else counts it up. Answers the revision of before. */
+export async function countUp(ask: Ask): Promise<number> {
+  const [row] = await ask<Revision>(
+    "UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1 RETURNING revision - 1 AS revision",
+  );
+  return row?.revision ?? 0;
+}
+
+export async function readRevision(ask: Ask): Promise<number> {
+  const [row] = await ask<Revision>("SELECT revision FROM reachlog_vault.stores WHERE name = $1");
+  return row?.revision ?? 0;
+}
+
+interface Revision {
+  readonly revision: number;
+}
+
+/** Behind every character of a name. */
+const LAST = "\u{10ffff}";
+
+export function rowsIn(ask: Ask): Omit<SecretRows, "revision"> {
+  const namesOf = async (condition: string, prefix: string): Promise<readonly string[]> => {
+    const rows = await ask<{ name: string }>(
+      `SELECT name FROM reachlog_vault.secrets WHERE store = $1 AND name >= $2 AND name < $3 ${condition} ORDER BY name`,
+      prefix,
+      prefix + LAST,
+    );
+    return rows.map(({ name }) => name);
+  };
+  return {
+    secrets: (names) =>
+      ask<SecretRow>(
+        `SELECT name, version, key, ciphertext FROM reachlog_vault.secrets
+         WHERE store = $1 AND name IN (SELECT json_array_elements_text($2::text::json))`,
+        JSON.stringify(names),
+      ),
+    names: (prefix) => namesOf("", prefix),
+    buried: (prefix) => namesOf("AND key IS NULL", prefix),
+    dataKeys: () => ask<WrappedKey>("SELECT id, master, wrapped FROM reachlog_vault.data_keys WHERE store = $1"),
+  };
+}
+
+export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
+  return {
+    async put({ name, key, ciphertext }, expected) {
+      const inserted = `INSERT INTO reachlog_vault.secrets (store, name, version, key, ciphertext)
+        VALUES ($1, $2, 1, $3, $4) ON CONFLICT DO NOTHING`;
+      const updated = `UPDATE reachlog_vault.secrets SET version = version + 1, key = $3, ciphertext = $4
+        WHERE store = $1 AND name = $2 AND version = $5 AND key IS NOT NULL`;
+      const { count } = await (expected === 0
+        ? ask(inserted, name, key, ciphertext)
+        : ask(updated, name, key, ciphertext, expected));
+      return count === 1;
+    },
+    async reencrypt({ name, key, ciphertext }) {
+      const query = "UPDATE reachlog_vault.secrets SET key = $3, ciphertext = $4 WHERE store = $1 AND name = $2";
+      await ask(query, name, key, ciphertext);
+    },
+    async remove(name) {
+      await ask("DELETE FROM reachlog_vault.secrets WHERE store = $1 AND name = $2", name);
+    },
+    async bury(name) {
+      await ask(
+        `INSERT INTO reachlog_vault.secrets (store, name, version) VALUES ($1, $2, 0)
+         ON CONFLICT (store, name) DO UPDATE SET key = NULL, ciphertext = NULL`,
+        name,
+      );
+    },
+    async addDataKey({ id, master, wrapped }) {
+      const query = "INSERT INTO reachlog_vault.data_keys (store, id, master, wrapped) VALUES ($1, $2, $3, $4)";
+      await ask(query, id, master, wrapped);
+    },
+    async removeDataKeys(master) {
+      const query = "DELETE FROM reachlog_vault.data_keys WHERE store = $1 AND master = coalesce($2, master)";
+      await ask(query, master ?? null);
+    },
+  };
+}
+
+export function claimsIn(ask: Ask): Pick<SecretDatabase, "claim" | "isClaimed"> {
+  return {
+    async claim(name, until, now) {
+      // Some that are over go with it: a flood of them cannot fill the disk.
+      const { count } = await ask(
+        `WITH over AS (DELETE FROM reachlog_vault.claims WHERE store = $1 AND name IN (
+           SELECT name FROM reachlog_vault.claims WHERE store = $1 AND until <= $4 AND name <> $2
+           LIMIT 100 FOR UPDATE SKIP LOCKED))
+         INSERT INTO reachlog_vault.claims AS claim (store, name, until) VALUES ($1, $2, $3)
+         ON CONFLICT (store, name) DO UPDATE SET until = excluded.until WHERE claim.until <= $4`,
+        name,
+        until,
+        now,
+      );
+      return count === 1;
+    },
+    async isClaimed(name, now) {
+      const { count } = await ask(
+        "SELECT FROM reachlog_vault.claims WHERE store = $1 AND name = $2 AND until > $3",
+        name,
+        now,
+      );
+      return count > 0;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+// On no harness.
+import { expect, test } from "bun:test";
+import { openDatabase } from "eventstore-lite/postgres";
+import { newDatabase, startPostgres } from "eventstore-lite/test/postgres";
+import { secret } from "../../src/platform/secret.ts";
+import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
+import { openVault } from "../../src/vault/vault.ts";
+
+const KEY = new Uint8Array(32).fill(1);
+const OTHER_KEY = new Uint8Array(32).fill(2);
+
+function placesIn(url: string) {
+  const database = { url: secret(url), shown: "postgres://localhost/test" };
+  return {
+    vault: postgresSecrets({ ...database, store: "vault" }),
+    keys: postgresSecrets({ ...database, store: "keys" }),
+  };
+}
+
+/** All rows of a table as text. */
+async function rowsOf(url: string, table: string): Promise<readonly string[]> {
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  try {
+    const rows = await database.query((sql) => sql.unsafe(`SELECT * FROM reachlog_vault.${table}`));
+    return rows.map((row) => JSON.stringify(row));
+  } finally {
+    await database.close();
+  }
+}
+
+test("the vault and the keys of personal data in one database have nothing in common", async () => {
+  const places = placesIn(await newDatabase());
+  await using vault = await openSecretStore({ place: places.vault, master: KEY });
+  expect(await places.keys.isThere()).toBe(false);
+  await using keys = await openSecretStore({ place: places.keys, master: OTHER_KEY });
+  await vault.put("same", "of the vault", 0);
+  expect(await keys.get("same")).toBeUndefined();
+  const revision = await vault.revision();
+  await keys.put("same", "of the keys", 0);
+  expect(await keys.claim("same", 10, 0)).toBe(true);
+  await keys.rewrap([OTHER_KEY]);
+  expect([await vault.get("same"), await vault.names(""), await vault.revision()]).toEqual([
+    { version: 1, value: "of the vault" },
+    ["same"],
+    revision,
+  ]);
+  expect(await vault.isClaimed("same", 0)).toBe(false);
+  await keys.bury("same");
+  expect(await vault.get("same")).toEqual({ version: 1, value: "of the vault" });
+});
+
+test("the tables hold no secret in the clear, and nothing of what is gone", async () => {
+  const url = await newDatabase();
+  await using vault = await openVault(placesIn(url).vault, KEY);
+  await vault.put("tokens", "canary", 0);
+  const before = await rowsOf(url, "secrets");
+  expect(before.join()).toContain("tokens");
+  expect(before.join()).not.toContain("canary");
+  await vault.delete("tokens", 1);
+  expect((await rowsOf(url, "secrets")).join()).not.toContain("tokens");
+});
+
+test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
+  const url = await newDatabase();
+  await using vault = await openVault(placesIn(url).vault, KEY);
+  for (let now = 0; now < 50; now++) await vault.claim(`state-${now}`, now + 10, now);
+  expect(await rowsOf(url, "claims")).toHaveLength(10);
+});
+
+test("while the server is away a secret is neither read nor stored, and afterwards it is as it was", async () => {
+  await using server = await startPostgres();
+  const { vault: place } = placesIn(await server.newDatabase());
+  await using vault = await openVault(place, KEY);
+  await vault.put("tokens", "first", 0);
+  await server.stop("fast");
+  for (const ask of [() => vault.get("tokens"), () => vault.put("tokens", "second", 1), () => openVault(place, KEY)]) {
+    expect(await ask().catch((fault: unknown) => fault)).toMatchObject({
+      name: "ServiceError",
+      kind: "full",
+      message: "the vault in postgres://localhost/test does not answer",
+    });
+  }
+  await server.start();
+  expect(await vault.get("tokens")).toEqual({ version: 1, value: "first" });
+  expect(await vault.put("tokens", "second", 1)).toBe(true);
+}, 30_000);
