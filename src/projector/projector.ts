@@ -1,8 +1,10 @@
-import type { EventStore } from "eventstore-lite";
+import { StoreOverloaded, StoreUnavailable, type EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
 import type { Erase } from "./apply-erasures.ts";
-import type { Logger } from "../platform/logger.ts";
+import { sleep } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { ServiceError } from "../platform/service-error.ts";
 import { refold } from "./apply-erasures.ts";
 import { restore, type Restored } from "./restore.ts";
 import { takeOver } from "./take-over.ts";
@@ -22,9 +24,17 @@ export interface Projector extends AsyncDisposable {
   until(position: number): Promise<void>;
   /** Calls `listener` after each event is folded in. The answer removes it again. */
   listen(listener: (event: Recorded) => void): () => void;
-  /** Rejects with the fault that stopped the projector; never resolves. */
+  /** Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is none. */
   readonly failed: Promise<never>;
 }
+
+/** Whether the log, or the keys of what is in it, are out of reach and come back by themselves. */
+function isPassing(fault: unknown): boolean {
+  if (fault instanceof ServiceError) return fault.kind === "full" || fault.kind === "busy";
+  return fault instanceof StoreUnavailable || fault instanceof StoreOverloaded;
+}
+
+const RETRY_MS = 500;
 
 export interface ProjectorOptions {
   readonly logger?: Logger;
@@ -71,8 +81,21 @@ function follow(
   const foldAll = (batch: readonly Recorded[]): Promise<void> =>
     foldBatch({ store, logger, erase, states, keeper, fold }, batch);
 
-  const loop = async (): Promise<void> => {
+  const followOn = async (): Promise<void> => {
     for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
+  };
+
+  const loop = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      try {
+        await followOn();
+      } catch (fault) {
+        // Each event is folded whole or not at all by these, so that the next attempt goes on where this one ended.
+        if (!isPassing(fault)) throw fault;
+        logger?.warn("the log could not be followed; it is tried again", { position, ...errorFields(fault) });
+        await sleep(RETRY_MS, stop.signal);
+      }
+    }
   };
 
   const running = loop();

@@ -1,12 +1,19 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { openSqliteStore, StoreFull, type EventStore, type Query, type Snapshot } from "eventstore-lite";
+import {
+  openSqliteStore,
+  StoreFull,
+  StoreUnavailable,
+  type EventStore,
+  type Query,
+  type Snapshot,
+} from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile, SILENT } from "../harness/memory/log.ts";
 
 function skips(count: number): Event[] {
   return Array.from({ length: count }, () =>
@@ -120,6 +127,29 @@ describe("until", () => {
   });
 });
 
+test("a log that is out of reach for a while is followed on, and no event is folded twice or left out", async () => {
+  await using store = await open();
+  const attempts: number[] = [];
+  const said: string[] = [];
+  const away: EventStore<Event> = {
+    ...store,
+    async *subscribeBatches(query) {
+      attempts.push(query.from);
+      if (attempts.length === 2) throw new StoreUnavailable(new Error("no route to the server"));
+      for await (const batch of store.subscribeBatches(query)) {
+        yield batch.slice(0, 1);
+        if (attempts.length < 3) throw new StoreUnavailable(new Error("the connection was lost"));
+        yield batch.slice(1);
+      }
+    },
+  };
+  const logger = { ...SILENT, warn: (message: string) => void said.push(message) };
+  await using projector = await startProjector(away, { logger });
+  await projector.until(await skip(store, 3));
+  expect([skippedOf(projector), attempts]).toEqual([3, [1, 2, 2]]);
+  expect(said).toHaveLength(2);
+});
+
 describe("snapshots", () => {
   async function fill(file: string, count: number): Promise<void> {
     await using store = await open(file);
@@ -185,6 +215,8 @@ describe("snapshots", () => {
     await using store = await open(file);
     const { version } = projectionOf("account");
     const state = encodeState(projectionOf("account").initial());
+    // One that holds more is not replaced.
+    await store.snapshots.remove(["account"]);
     await store.snapshots.save("account", { version, position: 2, state });
     await skip(store, 3);
     const reader = watched(store);
