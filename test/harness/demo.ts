@@ -1,6 +1,9 @@
-import { join } from "node:path";
+import { onRuntime } from "./runtime.ts";
 
-export const MAIN = join(import.meta.dirname, "../../src/main.ts");
+/** A word of a shell. */
+export const quoted = (word: string): string => `'${word}'`;
+
+const PROGRAM = onRuntime([]).map(quoted).join(" ");
 
 /** A demo as a process of its own, and shells beside it. */
 export interface Demo extends AsyncDisposable {
@@ -14,7 +17,7 @@ export interface Demo extends AsyncDisposable {
 /** Starts the demo on free ports, with its files in `directory`. */
 export async function startDemo(directory: string): Promise<Demo> {
   const options = { cwd: directory, env: { PATH: process.env["PATH"] ?? "" } } as const;
-  const child = Bun.spawn([process.execPath, MAIN, "demo", "--port", "0", "--sandbox-port", "0", "--keep", directory], {
+  const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", "--keep", directory]), {
     ...options,
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -24,7 +27,7 @@ export async function startDemo(directory: string): Promise<Demo> {
     url: /^reachlog +(\S+)/m.exec(printed)?.[1] ?? "",
     async shell(line, until) {
       // `exec`: a signal reaches the command itself.
-      const command = line.replace(/(?:bun )?reachlog /, `exec '${process.execPath}' '${MAIN}' `);
+      const command = line.replace(/(?:bun )?reachlog /, `exec ${PROGRAM} `);
       const beside = Bun.spawn(["sh", "-c", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
       const err = new Response(beside.stderr).text();
       const out = await readUntil(beside.stdout, until);

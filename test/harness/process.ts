@@ -5,8 +5,7 @@ import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
 import { capture, type Captured } from "./capture.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "./runtime.ts";
 
 /** The token of the caller `tester`. */
 export const TOKEN = "process-test-token-0123456789";
@@ -51,7 +50,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     IN_DOUBT_SETTLE_SECONDS: "1",
   };
   const start: Installation["start"] = (args, more = {}) => {
-    const child = Bun.spawn([process.execPath, MAIN, ...args], {
+    const child = Bun.spawn(onRuntime(args), {
       // The folder holds no .env, so nothing of the machine's own configuration gets in.
       cwd: directory,
       env: { ...env, ...more },

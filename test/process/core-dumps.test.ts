@@ -1,9 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { openInstallation } from "../harness/process.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "../harness/runtime.ts";
 
 test.skipIf(process.platform !== "linux").each([
   ["0", false],
@@ -11,7 +9,7 @@ test.skipIf(process.platform !== "linux").each([
 ] as const)("with a limit of %s for core dumps doctor warns of them: %p", async (limit, warns) => {
   await using world = await openInstallation();
   const script = `ulimit -c ${limit} && exec "$0" "$@"`;
-  const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN, "doctor"], {
+  const child = Bun.spawn(["sh", "-c", script, ...onRuntime(["doctor"])], {
     cwd: world.directory,
     env: world.env,
     stdio: ["ignore", "pipe", "inherit"],

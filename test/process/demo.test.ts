@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MAIN, startDemo } from "../harness/demo.ts";
+import { quoted, startDemo } from "../harness/demo.ts";
+import { onRuntime } from "../harness/runtime.ts";
 
 /** Two processes at a time start several times over. */
 const TIMEOUT_MS = 300_000;
@@ -29,7 +30,8 @@ test(
       expect(doctor.out).toStartWith("ok    configuration: complete\n");
       const named = readFileSync(settings, "utf8");
       expect(named).not.toContain("PORT='0'");
-      const byFile = await demo.shell(`'${process.execPath}' --env-file='${settings}' '${MAIN}' token list`);
+      const withFile = onRuntime(["token", "list"], { flags: [`--env-file=${settings}`] });
+      const byFile = await demo.shell(withFile.map(quoted).join(" "));
       expect(byFile.out).toBe(tokens.out);
     } finally {
       rmSync(directory, { recursive: true, force: true });

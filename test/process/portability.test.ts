@@ -4,11 +4,10 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
 import { BEARER, exported, openInstallation, until, type Installation, kill, stop } from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
 
 /** Each starts several processes, and a busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 const CLICK = {
   event: "link.clicked",
@@ -24,7 +23,7 @@ function logOf(world: Installation): string {
 /** A command as a process of its own, with its pipes. */
 function start(world: Installation, ...args: string[]) {
   const { directory, env } = world;
-  return Bun.spawn([process.execPath, MAIN, ...args], { cwd: directory, env, stdio: ["pipe", "pipe", "pipe"] });
+  return Bun.spawn(onRuntime(args), { cwd: directory, env, stdio: ["pipe", "pipe", "pipe"] });
 }
 
 /** Writes a log of `count` events of about a kilobyte each. */
@@ -172,7 +171,7 @@ test(
     // Another program reads it: a reader in this process may have taken the whole log before it leaves.
     const { directory, env } = world;
     const script = '{ "$@"; echo "$?" >&2; } | head -c 1';
-    const child = Bun.spawn(["sh", "-c", script, "sh", process.execPath, MAIN, "audit", "export"], {
+    const child = Bun.spawn(["sh", "-c", script, "sh", ...onRuntime(["audit", "export"])], {
       cwd: directory,
       env,
       stdio: ["ignore", "pipe", "pipe"],

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import urls from "../fixtures/urls.json" with { type: "json" };
 import agents from "../fixtures/user-agents.json" with { type: "json" };
 import { exported, openInstallation, type Installation } from "../harness/process.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { onRuntime } from "../harness/runtime.ts";
 
 const fixture = (name: string): string => join(import.meta.dirname, "../fixtures", name);
 
@@ -64,7 +63,7 @@ test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handle
 
 test("an import of stdin, in the format that is said", async () => {
   await using world = await openInstallation();
-  const child = Bun.spawn([process.execPath, MAIN, "recipients", "import", "-", "--format", "jsonl"], {
+  const child = Bun.spawn(onRuntime(["recipients", "import", "-", "--format", "jsonl"]), {
     cwd: world.directory,
     env: world.env,
     stdio: [new Blob(['{"username":"ada_builds","basis":"opt_in"}\n']), "pipe", "pipe"],

@@ -1,9 +1,8 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { openInstallation, until } from "../harness/process.ts";
+import { onRuntime } from "../harness/runtime.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
 
 /** A port that nobody has now: what a service says of its own goes to a full disk here. */
@@ -15,7 +14,7 @@ function freePort(): number {
 test("a service whose stderr is a file on a full disk starts, takes clicks and tells the networks", async () => {
   await using world = await openInstallation();
   const port = freePort();
-  const service = Bun.spawn([process.execPath, MAIN, "serve"], {
+  const service = Bun.spawn(onRuntime(["serve"]), {
     cwd: world.directory,
     env: { ...world.env, PORT: String(port), LOG_LEVEL: "debug" },
     stdio: ["ignore", "ignore", Bun.file("/dev/full")],

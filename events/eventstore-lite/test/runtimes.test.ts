@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const PROGRAM = join(import.meta.dirname, "programs/whole-life.ts");
+const PROGRAMS = join(import.meta.dirname, "programs");
 
 /** Deno is tried where it is installed. */
 const RUNTIMES: readonly (readonly [string, string | null, readonly string[]])[] = [
@@ -15,20 +15,32 @@ const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-runtimes-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 for (const [name, runtime, args] of RUNTIMES) {
+  const lines = async (program: string, file: string): Promise<readonly string[]> => {
+    const command = [runtime ?? "", ...args, join(PROGRAMS, program), file];
+    const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
+    const printed = await new Response(child.stdout).text();
+    expect(await child.exited).toBe(0);
+    return printed.trimEnd().split("\n");
+  };
+
   test.skipIf(runtime === null)(
     `on ${name} a log is written, read, verified and closed, and its threads end`,
     async () => {
-      const file = join(directory, `${name}.sqlite`);
-      const child = Bun.spawn([runtime ?? "", ...args, PROGRAM, file], { stdio: ["ignore", "pipe", "inherit"] });
-      expect((await new Response(child.stdout).text()).split("\n")).toEqual([
+      expect(await lines("whole-life.ts", join(directory, `${name}.sqlite`))).toEqual([
         'read 1 {"n":1}',
         "verified true",
         "closed",
         "writer: ended with 0",
         "verify: ended with 0",
-        "",
       ]);
-      expect(await child.exited).toBe(0);
     },
   );
+
+  test.skipIf(runtime === null)(`on ${name} a log that cannot be opened is refused for what it is`, async () => {
+    const file = join(directory, `${name}-refused.sqlite`);
+    expect(await lines("opening-faults.ts", file)).toEqual([
+      expect.stringMatching(/^owned: StoreOwned, .*pid \d+ since /),
+      `a text: StoreUnusable, ${file}.txt: the file is not an SQLite database`,
+    ]);
+  });
 }

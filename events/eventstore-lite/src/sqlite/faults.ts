@@ -6,9 +6,19 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** The extended result code of an error that node:sqlite threw, 0 when it is another error. */
+/** What SQLite says of them: Deno 2.9 gives no code where `exec` fails, or the opening of a file. */
+const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
+  ["database is locked", SQLITE_BUSY],
+  ["database disk image is malformed", SQLITE_CORRUPT],
+  ["database or disk is full", SQLITE_FULL],
+  ["file is not a database", SQLITE_NOTADB],
+]);
+
+/** The extended result code of an error that node:sqlite threw, or the primary one; 0 when it is another error. */
 export function sqliteCode(error: unknown): number {
-  return error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : 0;
+  if (!(error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR")) return 0;
+  if ("errcode" in error && typeof error.errcode === "number") return error.errcode;
+  return CODE_BY_MESSAGE.get(error.message) ?? 0;
 }
 
 export function faultOf(error: unknown): Fault {
