@@ -34,7 +34,10 @@ export class NetworkFault extends Error {
   }
 }
 
-/** Error codes of fetch in Bun 1.4.5, as tried against real servers; what is missing here counts as `invalid`. */
+/**
+ * Error codes of fetch in Bun 1.4.5 and of `node:https` in Deno 2.9.6, as tried against real servers; what is missing
+ * here counts as `invalid`.
+ */
 const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ECONNREFUSED: "refused",
   ENETUNREACH: "unreachable",
@@ -48,16 +51,22 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ETIMEDOUT: "timeout",
   UnexpectedRedirect: "redirect",
   EPROTO: "tls",
+  // A host that Deno's permissions do not name, which is not even looked up.
+  EPERM: "forbidden",
 };
 
 /** OpenSSL's verdicts (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`, `ERR_TLS_…`). */
 const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
+
+/** What the protocol itself fails of, and alerts of the other side: some of them (TLS 1.3) come after the request. */
+const TLS_CODE = /^ERR_SSL_/;
 
 /**
  * All that comes before the request. The certificate is judged before its first byte is written, as tried against real
  * servers; `EPROTO` comes for a handshake that fails as well as for a connection that is spoilt after the request.
  */
 const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
+  "forbidden",
   "refused",
   "unreachable",
   "exhausted",
@@ -75,5 +84,6 @@ export function faultOf(thrown: unknown): NetworkFault {
 }
 
 function kindOf(code: string): NetworkFaultKind {
+  if (TLS_CODE.test(code)) return "tls";
   return KIND_BY_CODE[code] ?? (CERTIFICATE_CODE.test(code) ? "certificate" : "invalid");
 }

@@ -22,6 +22,11 @@ test.each<[unknown, NetworkFaultKind, boolean]>([
   ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate", true],
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "certificate", true],
   ["Malformed_HTTP_Response", "invalid", false],
+  ["HPE_INVALID_CONSTANT", "invalid", false],
+  ["ERR_SSL_WRONG_VERSION_NUMBER", "tls", false],
+  // A client's certificate is asked for after the request, in TLS 1.3.
+  ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "tls", false],
+  ["EPERM", "forbidden", true],
   [undefined, "invalid", false],
   [23, "invalid", false],
 ])("fetch's code %p is %s", (code, kind, certainlyNotSent) => {

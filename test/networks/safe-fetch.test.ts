@@ -1,5 +1,5 @@
 // On the memory harness.
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
 import {
   ANSWER_BYTES_MAX,
@@ -7,15 +7,17 @@ import {
   EXPECTED_BYTES_MAX,
   type SafeRequest,
 } from "../../src/networks/safe-fetch.ts";
+import { CLIENTS, openBunClient, type Client } from "./clients.ts";
 import { selfSigned } from "./self-signed.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
+import { deadUrl, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const CANARY = "canary-5f3a9c";
+const bun = openBunClient();
 /** Of calls that are answered: no machine is as busy as that. */
 const TIMEOUT_MS = 60_000;
 
-async function faultOf(url: string, request: Partial<SafeRequest> = {}): Promise<NetworkFault> {
-  const call = safeFetchTo(url)(`${url}/bot${CANARY}/x`, {
+async function faultOf(client: Client, url: string, request: Partial<SafeRequest> = {}): Promise<NetworkFault> {
+  const call = client.safeFetch([url])(`${url}/bot${CANARY}/x`, {
     method: "POST",
     headers: { authorization: `Bearer ${CANARY}` },
     body: CANARY,
@@ -36,152 +38,219 @@ function expectFault(fault: NetworkFault, kind: NetworkFaultKind, certainlyNotSe
   expect([fault.kind, fault.certainlyNotSent]).toEqual([kind, certainlyNotSent]);
 }
 
-test("an answer comes back with status, headers and text", async () => {
-  await using server = serve((seen) => new Response(seen.body, { status: 418, headers: { "x-kind": "teapot" } }));
-  const answer = await safeFetchTo(server.url)(`${server.url}/tea`, {
-    method: "POST",
-    body: "ä",
-    timeoutMs: TIMEOUT_MS,
+describe.each(CLIENTS)("on %s", (runtime, open) => {
+  let client: Client;
+  beforeAll(() => void (client = open()));
+  afterAll(() => client[Symbol.asyncDispose]());
+
+  test("an answer comes back with status, headers and text", async () => {
+    await using server = serve((seen) => new Response(seen.body, { status: 418, headers: { "x-kind": "teapot" } }));
+    const answer = await client.safeFetch([server.url])(`${server.url}/tea`, {
+      method: "POST",
+      body: "ä",
+      timeoutMs: TIMEOUT_MS,
+    });
+    expect([answer.status, answer.text, answer.truncated]).toEqual([418, "ä", false]);
+    expect(answer.headers.get("x-kind")).toBe("teapot");
   });
-  expect([answer.status, answer.text, answer.truncated]).toEqual([418, "ä", false]);
-  expect(answer.headers.get("x-kind")).toBe("teapot");
-});
 
-test("an answer without a body is empty, not broken", async () => {
-  await using server = serve(() => new Response(null, { status: 204 }));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.status, answer.text, answer.truncated]).toEqual([204, "", false]);
-});
-
-test("a refused connection is certain non-delivery", async () => {
-  expectFault(await faultOf(await deadUrl()), "refused", true);
-});
-
-test("a name that does not resolve is certain non-delivery", async () => {
-  expectFault(await faultOf("http://reachlog-test.invalid"), "dns", true);
-});
-
-test.each(["reset", "close"])("a connection that ends by %s after the request leaves it unknown", async (end) => {
-  await using server = await serveRaw((socket) => (end === "reset" ? socket.resetAndDestroy() : socket.end()));
-  expectFault(await faultOf(server.url), "reset", false);
-  expect(server.received()).toBeGreaterThan(0);
-});
-
-test("a server that never answers ends at the deadline, unknown", async () => {
-  await using server = await serveRaw(() => undefined);
-  expectFault(await faultOf(server.url, { timeoutMs: 50 }), "timeout", false);
-});
-
-test("informational answers do not extend the deadline", async () => {
-  await using server = await serveRaw((socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"));
-  expectFault(await faultOf(server.url, { timeoutMs: 50 }), "timeout", false);
-});
-
-test.each([301, 302, 303, 307, 308])("a %i is not followed and its target sees nothing", async (status) => {
-  await using target = serve(() => new Response("leaked"));
-  await using server = serve(() => new Response(null, { status, headers: { location: `${target.url}/` } }));
-  const fault = await faultOf(server.url);
-  expectFault(fault, "redirect", false);
-  expect(target.requests).toEqual([]);
-});
-
-test("a redirect within the allowed origin is not followed either", async () => {
-  await using server = serve(() => new Response(null, { status: 307, headers: { location: "/again" } }));
-  expectFault(await faultOf(server.url), "redirect", false);
-  expect(server.requests).toHaveLength(1);
-});
-
-test.each([
-  ["another protocol", "SSH-2.0-OpenSSH_9.7\r\n\r\n"],
-  ["a negative length", "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nhi"],
-  ["an upgrade", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
-])("%s is an invalid answer", async (_name, bytes) => {
-  await using server = await serveRaw((socket) => socket.end(bytes));
-  expectFault(await faultOf(server.url), "invalid", false);
-});
-
-test("a server that does not speak TLS is a TLS fault", async () => {
-  await using server = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
-  expectFault(await faultOf(server.url.replace("http:", "https:")), "tls", false);
-});
-
-const HOUR_MS = 3_600_000;
-
-test.each([
-  ["nobody signed", "127.0.0.1", HOUR_MS, false],
-  ["has expired", "127.0.0.1", -HOUR_MS, true],
-  ["is for another address", "127.0.0.2", HOUR_MS, true],
-])("a certificate that %s is certain non-delivery", async (_name, address, leftMs, trusted) => {
-  const identity = selfSigned(address, Date.now() + leftMs);
-  await using server = serve(() => new Response("ok"), { tls: identity });
-  const options = trusted ? { tls: { ca: identity.cert } } : {};
-  const call = createSafeFetch({
-    allowedOrigins: [server.url],
-    fetch: (url, init) => fetch(url, { ...init, ...options }),
+  test("an answer without a body is empty, not broken", async () => {
+    await using server = serve(() => new Response(null, { status: 204 }));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.status, answer.text, answer.truncated]).toEqual([204, "", false]);
   });
-  const fault: unknown = await call(server.url, { method: "POST", body: CANARY, timeoutMs: TIMEOUT_MS }).catch(
-    (thrown: unknown) => thrown,
-  );
-  expectFault(fault as NetworkFault, "certificate", true);
-  expect(server.requests).toEqual([]);
-});
 
-test("a certificate that is trusted is none of these", async () => {
-  const identity = selfSigned("127.0.0.1", Date.now() + HOUR_MS);
-  await using server = serve(() => new Response("ok"), { tls: identity });
-  const call = createSafeFetch({
-    allowedOrigins: [server.url],
-    fetch: (url, init) => fetch(url, { ...init, tls: { ca: identity.cert } }),
+  test("a refused connection is certain non-delivery", async () => {
+    expectFault(await faultOf(client, await deadUrl()), "refused", true);
   });
-  expect((await call(server.url, { method: "POST", timeoutMs: TIMEOUT_MS })).text).toBe("ok");
-});
 
-test.each([
-  ["a cut length", "content-length: 50\r\n\r\nokay"],
-  ["a cut chunk", "transfer-encoding: chunked\r\n\r\n4\r\nokay\r\n"],
-])("%s keeps the status and what came of the body", async (_name, rest) => {
-  await using server = await serveRaw((socket) => socket.end(`HTTP/1.1 201 Created\r\n${rest}`));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.status, answer.truncated]).toEqual([201, true]);
-  expect("okay").toStartWith(answer.text);
-});
-
-/** A byte each 5 ms: the whole would take for hours. */
-const DRIPS = 5_000_000;
-/** Long enough for the status to come on a busy machine. */
-const DRIP_MS = 1_000;
-
-test("a body that drips ends at the deadline and keeps the status", async () => {
-  await using server = await serveRaw((socket) => {
-    socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${DRIPS}\r\n\r\n`);
-    const drip = setInterval(() => socket.write("."), 5);
-    socket.on("close", () => clearInterval(drip));
+  test("a name that does not resolve is certain non-delivery", async () => {
+    expectFault(await faultOf(client, "http://reachlog-test.invalid"), "dns", true);
   });
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: DRIP_MS });
-  expect([answer.status, answer.truncated]).toEqual([403, true]);
-  expect(answer.text.length).toBeLessThan(DRIPS);
-});
 
-test("a broken encoding keeps the status", async () => {
-  await using server = serve(() => new Response("no gzip", { headers: { "content-encoding": "gzip" } }));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.status, answer.truncated]).toEqual([200, true]);
-});
+  test.each(["reset", "close"])("a connection that ends by %s after the request leaves it unknown", async (end) => {
+    await using server = await serveRaw((socket) => (end === "reset" ? socket.resetAndDestroy() : socket.end()));
+    expectFault(await faultOf(client, server.url), "reset", false);
+    expect(server.received()).toBeGreaterThan(0);
+  });
 
-test("an endless body is cut at the limit", async () => {
-  const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(16_384).fill(97));
-  await using server = serve(() => new Response(new ReadableStream({ pull })));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.status, answer.text.length, answer.truncated]).toEqual([200, ANSWER_BYTES_MAX, true]);
-});
+  test("a server that never answers ends at the deadline, unknown", async () => {
+    await using server = await serveRaw(() => undefined);
+    expectFault(await faultOf(client, server.url, { timeoutMs: 50 }), "timeout", false);
+  });
 
-test("a length that chunks belie bounds nothing", async () => {
-  const chunk = `4000\r\n${"a".repeat(0x4000)}\r\n`;
-  await using server = await serveRaw((socket) =>
-    socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(8)}0\r\n\r\n`),
-  );
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+  test("informational answers do not extend the deadline", async () => {
+    await using server = await serveRaw((socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"));
+    expectFault(await faultOf(client, server.url, { timeoutMs: 50 }), "timeout", false);
+  });
+
+  test.each([301, 302, 303, 307, 308])("a %i is not followed and its target sees nothing", async (status) => {
+    await using target = serve(() => new Response("leaked"));
+    await using server = serve(() => new Response(null, { status, headers: { location: `${target.url}/` } }));
+    const fault = await faultOf(client, server.url);
+    expectFault(fault, "redirect", false);
+    expect(target.requests).toEqual([]);
+  });
+
+  test("a redirect within the allowed origin is not followed either", async () => {
+    await using server = serve(() => new Response(null, { status: 307, headers: { location: "/again" } }));
+    expectFault(await faultOf(client, server.url), "redirect", false);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ["another protocol", "SSH-2.0-OpenSSH_9.7\r\n\r\n"],
+    ["a negative length", "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nhi"],
+    ["an upgrade", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+  ])("%s is an invalid answer", async (_name, bytes) => {
+    await using server = await serveRaw((socket) => socket.end(bytes));
+    expectFault(await faultOf(client, server.url), "invalid", false);
+  });
+
+  test("a server that does not speak TLS is a TLS fault", async () => {
+    await using server = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
+    expectFault(await faultOf(client, server.url.replace("http:", "https:")), "tls", false);
+  });
+
+  const HOUR_MS = 3_600_000;
+
+  test.each([
+    ["nobody signed", "127.0.0.1", HOUR_MS, false],
+    ["has expired", "127.0.0.1", -HOUR_MS, true],
+    ["is for another address", "127.0.0.2", HOUR_MS, true],
+  ])("a certificate that %s is certain non-delivery", async (_name, address, leftMs, trusted) => {
+    const identity = selfSigned(address, Date.now() + leftMs);
+    await using server = serve(() => new Response("ok"), { tls: identity });
+    const call = client.safeFetch([server.url], trusted ? identity.cert : undefined);
+    const fault: unknown = await call(server.url, { method: "POST", body: CANARY, timeoutMs: TIMEOUT_MS }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expectFault(fault as NetworkFault, "certificate", true);
+    expect(server.requests).toEqual([]);
+  });
+
+  test("a certificate that is trusted is none of these", async () => {
+    const identity = selfSigned("127.0.0.1", Date.now() + HOUR_MS);
+    await using server = serve(() => new Response("ok"), { tls: identity });
+    const call = client.safeFetch([server.url], identity.cert);
+    expect((await call(server.url, { method: "POST", timeoutMs: TIMEOUT_MS })).text).toBe("ok");
+  });
+
+  test.each([
+    ["a cut length", "content-length: 50\r\n\r\nokay"],
+    ["a cut chunk", "transfer-encoding: chunked\r\n\r\n4\r\nokay\r\n"],
+  ])("%s keeps the status and what came of the body", async (_name, rest) => {
+    await using server = await serveRaw((socket) => socket.end(`HTTP/1.1 201 Created\r\n${rest}`));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.status, answer.truncated]).toEqual([201, true]);
+    expect("okay").toStartWith(answer.text);
+  });
+
+  /** A byte each 5 ms: the whole would take for hours. */
+  const DRIPS = 5_000_000;
+  /** Long enough for the status to come on a busy machine. */
+  const DRIP_MS = 1_000;
+
+  test("a body that drips ends at the deadline and keeps the status", async () => {
+    await using server = await serveRaw((socket) => {
+      socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${DRIPS}\r\n\r\n`);
+      const drip = setInterval(() => socket.write("."), 5);
+      socket.on("close", () => clearInterval(drip));
+    });
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: DRIP_MS });
+    expect([answer.status, answer.truncated]).toEqual([403, true]);
+    expect(answer.text.length).toBeLessThan(DRIPS);
+  });
+
+  test("a broken encoding keeps the status", async () => {
+    await using server = serve(() => new Response("no gzip", { headers: { "content-encoding": "gzip" } }));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.status, answer.truncated]).toEqual([200, true]);
+  });
+
+  test("an endless body is cut at the limit", async () => {
+    const pull = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(16_384).fill(97));
+    await using server = serve(() => new Response(new ReadableStream({ pull })));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.status, answer.text.length, answer.truncated]).toEqual([200, ANSWER_BYTES_MAX, true]);
+  });
+
+  test("a length that chunks belie bounds nothing", async () => {
+    const chunk = `4000\r\n${"a".repeat(0x4000)}\r\n`;
+    await using server = await serveRaw((socket) =>
+      socket.end(
+        `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(8)}0\r\n\r\n`,
+      ),
+    );
+    const call = client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    const end = await call.catch((fault: NetworkFault) => fault);
+    // Some parsers refuse it, as they may.
+    if (end instanceof NetworkFault) expectFault(end, "invalid", false);
+    else expect([end.text.length, end.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+  });
+
+  test("a gzip bomb of 200 MB costs 64 KB", async () => {
+    const bomb = Bun.gzipSync(new Uint8Array(200 * 1024 * 1024));
+    await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
+  });
+
+  test("who expects more gets more, up to a bound that nobody can lift", async () => {
+    const bomb = Bun.gzipSync(new Uint8Array(40 * 1024 * 1024));
+    await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
+    for (const [answerBytesMax, kept] of [
+      [1_000_000, 1_000_000],
+      [Number.MAX_SAFE_INTEGER, EXPECTED_BYTES_MAX],
+    ] as const) {
+      const request = { method: "GET", timeoutMs: TIMEOUT_MS, answerBytesMax };
+      const answer = await client.safeFetch([server.url])(server.url, request);
+      expect([answer.text.length, answer.truncated]).toEqual([kept, true]);
+    }
+  });
+
+  test("a body of exactly the limit is whole", async () => {
+    await using server = serve(() => new Response("a".repeat(ANSWER_BYTES_MAX)));
+    const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
+    expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, false]);
+  });
+
+  test("a header that cannot be sent is refused before anything is called", async () => {
+    await using server = serve(() => new Response("ok"));
+    expectFault(
+      await faultOf(client, server.url, { headers: { authorization: `Bearer ${CANARY}\r\nx: y` } }),
+      "forbidden",
+      true,
+    );
+    expect(server.requests).toEqual([]);
+  });
+
+  test("a POST on a connection that dies when it is used again is not sent twice", async () => {
+    let requests = 0;
+    await using server = await serveRaw((socket) => {
+      requests++;
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+      socket.once("data", () => {
+        requests++;
+        socket.resetAndDestroy();
+      });
+    });
+    const ends = [];
+    for (const body of ["one", "two"]) {
+      const call = client.safeFetch([server.url])(server.url, { method: "POST", body, timeoutMs: TIMEOUT_MS });
+      ends.push(await call.catch((fault: NetworkFault) => fault));
+    }
+    // Where each has a connection of its own, none is used again.
+    if (runtime === "Bun") expectFault(ends[1] as NetworkFault, "reset", false);
+    else expect(ends).toEqual([expect.objectContaining({ text: "ok" }), expect.objectContaining({ text: "ok" })]);
+    expect(requests).toBe(2);
+  });
+
+  test("a call given up when it is under way leaves it unknown", async () => {
+    const caller = new AbortController();
+    await using server = await serveRaw(() => caller.abort(new Error("shutting down")));
+    expectFault(await faultOf(client, server.url, { signal: caller.signal }), "aborted", false);
+  });
 });
 
 test("what is beyond the limit is hung up on before the call returns", async () => {
@@ -193,32 +262,6 @@ test("what is beyond the limit is hung up on before the call returns", async () 
   const safeFetch = createSafeFetch({ allowedOrigins: ["https://a.example"], fetch: async () => new Response(body) });
   await safeFetch("https://a.example/", { method: "POST", timeoutMs: TIMEOUT_MS });
   expect(hungUp).toBe(true);
-});
-
-test("a gzip bomb of 200 MB costs 64 KB", async () => {
-  const bomb = Bun.gzipSync(new Uint8Array(200 * 1024 * 1024));
-  await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
-});
-
-test("who expects more gets more, up to a bound that nobody can lift", async () => {
-  const bomb = Bun.gzipSync(new Uint8Array(40 * 1024 * 1024));
-  await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
-  for (const [answerBytesMax, kept] of [
-    [1_000_000, 1_000_000],
-    [Number.MAX_SAFE_INTEGER, EXPECTED_BYTES_MAX],
-  ] as const) {
-    const request = { method: "GET", timeoutMs: TIMEOUT_MS, answerBytesMax };
-    const answer = await safeFetchTo(server.url)(server.url, request);
-    expect([answer.text.length, answer.truncated]).toEqual([kept, true]);
-  }
-});
-
-test("a body of exactly the limit is whole", async () => {
-  await using server = serve(() => new Response("a".repeat(ANSWER_BYTES_MAX)));
-  const answer = await safeFetchTo(server.url)(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
-  expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, false]);
 });
 
 test.each([
@@ -248,39 +291,14 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test("a header that cannot be sent is refused before anything is called", async () => {
-  await using server = serve(() => new Response("ok"));
-  expectFault(await faultOf(server.url, { headers: { authorization: `Bearer ${CANARY}\r\nx: y` } }), "forbidden", true);
-  expect(server.requests).toEqual([]);
-});
-
 test.each([0, -1, Number.NaN])("no time left (%p ms) is certain non-delivery", async (timeoutMs) => {
   await using server = serve(() => new Response("ok"));
-  expectFault(await faultOf(server.url, { timeoutMs }), "timeout", true);
+  expectFault(await faultOf(bun, server.url, { timeoutMs }), "timeout", true);
   expect(server.requests).toEqual([]);
 });
 
-test("a call given up before it starts is certain non-delivery, later it is unknown", async () => {
-  expectFault(await faultOf("http://127.0.0.1:1", { signal: AbortSignal.abort() }), "aborted", true);
-  const caller = new AbortController();
-  await using server = await serveRaw(() => caller.abort(new Error("shutting down")));
-  expectFault(await faultOf(server.url, { signal: caller.signal }), "aborted", false);
-});
-
-test("a POST on a kept-alive connection that dies is not sent twice", async () => {
-  let requests = 0;
-  await using server = await serveRaw((socket) => {
-    requests++;
-    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-    socket.once("data", () => {
-      requests++;
-      socket.resetAndDestroy();
-    });
-  });
-  const safeFetch = safeFetchTo(server.url);
-  await safeFetch(server.url, { method: "POST", body: "one", timeoutMs: TIMEOUT_MS });
-  expectFault(await faultOf(server.url), "reset", false);
-  expect(requests).toBe(2);
+test("a call given up before it starts is certain non-delivery", async () => {
+  expectFault(await faultOf(bun, "http://127.0.0.1:1", { signal: AbortSignal.abort() }), "aborted", true);
 });
 
 test("an answer without a date is dated by its arrival, and any other keeps its own", async () => {

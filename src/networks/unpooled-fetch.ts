@@ -1,0 +1,65 @@
+import { request as requestByHttp, type IncomingMessage } from "node:http";
+import { request as requestByHttps } from "node:https";
+import { pipeline, type Duplex } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { webStream } from "../platform/web-stream.ts";
+
+/** What unpacks a body, by its content coding. */
+const UNPACKERS = new Map<string | undefined, () => Duplex>([
+  ["gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+  ["zstd", createZstdDecompress],
+]);
+
+/** Sent by every runtime's own `fetch` as well, which names itself. */
+const HEADERS = { "accept-encoding": [...UNPACKERS.keys()].join(", "), "user-agent": "reachlog" };
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** A `Response` with one of these takes no body. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/**
+ * `fetch` on a connection of its own for each request, as far as `safe-fetch.ts` wants it: the body a text, redirects
+ * refused. Deno's makes a POST once more, without a word, when the connection that it kept dies under it, and its errors
+ * have no code by which one would know whether anything was sent. `ca`: whom to trust in place of the usual ones, PEM.
+ */
+export async function unpooledFetch(
+  url: string,
+  { method, headers, body, signal }: RequestInit,
+  ca?: string,
+): Promise<Response> {
+  const send = url.startsWith("https:") ? requestByHttps : requestByHttp;
+  const request = send(url, {
+    agent: false,
+    ...(method === undefined ? {} : { method }),
+    headers: { ...HEADERS, ...Object.fromEntries(new Headers(headers)) },
+    ...(signal ? { signal } : {}),
+    ...(ca === undefined ? {} : { ca }),
+  });
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    request.once("response", resolve);
+    // Nobody asked for one.
+    request.once("upgrade", (answer) => reject(answer.destroy(new Error("upgraded"))));
+    request.on("error", (fault) => reject(signal?.aborted === true ? signal.reason : fault));
+    request.end(body);
+  });
+  try {
+    return responseOf(incoming);
+  } catch (fault) {
+    request.destroy();
+    throw fault;
+  }
+}
+
+function responseOf(incoming: IncomingMessage): Response {
+  const { statusCode: status = 0, rawHeaders } = incoming;
+  if (REDIRECTS.has(status)) throw Object.assign(new Error("redirected"), { code: "UnexpectedRedirect" });
+  const headers = new Headers();
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  const unpacker = UNPACKERS.get(incoming.headers["content-encoding"]?.toLowerCase());
+  // What goes wrong on the way, the last of the two streams tells its reader.
+  const bytes = unpacker === undefined ? incoming : pipeline(incoming, unpacker(), () => {});
+  return new Response(BODILESS.has(status) ? null : webStream(bytes[Symbol.asyncIterator]()), { status, headers });
+}

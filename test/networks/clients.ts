@@ -1,0 +1,105 @@
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { NetworkFault, type NetworkFaultKind } from "../../src/networks/network-fault.ts";
+import {
+  createSafeFetch,
+  type NetworkAnswer,
+  type SafeFetch,
+  type SafeRequest,
+} from "../../src/networks/safe-fetch.ts";
+import { denoProgram } from "../harness/runtime.ts";
+import { residentMiB } from "../http/wire/memory.ts";
+
+/** Who calls the networks, each as the service does on its runtime. */
+export interface Client extends AsyncDisposable {
+  /** `ca`: whose certificates are trusted, PEM. */
+  safeFetch(allowedOrigins: readonly string[], ca?: string): SafeFetch;
+  /** Memory that the client holds. */
+  residentMiB(): number;
+}
+
+/** This process. */
+export function openBunClient(): Client {
+  return {
+    safeFetch: (allowedOrigins, ca) =>
+      createSafeFetch({
+        allowedOrigins,
+        fetch: (url, init) => fetch(url, { ...init, ...(ca === undefined ? {} : { tls: { ca } }) }),
+      }),
+    residentMiB: () => residentMiB({ process }),
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+/** What is asked of the program, in place of a signal's event by a message of its own. */
+export type Asked = { readonly abort: number } | Call;
+
+interface Call extends Omit<SafeRequest, "signal" | "headers"> {
+  readonly id: number;
+  readonly url: string;
+  readonly allowedOrigins: readonly string[];
+  readonly ca: string | undefined;
+  readonly headers: Record<string, string> | undefined;
+}
+
+/** How a call ended; `shown`: what a debugger shows of the fault. */
+export type Ended = { readonly id: number } & (
+  | { readonly answer: Omit<NetworkAnswer, "headers"> & { readonly headers: [string, string][] } }
+  | { readonly fault: { readonly kind: NetworkFaultKind; readonly certainlyNotSent: boolean; readonly shown: string } }
+);
+
+const PROGRAM = join(import.meta.dirname, "programs/make-calls.ts");
+
+/** A process on Deno. */
+function openDenoClient(): Client {
+  const child = Bun.spawn([denoProgram(), "run", "--allow-all", PROGRAM], { stdio: ["pipe", "pipe", "inherit"] });
+  const waiting = new Map<number, (ended: Ended) => void>();
+  const lines = createInterface({ input: Readable.from(child.stdout) });
+  lines.on("line", (line) => {
+    const ended = JSON.parse(line) as Ended;
+    waiting.get(ended.id)?.(ended);
+    waiting.delete(ended.id);
+  });
+  let calls = 0;
+  const ask = (asked: Asked): void => {
+    void child.stdin.write(`${JSON.stringify(asked)}\n`);
+    void child.stdin.flush();
+  };
+  return {
+    safeFetch:
+      (allowedOrigins, ca) =>
+      async (url, { signal, headers, ...request }) => {
+        const id = (calls += 1);
+        const ended = new Promise<Ended>((resolve) => waiting.set(id, resolve));
+        ask({
+          id,
+          url,
+          allowedOrigins,
+          ca,
+          headers: headers && Object.fromEntries(Object.entries(headers)),
+          ...request,
+        });
+        signal?.addEventListener("abort", () => ask({ abort: id }));
+        if (signal?.aborted === true) ask({ abort: id });
+        return answerOf(await ended);
+      },
+    residentMiB: () => residentMiB({ process: child }),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+/** Throws the fault, which shows here what it showed there. */
+function answerOf(ended: Ended): NetworkAnswer {
+  if ("answer" in ended) return { ...ended.answer, headers: new Headers(ended.answer.headers) };
+  const { kind, certainlyNotSent, shown } = ended.fault;
+  throw Object.assign(new NetworkFault(kind, certainlyNotSent), { shown });
+}
+
+export const CLIENTS: readonly (readonly [string, () => Client])[] = [
+  ["Bun", openBunClient],
+  ["Deno", openDenoClient],
+];
