@@ -13,6 +13,7 @@ import { parametersOf, pathOf, segmentsOf } from "./path.ts";
 import { problemAnswer, problemOf, problems } from "./problem.ts";
 import { problemPage, wantsPage } from "./problem-page.ts";
 import { setRateLimitHeaders } from "./rate-limit.ts";
+import type { Server } from "./server.ts";
 import { requestId, traceparent } from "./trace.ts";
 
 export interface AppDeps extends AdmissionDeps, Omit<EndpointDeps, keyof DocumentDeps> {
@@ -47,12 +48,8 @@ export function createApp(deps: AppDeps) {
 
 type ResponderDeps = AppDeps & EndpointDeps;
 
-/** Bun's server; null where the app is asked without a socket. */
-type ServerOf = () => {
-  readonly pendingRequests: number;
-  requestIP(request: Request): { readonly address: string } | null;
-  timeout(request: Request, seconds: number): void;
-} | null;
+/** Null where the app is asked without a socket. */
+type ServerOf = () => Server | null;
 
 function createResponder(deps: ResponderDeps, serverOf: ServerOf) {
   const { load, clientAddress, makeId, logger, metrics } = deps;

@@ -1,13 +1,9 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { canonicalAddress } from "../platform/address.ts";
-
-/** What Bun's server knows of the other end of a connection. */
-interface Server {
-  requestIP(request: Request): { readonly address: string } | null;
-}
+import type { Server } from "./server.ts";
 
 /** Whose request it is, by address. */
-export type ClientAddress = (request: Request, server: Server | null) => string;
+export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;
 
 /** The address of whoever is on this machine. */
 const LOOPBACK = "127.0.0.1";

@@ -1,6 +1,7 @@
 import { createServer, isIPv6, type AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../config/http.ts";
+import { isBun } from "../platform/runtime.ts";
 import type { App } from "./app.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 
@@ -21,19 +22,19 @@ const LOOK_MS = 50;
  * does not go on is not waited for, nor is a reader of a stream: one such caller would keep the rest of the service from
  * stopping in order.
  */
-export function listen(
+export async function listen(
   app: App,
   { host, port }: Pick<HttpConfig, "host" | "port">,
   load: LoadShedding,
   idleTimeout: number = IDLE_TIMEOUT_S,
-): AsyncDisposable {
-  app.listen({
-    hostname: host,
-    port,
-    reusePort: false,
-    idleTimeout,
-    maxRequestBodySize: SERVER_BODY_BYTES_MAX,
-  });
+): Promise<AsyncDisposable> {
+  const address = { hostname: host, port, idleTimeout };
+  if (isBun) {
+    app.listen({ ...address, reusePort: false, maxRequestBodySize: SERVER_BODY_BYTES_MAX });
+  } else {
+    const { serveByNode } = await import("./node-server.ts");
+    Object.assign(app, { server: await serveByNode(app.fetch, address) });
+  }
   return {
     async [Symbol.asyncDispose]() {
       const { server } = app;

@@ -100,7 +100,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const stopping = new AbortController();
   const http = { access, load, metrics, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
-  stack.use(listen(createApp(appDeps(served)), config.http, load));
+  stack.use(await listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
   stack.defer(() => stopping.abort());
   if (runner !== undefined) {

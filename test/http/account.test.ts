@@ -156,7 +156,7 @@ describe("a network that takes its time with the tokens", () => {
     const { world, x } = opened;
     const answer = Promise.withResolvers<void>();
     x.answered = answer.promise;
-    const server = listen(world.app, { host: "127.0.0.1", port: 0 }, createLoadShedding(), 1);
+    const server = await listen(world.app, { host: "127.0.0.1", port: 0 }, createLoadShedding(), 1);
     const url = `http://127.0.0.1:${world.app.server?.port}`;
     const cookie = await opened.begin();
     const follow = (init: RequestInit = {}) =>
