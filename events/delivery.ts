@@ -140,6 +140,28 @@ export const DispatchDiscarded = defineEvent(
 );
 
 /**
+ * Recorded before a request to a network that recognises no repeat, where several instances share the log: whoever takes
+ * the channel over knows by it what may have arrived. `token` names the holding of the channel's lease that it is made
+ * under; any outcome of the dispatches ends it.
+ */
+export const DispatchClaimed = defineEvent(
+  "DispatchClaimed",
+  Type.Object({ channel: channelName, lane, token: Type.Integer(), sources }, closed),
+);
+
+/**
+ * So many requests failed in a row that nothing is sent before `until`; a single request decides then. `failures`: so
+ * many, and more where it was open before.
+ */
+export const CircuitOpened = defineEvent(
+  "CircuitOpened",
+  Type.Object({ channel: channelName, failures: Type.Integer(), until: Type.String() }, closed),
+);
+
+/** A request arrived again. */
+export const CircuitClosed = defineEvent("CircuitClosed", Type.Object({ channel: channelName }, closed));
+
+/**
  * The network refuses the channel as a whole: its clicks wait, and direct sends fail at once.
  * `credential`: a keyed hash of what it was refused with, so that another one is recognised.
  */

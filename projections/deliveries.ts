@@ -20,6 +20,8 @@ export interface LaneState {
   above: Map<number, true>;
   /** Sources whose dispatch failed and waits for its next attempt. */
   retries: Map<number, Retry>;
+  /** Sources whose dispatch may be under way, or was when its dispatcher ended: with the token of that one's lease. */
+  claims: Map<number, number>;
   /**
    * The last restore, while something is pending from before it: another life of the log may have delivered it. Null
    * once nothing is.
@@ -52,8 +54,16 @@ export interface ChannelState {
   /** Dead letters, less those taken up again or discarded. */
   dead: number;
   letters: DeadLetters;
+  /** Since so many requests failed in a row nothing is sent before a time; null: the circuit is closed. */
+  circuit: OpenCircuit | null;
   /** The network refuses the channel as a whole; its clicks wait. */
   suspended: Suspended | null;
+}
+
+export interface OpenCircuit {
+  failures: number;
+  /** ISO 8601. */
+  until: string;
 }
 
 export interface Suspended {
@@ -69,19 +79,22 @@ export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 8,
+  version: 9,
   types: [
     "LinkClicked",
     "NotificationRequested",
     "MessageRequested",
     "ChannelTestRequested",
     "DispatchRetryRequested",
+    "DispatchClaimed",
     "DispatchSucceeded",
     "DispatchFailed",
     "DispatchSkipped",
     "DispatchInDoubt",
     "DispatchAbandoned",
     "DispatchDiscarded",
+    "CircuitOpened",
+    "CircuitClosed",
     "ChannelSuspended",
     "ChannelResumed",
     ...RESTORES,
@@ -100,6 +113,12 @@ export const deliveries: Projection<Deliveries> = {
         state[event.data.channel].dead--;
         takeUp(state[event.data.channel].letters, event.data.source, event.position);
         break;
+      case "DispatchClaimed": {
+        const { channel, lane, token, sources } = event.data;
+        const { claims } = state[channel].lanes[lane];
+        for (const source of positionsOf(sources)) claims.set(source, token);
+        break;
+      }
       case "DispatchFailed":
         fail(state, event);
         break;
@@ -118,6 +137,14 @@ export const deliveries: Projection<Deliveries> = {
       case "DispatchDiscarded":
         state[event.data.channel].dead--;
         state[event.data.channel].letters.listed.delete(event.data.source);
+        break;
+      case "CircuitOpened": {
+        const { channel, failures, until } = event.data;
+        state[channel].circuit = { failures, until };
+        break;
+      }
+      case "CircuitClosed":
+        state[event.data.channel].circuit = null;
         break;
       case "ChannelSuspended": {
         const { channel, network, detail, credential } = event.data;
@@ -159,6 +186,7 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;
       isNews = true;
+      if (lane.claims.size > 0) lane.claims.delete(source);
       const since = lane.retries.get(source)?.doubtful_since ?? over;
       lane.retries.set(source, { attempt, retry_at, ...(since === undefined ? {} : { doubtful_since: since }) });
     }
@@ -190,6 +218,7 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
       settled++;
       if (lane.restored !== null && source < lane.restored.below && --lane.restored.left === 0) lane.restored = null;
       if (lane.retries.size > 0) lane.retries.delete(source);
+      if (lane.claims.size > 0) lane.claims.delete(source);
       if (taken_up.size > 0) taken_up.delete(source);
       if (source >= lane.low_watermark) lane.above.set(source, true);
     }
@@ -230,6 +259,12 @@ export function doubtfulSince(
   return since === undefined ? undefined : msOf(since);
 }
 
+/** Whether it was about to be dispatched by another than the holder of the lease `token`: it may have been. */
+export function isClaimedByOther({ claims }: LaneState, position: number, token: number): boolean {
+  const claim = claims.size === 0 ? undefined : claims.get(position);
+  return claim !== undefined && claim !== token;
+}
+
 /** Whether it was requested before the restore. */
 export function isOfBefore(restored: RestoredLane | null, position: number): boolean {
   return restored !== null && position < restored.below;
@@ -237,11 +272,12 @@ export function isOfBefore(restored: RestoredLane | null, position: number): boo
 
 function emptyChannel(): ChannelState {
   const lanes = { direct: emptyLane(), clicks: emptyLane() };
-  return { lanes, dispatched: 0, skipped: 0, in_doubt: 0, dead: 0, letters: noDeadLetters(), suspended: null };
+  const counts = { dispatched: 0, skipped: 0, in_doubt: 0, dead: 0 };
+  return { lanes, ...counts, letters: noDeadLetters(), circuit: null, suspended: null };
 }
 
 function emptyLane(): LaneState {
-  return { pending: 0, low_watermark: 0, above: new Map(), retries: new Map(), restored: null };
+  return { pending: 0, low_watermark: 0, above: new Map(), retries: new Map(), claims: new Map(), restored: null };
 }
 
 /** All channels in their fixed order, with their states. */

@@ -1,3 +1,5 @@
+import type { ChannelState } from "../../projections/deliveries.ts";
+
 /**
  * Circuit breaker of one channel: after several transient failures in a row nothing is sent for a while, then a single
  * probe decides. Pure: times are ms since the epoch.
@@ -19,6 +21,12 @@ const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 
 export const CLOSED: CircuitBreaker = { failures: 0, openUntil: 0 };
+
+/** As the log has it. No longer open than any is, where the clock was set back since. */
+export function breakerIn({ circuit }: Pick<ChannelState, "circuit">, now: number): CircuitBreaker {
+  if (circuit === null) return CLOSED;
+  return { failures: circuit.failures, openUntil: Math.min(Date.parse(circuit.until), now + OPEN_MAX_MS) };
+}
 
 export function afterFailure(breaker: CircuitBreaker, now: number): CircuitBreaker {
   // Those in flight together when it opens fail together: one lesson.

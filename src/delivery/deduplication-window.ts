@@ -1,5 +1,6 @@
 import type { DispatchMode } from "../../events/delivery.ts";
-import { doubtfulSince, isOfBefore } from "../../projections/deliveries.ts";
+import { doubtfulSince, isClaimedByOther, isOfBefore, type LaneState } from "../../projections/deliveries.ts";
+import type { HeldLease } from "../log/lease.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Channel } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -11,8 +12,11 @@ export interface DeduplicationWindow {
   apart(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest;
   /** Those that the network would not recognise any more are in doubt: they get that outcome instead of an attempt. */
   end(lane: OutboxWindow, items: readonly PendingDispatch[]): void;
-  /** Those of the window that a restore has put in doubt, whether their time has come or not; for {@link end}. */
-  restored(lane: OutboxWindow): readonly PendingDispatch[];
+  /**
+   * Those of the window that a restore has put in doubt, or the end of whoever was about to send them, whether their time
+   * has come or not; for {@link end}.
+   */
+  interrupted(lane: OutboxWindow): readonly PendingDispatch[];
 }
 
 /** What one request is to carry, and how. */
@@ -23,6 +27,7 @@ export interface PlannedRequest {
 
 interface DeduplicationDeps {
   readonly channel: Channel;
+  readonly lease: HeldLease;
   readonly projector: Projector;
   readonly clock: Clock;
 }
@@ -42,11 +47,20 @@ export function doubtSince(
 }
 
 export function createDeduplicationWindow(deps: DeduplicationDeps): DeduplicationWindow {
-  const { channel, projector, clock } = deps;
+  const { channel, lease, projector, clock } = deps;
   const stateOf = (lane: OutboxWindow) => projector.state("deliveries")[channel.name].lanes[lane.name];
   const sinceOf = (lane: OutboxWindow, item: PendingDispatch): number | undefined => doubtSince(deps, lane, item);
   // Another network may have been configured since, which knows nothing of the attempt.
   const isTooLate = (since: number, now: number): boolean => now - since >= (channel.recognisesMs ?? 0);
+  /** Why it must not be sent; undefined: it may be. */
+  const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
+    const { position } = item.event;
+    const state = stateOf(lane);
+    if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
+    const since = sinceOf(lane, item);
+    if (since === undefined || !isTooLate(since, now)) return undefined;
+    return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
+  };
 
   return {
     apart(lane, wanted) {
@@ -59,28 +73,34 @@ export function createDeduplicationWindow(deps: DeduplicationDeps): Deduplicatio
     end(lane, items) {
       const now = clock();
       for (const item of items) {
-        const since = sinceOf(lane, item);
-        if (since === undefined || !isTooLate(since, now) || item.unrecorded !== undefined) continue;
-        const { restored } = stateOf(lane);
-        const detail = isOfBefore(restored, item.event.position) ? LOST : TOO_LATE;
+        const detail = inDoubt(lane, item, now);
+        if (detail === undefined || item.unrecorded !== undefined) continue;
         item.unrecorded = { type: "DispatchInDoubt", request: { attempt: item.attempts, detail } };
       }
     },
-    restored(lane) {
-      const { restored } = stateOf(lane);
-      if (restored === null) return [];
+    interrupted(lane) {
+      const state = stateOf(lane);
+      const { restored, claims } = state;
+      if (restored === null && !hasOthers(claims, lease.token)) return [];
       const now = clock();
+      const isInterrupted = (position: number): boolean =>
+        isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
       return lane.ready(Infinity, WINDOW_DISPATCHES_MAX, (item) => {
         // One whose outcome the log refused is tried again when its time has come.
-        if (!isOfBefore(restored, item.event.position) || (item.unrecorded !== undefined && item.notBefore > now)) {
-          return false;
-        }
-        const since = sinceOf(lane, item);
-        return since !== undefined && isTooLate(since, now);
+        const isWaiting = item.unrecorded !== undefined && item.notBefore > now;
+        return !isWaiting && isInterrupted(item.event.position) && inDoubt(lane, item, now) !== undefined;
       });
     },
   };
 }
+
+function hasOthers(claims: LaneState["claims"], token: number): boolean {
+  for (const claim of claims.values()) if (claim !== token) return true;
+  return false;
+}
+
+const CLAIMED =
+  "whoever had the channel before may have sent it when its lease ended; the network would not recognise a repeat";
 
 const TOO_LATE = "an attempt may have arrived, and it is too late for the network to recognise a repeat";
 

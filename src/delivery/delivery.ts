@@ -4,8 +4,9 @@ import { positionsOf, type Sources } from "../../events/sources.ts";
 import { isSettled } from "../../projections/deliveries.ts";
 import { STREAMS, type EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Circuit } from "./circuit-breaker.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import type { Channel } from "../networks/network.ts";
+import type { Clock } from "../platform/clock.ts";
+import { breakerIn, circuitOf, type Circuit } from "./circuit-breaker.ts";
 
 /** How a dispatch ended. */
 export type Settlement =
@@ -26,8 +27,14 @@ export interface Delivery {
   settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined>;
 }
 
-export function createDelivery(eventLog: EventLog, projector: Projector, dispatchers: readonly Dispatcher[]): Delivery {
-  const byChannel = new Map(dispatchers.map((dispatcher) => [dispatcher.channel.name, dispatcher]));
+interface DeliveryDeps {
+  readonly eventLog: EventLog;
+  readonly projector: Projector;
+  readonly clock: Clock;
+}
+
+export function createDelivery({ eventLog, projector, clock }: DeliveryDeps, channels: readonly Channel[]): Delivery {
+  const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
   const waiters: Readonly<Record<ChannelName, Waiters>> = { ads: new Map(), chat: new Map(), messaging: new Map() };
 
   projector.listen((event) => {
@@ -41,8 +48,12 @@ export function createDelivery(eventLog: EventLog, projector: Projector, dispatc
 
   return {
     configured: CHANNELS.filter((channel) => byChannel.has(channel)),
-    circuit: (channel) => byChannel.get(channel)?.circuit(),
-    recognisesMs: (channel) => byChannel.get(channel)?.channel.recognisesMs ?? 0,
+    circuit(channel) {
+      if (!byChannel.has(channel)) return undefined;
+      const now = clock();
+      return circuitOf(breakerIn(projector.state("deliveries")[channel], now), now);
+    },
+    recognisesMs: (channel) => byChannel.get(channel)?.recognisesMs ?? 0,
     async settled(channel, position, timeoutMs) {
       const live = Promise.withResolvers<Settlement | undefined>();
       const group = waiters[channel].get(position) ?? new Set();

@@ -1,5 +1,6 @@
 import type { Clock, MakeId } from "../platform/clock.ts";
 import type { NewEvent, EventLog } from "../log/event-log.ts";
+import type { HeldLease } from "../log/lease.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -19,6 +20,8 @@ const TEST_EXPIRES_MS = 60_000;
 
 export interface DispatchDeps {
   readonly channel: Channel;
+  /** The right to dispatch to the channel. */
+  readonly lease: HeldLease;
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: Clock;
@@ -104,6 +107,9 @@ async function load(
 /** The result where a channel returns fewer results than it was given clicks: a defect. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel did not say what became of it" };
 
+/** The lease runs out, or has: a dispatch waits until it is renewed, if ever. */
+const NOT_OURS: DispatchResult = { outcome: "retryable", detail: "the channel may be another's by now", unasked: true };
+
 /** Of the answers to a batch the one that says most about the channel. */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
@@ -120,11 +126,15 @@ interface Sending {
 }
 
 async function send(
-  { channel, logger, stopping }: DispatchDeps,
+  { channel, lease, logger, stopping }: DispatchDeps,
   dispatches: readonly Dispatch[],
   { startedAt, mode, digest }: Sending,
 ): Promise<readonly DispatchResult[]> {
-  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, signal: stopping };
+  // The network cannot be fenced: whatever is asked of it is answered before another may ask the same.
+  const isOurs = (): boolean => lease.lasts(ATTEMPT_TIMEOUT_MS);
+  const goesOn = (): boolean => !stopping.aborted && isOurs();
+  const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, goesOn };
+  if (!isOurs()) return dispatches.map(() => NOT_OURS);
   try {
     if (mode === "batch" && channel.batch !== undefined) return await channel.batch.send(clicksOf(dispatches), options);
     const single = digest === undefined ? dispatches[0] : digestOf(digest, clicksOf(dispatches));

@@ -1,10 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { LANES } from "../../events/channel.ts";
+import { LANES, type ChannelName } from "../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../events/dispatches.ts";
+import type { HeldLease } from "../log/lease.ts";
+import type { Roles, RoleTerms } from "../log/role.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
-import type { Circuit } from "./circuit-breaker.ts";
+import { breakerIn } from "./circuit-breaker.ts";
 import { createIntakePriority } from "./intake-priority.ts";
 import type { DispatchDeps } from "./dispatch.ts";
 import { createInFlight } from "./in-flight.ts";
@@ -22,16 +24,16 @@ const TIMER_MAX_MS = 30_000;
 const BUSY_TURN_MS = 50;
 
 /** Makes the dispatches that the log requests of one channel. */
-export interface Dispatcher extends AsyncDisposable {
-  readonly channel: Channel;
-  circuit(): Circuit;
+interface Dispatcher extends AsyncDisposable {
   /** From now on clicks wait for the next start; direct sends go on, for those who wait for them. */
   holdClicks(): void;
 }
 
-export interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps {
+interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps {
   /** Shared by all dispatchers of a log. */
   readonly outboxReader: OutboxReader;
+  /** Other instances may take the channel over. */
+  readonly isShared: boolean;
   /** Lag after which clicks are dispatched in digests; undefined: each by itself, whatever the lag. */
   readonly digestAfterMs?: number | undefined;
   /** How many requests came so far: delivery gives way to them; default: none. */
@@ -41,10 +43,10 @@ export interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, Suspensi
 }
 
 /** Starts delivering; disposing it lets the attempts in flight end and records their outcomes. */
-export function startDispatcher(deps: DispatcherDeps): Dispatcher {
+function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { channel, projector, clock, timer = systemTimer } = deps;
   const lanes = openLanes(deps);
-  const rateLimiter = createRateLimiter();
+  const rateLimiter = createRateLimiter(breakerIn(projector.state("deliveries")[channel.name], clock()));
   const suspension = createSuspension(deps);
   const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
   const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
@@ -103,8 +105,6 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   void suspension.resumeIfChanged().finally(scheduler.ask);
 
   return {
-    channel,
-    circuit: () => rateLimiter.circuit(clock()),
     holdClicks() {
       holdsClicks = true;
       inFlight.endBatches();
@@ -138,22 +138,52 @@ function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonl
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
 
-/** The dispatchers of all channels. Disposing it stops them at once: the time to stop in is that of the slowest. */
+/** The dispatchers that work here. Disposing it stops them at once: the time to stop in is that of the slowest. */
 export interface Dispatchers extends AsyncDisposable {
-  readonly all: readonly Dispatcher[];
   /** {@link Dispatcher.holdClicks} of each. */
   holdClicks(): void;
 }
 
-export function startDispatchers(channels: readonly Channel[], common: Omit<DispatcherDeps, "channel">): Dispatchers {
-  const all = channels.map((channel) => startDispatcher({ ...common, channel }));
+export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease"> {
+  readonly roles: Roles;
+}
+
+/** Nobody who posts a click waits for a dispatch, and a stopped instance gives its channels up at once. */
+const terms = (channel: ChannelName): RoleTerms => ({ name: `dispatcher-${channel}`, ttlMs: 15_000, renewMs: 5_000 });
+
+/** One dispatcher a channel works at a time, over all instances. */
+export async function startDispatchers(
+  channels: readonly Channel[],
+  { roles, ...common }: DispatchersDeps,
+): Promise<Dispatchers> {
+  const { eventLog, projector } = common;
+  const working = new Set<Dispatcher>();
+  let holdsClicks = false;
+
+  const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
+    // Whoever had the channel before has recorded all that it ever will.
+    await projector.until((await eventLog.store.head()).position);
+    const dispatcher = startDispatcher({ ...common, channel, lease });
+    if (holdsClicks) dispatcher.holdClicks();
+    working.add(dispatcher);
+    return {
+      async [Symbol.asyncDispose]() {
+        working.delete(dispatcher);
+        await dispatcher[Symbol.asyncDispose]();
+      },
+    };
+  };
+
+  const started = await Promise.all(
+    channels.map((channel) => roles.start(terms(channel.name), (lease) => begin(channel, lease))),
+  );
   return {
-    all,
     holdClicks() {
-      for (const dispatcher of all) dispatcher.holdClicks();
+      holdsClicks = true;
+      for (const dispatcher of working) dispatcher.holdClicks();
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(all.map((dispatcher) => dispatcher[Symbol.asyncDispose]()));
+      await Promise.all(started.map((role) => role[Symbol.asyncDispose]()));
     },
   };
 }

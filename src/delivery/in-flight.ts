@@ -1,6 +1,8 @@
+import { sourcesOf } from "../../events/sources.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
+import { createPublishedCircuit } from "./published-circuit.ts";
 import { ask, weightiestResult, type DispatchDeps, type Learn } from "./dispatch.ts";
 import type { OutboxWindow } from "./outbox-window.ts";
 import { createRecorder, UNRECORDED_MAX } from "./recorder.ts";
@@ -14,8 +16,8 @@ const AFTER_FAULT_MS = 30_000;
 export interface InFlight extends AsyncDisposable {
   /** Starts what is wanted, or the part of it that may go together now. */
   start(lane: OutboxWindow, wanted: PlannedRequest): void;
-  /** Ends what a restore has put in doubt: no request is made, so the pace does not matter. */
-  endRestored(lane: OutboxWindow): void;
+  /** Ends what a restore or a takeover has put in doubt: no request is made, so the pace does not matter. */
+  endInterrupted(lane: OutboxWindow): void;
   /** Whether one more may start at `at`, ms since the epoch. */
   hasRoom(at: number): boolean;
   /** A batch under way makes no further request. */
@@ -23,6 +25,8 @@ export interface InFlight extends AsyncDisposable {
 }
 
 interface InFlightDeps extends Omit<DispatchDeps, "stopping"> {
+  /** Other instances may take the channel over. */
+  readonly isShared: boolean;
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
   /** Something ended, so that something else may start. */
@@ -30,9 +34,10 @@ interface InFlightDeps extends Omit<DispatchDeps, "stopping"> {
 }
 
 export function createInFlight(deps: InFlightDeps): InFlight {
-  const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
+  const { channel, lease, isShared, clock, logger, rateLimiter, suspension, onCompleted } = deps;
   const recorder = createRecorder(deps);
   const deduplicationWindow = createDeduplicationWindow(deps);
+  const circuit = createPublishedCircuit(channel, deps.projector);
   const stopping = new AbortController();
   const askDeps = { ...deps, stopping: stopping.signal };
   /** Requests that wait for the network's answer. */
@@ -49,19 +54,36 @@ export function createInFlight(deps: InFlightDeps): InFlight {
     rateLimiter.learn(weightiest, now);
     const pauseMs = Math.max(0, ...results.map(pauseOf));
     if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return suspension.learn(weightiest, items);
+    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
+  };
+
+  /**
+   * Where another may take the channel over, it must know by the log what it would double. Durable before the network is
+   * asked, in one append with what else is recorded just then.
+   */
+  const claim = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
+    const isRecognised = channel.recognisesMs !== undefined && mode !== "digest";
+    const unsent = items.filter((item) => item.unrecorded === undefined);
+    if (!isShared || isRecognised || unsent.length === 0) return;
+    const sources = sourcesOf(unsent.map(({ event }) => event.position));
+    const data = { channel: channel.name, lane: lane.name, token: lease.token, sources };
+    await recorder.record(lane, [], [{ type: "DispatchClaimed", data }]);
   };
 
   const askAndRecord = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
     asking++;
     try {
-      const learnt = await ask(askDeps, lane, items, { mode, learn }).finally(() => {
+      const asked = claim(lane, { items, mode }).then(() => ask(askDeps, lane, items, { mode, learn }));
+      const learnt = await asked.finally(() => {
         // The network is free again; what it answered is recorded while it is asked for the next.
         asking--;
         unrecorded += items.length;
         onCompleted();
       });
-      await recorder.record(lane, items, learnt).finally(() => suspension.recorded(learnt));
+      await recorder.record(lane, items, learnt).finally(() => {
+        circuit.recorded();
+        suspension.recorded(learnt);
+      });
     } catch (fault) {
       logger.error("a dispatch could not be recorded", { channel: channel.name, ...errorFields(fault) });
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
@@ -89,8 +111,8 @@ export function createInFlight(deps: InFlightDeps): InFlight {
       rateLimiter.started(clock());
       launch(lane, request);
     },
-    endRestored(lane) {
-      const items = deduplicationWindow.restored(lane);
+    endInterrupted(lane) {
+      const items = deduplicationWindow.interrupted(lane);
       if (items.length > 0) launch(lane, { items, mode: "single" });
     },
     hasRoom(at) {

@@ -1,5 +1,5 @@
 import type { DispatchResult } from "../networks/network.ts";
-import { afterFailure, circuitOf, CLOSED, type CircuitBreaker, type Circuit } from "./circuit-breaker.ts";
+import { afterFailure, circuitOf, CLOSED, type CircuitBreaker } from "./circuit-breaker.ts";
 import { afterStart, afterSuccess, afterRateLimit, INITIAL_PACE, nextStartAt, shifted, type Pace } from "./pacing.ts";
 
 /** HTTP status of a network that asks for less. */
@@ -18,14 +18,14 @@ export interface RateLimiter {
   allowance(now: number): number;
   /** When something may start again; in the past while something may. */
   blockedUntil(): number;
-  circuit(now: number): Circuit;
+  readonly breaker: CircuitBreaker;
   /** The last answer was a failure: what goes together would fail, or be in doubt, together. */
   isFailing(): boolean;
 }
 
-export function createRateLimiter(): RateLimiter {
+export function createRateLimiter(initial: CircuitBreaker = CLOSED): RateLimiter {
   let pace: Pace = INITIAL_PACE;
-  let breaker: CircuitBreaker = CLOSED;
+  let breaker = initial;
   let noticed = 0;
 
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
@@ -61,7 +61,9 @@ export function createRateLimiter(): RateLimiter {
       return circuitOf(breaker, now) === "closed" ? pace.window : 1;
     },
     blockedUntil,
-    circuit: (now) => circuitOf(breaker, now),
+    get breaker() {
+      return breaker;
+    },
     isFailing: () => breaker.failures > 0,
   };
 }

@@ -31,7 +31,7 @@ export interface Recorder {
   record(lane: OutboxWindow, items: readonly PendingDispatch[], more: readonly NewEvent[]): Promise<void>;
 }
 
-type RecorderDeps = Pick<DispatchDeps, "channel" | "eventLog" | "projector" | "metrics">;
+type RecorderDeps = Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics">;
 
 interface Entry {
   readonly lane: OutboxWindow;
@@ -41,14 +41,15 @@ interface Entry {
   readonly reject: (fault: unknown) => void;
 }
 
-export function createRecorder({ channel, eventLog, projector, metrics }: RecorderDeps): Recorder {
+export function createRecorder({ channel, lease, eventLog, projector, metrics }: RecorderDeps): Recorder {
   let waiting: Entry[] = [];
   let isWriting = false;
 
   const write = async (entries: readonly Entry[]): Promise<void> => {
     const newEvents = [...outcomesOf(channel.name, entries), ...entries.flatMap(({ more }) => more)];
     if (newEvents.length > 0) {
-      const appended = await eventLog.append(STREAMS.delivery(channel.name), newEvents, SERVICE_METADATA);
+      const stream = STREAMS.delivery(channel.name);
+      const appended = await lease.fenced((fence) => eventLog.append(stream, newEvents, SERVICE_METADATA, fence));
       for (const { items } of entries) {
         for (const { unrecorded } of items)
           if (unrecorded !== undefined) metrics?.recorded(channel.name, unrecorded.type, 1);

@@ -15,7 +15,7 @@ interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"
 /** Starts what is due, the direct lane first, as long as there is room. */
 export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = deps;
-  for (const lane of lanes) inFlight.endRestored(lane);
+  for (const lane of lanes) inFlight.endInterrupted(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
     // A test shows how things are now: neither pace nor circuit holds it back, nor what waits before it.

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
+import type { HeldLease } from "../log/lease.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import type { Channel, DispatchResult } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -12,6 +13,7 @@ import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window
 
 export interface SuspensionDeps {
   readonly channel: Channel;
+  readonly lease: HeldLease;
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly announce: Announce;
@@ -38,7 +40,8 @@ export interface Suspension {
   resumeIfChanged(): Promise<void>;
 }
 
-export function createSuspension({ channel, eventLog, projector, announce, logger, mark }: SuspensionDeps): Suspension {
+export function createSuspension(deps: SuspensionDeps): Suspension {
+  const { channel, lease, eventLog, projector, announce, logger, mark } = deps;
   const { name, network } = channel;
   const suspended = () => projector.state("deliveries")[name].suspended;
   /** Why the channel is being suspended, until the log has it. */
@@ -80,7 +83,10 @@ export function createSuspension({ channel, eventLog, projector, announce, logge
       if (now.credential === mark(channel.credential)) return announceOnce();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
-        await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], { metadata: SERVICE_METADATA });
+        await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], {
+          metadata: SERVICE_METADATA,
+          lease,
+        });
       } catch (fault) {
         logger.error("a suspended channel could not be resumed", { channel: name, ...errorFields(fault) });
       }

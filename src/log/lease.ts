@@ -12,7 +12,7 @@ export interface LeaseDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
   /** All times of leases are multiplied by it, for tests in real time; default 1. */
-  readonly scale?: number;
+  readonly leaseScale?: number | undefined;
 }
 
 export interface LeaseTerms {
@@ -23,6 +23,11 @@ export interface LeaseTerms {
   readonly renewMs: number;
   /** The one who holds it is known to be dead. */
   readonly steal?: boolean;
+}
+
+/** Of an append, beside its other conditions: refused with LeaseLost once another had the lease. */
+export interface Fenced {
+  readonly fence?: Fence;
 }
 
 /** A lease of the store, renewed until it is disposed. */
@@ -38,15 +43,15 @@ export interface HeldLease extends AsyncDisposable {
   lasts(ms: number): boolean;
   /** Renews it first; the answer is {@link HeldLease.lasts}, as often as it is asked. */
   keep(ms: number): Promise<() => boolean>;
-  /** Appends under the fence, once more where the lease had run out and nobody had taken it. */
-  fenced<T>(append: (fence: Fence) => Promise<T>): Promise<T>;
+  /** Appends with its fence, once more where the lease had run out and nobody had taken it. */
+  fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T>;
 }
 
 /** Undefined while another holds it. */
 export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<HeldLease | undefined> {
-  const { eventLog, sleep, logger, scale = 1 } = deps;
+  const { eventLog, sleep, logger, leaseScale = 1 } = deps;
   const { name, holder, steal = false } = terms;
-  const ttlMs = terms.ttlMs * scale;
+  const ttlMs = terms.ttlMs * leaseScale;
   const { leases } = eventLog.store;
   const deadline = createDeadline(deps, ttlMs);
   const extend = deadline.ask();
@@ -81,14 +86,14 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
   };
   const renewing = (async () => {
     for (;;) {
-      await sleep(terms.renewMs * scale, disposed.signal);
+      await sleep(terms.renewMs * leaseScale, disposed.signal);
       if (disposed.signal.aborted) return;
       await renew();
     }
   })();
 
-  const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * scale);
-  const fence = (): Fence => ({ lease: name, token });
+  const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * leaseScale);
+  const conditions = (): Fenced => ({ fence: { lease: name, token } });
   return {
     token: taken.token,
     lost: lost.signal,
@@ -99,10 +104,10 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
     },
     async fenced(append) {
       try {
-        return await append(fence());
+        return await append(conditions());
       } catch (fault) {
         if (!(fault instanceof LeaseLost) || !(await renew())) throw fault;
-        return append(fence());
+        return append(conditions());
       }
     },
     async [Symbol.asyncDispose]() {
@@ -118,12 +123,9 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms): Promise<Hel
   };
 }
 
-/** Appends under the lease, where there is one: `fence` belongs among the conditions of the append. */
-export function fenced<T>(
-  lease: HeldLease | undefined,
-  append: (fence: { readonly fence?: Fence }) => Promise<T>,
-): Promise<T> {
-  return lease === undefined ? append({}) : lease.fenced((fence) => append({ fence }));
+/** Appends under the lease, where there is one. */
+export function fenced<T>(lease: HeldLease | undefined, append: (conditions: Fenced) => Promise<T>): Promise<T> {
+  return lease === undefined ? append({}) : lease.fenced(append);
 }
 
 /**

@@ -6,9 +6,11 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
 import { findLoss, signHead, type Loss } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import { HARMLESS, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface CheckpointsDeps {
+  readonly roles: Roles;
   readonly eventLog: EventLog;
   readonly checkpoints: CheckpointStore;
   readonly acceptLoss: boolean;
@@ -20,7 +22,7 @@ export interface CheckpointsDeps {
 const WRITE_EVERY_MS = 10_000;
 
 /**
- * Compares the log with its last checkpoint, and keeps a newer one from then on, until it is disposed.
+ * Compares the log with its last checkpoint. One of all instances keeps a newer one from then on, until it is disposed.
  * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDisposable> {
@@ -40,7 +42,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
   }
-  return keepCheckpoint(store, key, deps);
+  return deps.roles.start({ name: "signed-heads", ...HARMLESS }, () => keepCheckpoint(store, key, deps));
 }
 
 async function isGone(checkpoints: CheckpointStore): Promise<boolean> {

@@ -25,7 +25,7 @@ export interface ChannelSources {
   readonly clock: Clock;
 }
 
-/** How each channel is, by the log: the same on whatever instance of it is asked. Its circuit is that of this process. */
+/** How each channel is, by the log: the same on whatever instance of it is asked. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";

@@ -31,8 +31,8 @@ export interface BatchOptions {
   readonly timeoutMs: number;
   /** Sends serialized events in one request, which answers for all of them. */
   readonly post: (events: readonly string[], timeoutMs: number) => Promise<DispatchResult>;
-  /** Ends the batch between two requests. */
-  readonly signal?: AbortSignal | undefined;
+  /** Asked before each request; false ends the batch. */
+  readonly goesOn?: (() => boolean) | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
 }
@@ -44,7 +44,7 @@ export interface BatchOptions {
  * {@link REQUESTS_MAX} requests and, once it has settled something, the deadline: the rest was not asked.
  */
 export async function deliverBatch(events: readonly string[], options: BatchOptions): Promise<DispatchResult[]> {
-  const { timeoutMs, post, signal, elapsedMs = () => performance.now() } = options;
+  const { timeoutMs, post, goesOn = () => true, elapsedMs = () => performance.now() } = options;
   const results: DispatchResult[] = [];
   const endsAt = elapsedMs() + DEADLINE_REQUESTS * timeoutMs;
   // The next part is the last of the list.
@@ -53,7 +53,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();
     const leftMs = endsAt - elapsedMs();
-    if (part === undefined || signal?.aborted === true) break;
+    if (part === undefined || !goesOn()) break;
     // A network that takes its time to refuse is asked until one event is alone, or nothing would ever come of it.
     if (leftMs <= 0 && results.length > 0) break;
     const result = await post(part, leftMs > 0 ? Math.min(timeoutMs, leftMs) : timeoutMs);

@@ -54,10 +54,10 @@ export function createMetaChannel(options: MetaOptions): Channel {
     recognisesMs: RECOGNISES_MS,
     batch: {
       max: EVENTS_MAX,
-      async send(clicks, { timeoutMs, now, signal }) {
+      async send(clicks, { timeoutMs, now, goesOn }) {
         const wanted = clicks.map((click) => eventOf(click, now));
         const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
-        const results = await deliverBatch(events, { timeoutMs, post, signal });
+        const results = await deliverBatch(events, { timeoutMs, post, goesOn });
         let next = 0;
         return wanted.flatMap((event) => ("outcome" in event ? [event] : results.slice(next, ++next)));
       },

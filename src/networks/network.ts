@@ -88,8 +88,8 @@ export type DispatchResult =
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
-  /** Aborts when no further request is to be made; the one under way is waited for. */
-  readonly signal?: AbortSignal;
+  /** Asked before each further request; default: all are made. */
+  readonly goesOn?: () => boolean;
 }
 
 export interface Channel {

@@ -74,6 +74,7 @@ export interface OutreachContext {
   readonly spacingMs: number | undefined;
   /** Names this process in the run's lease. */
   readonly holder: string;
+  readonly leaseScale?: number | undefined;
   readonly clock: Clock;
   readonly sleep: Sleep;
   readonly makeId: MakeId;

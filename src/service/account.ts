@@ -20,6 +20,9 @@ export interface AccountDeps {
   readonly projector: Projector;
   readonly logger: Logger;
   readonly announce: Announce;
+  /** Names this instance in leases; default: a name of its own. */
+  readonly holder?: string;
+  readonly leaseScale?: number | undefined;
   /** Time as the machine has it, where nothing else is given. */
   readonly clock?: Clock | undefined;
   readonly sleep?: Sleep | undefined;
@@ -29,6 +32,6 @@ export interface AccountDeps {
 export function openAccount(deps: AccountDeps): Account {
   const { social } = deps;
   const timing = { clock: deps.clock ?? systemClock, sleep: deps.sleep ?? sleep };
-  const tokens = createTokens({ ...deps, ...timing, oauth: social.oauth, holder: makeId() });
+  const tokens = createTokens({ ...deps, ...timing, oauth: social.oauth, holder: deps.holder ?? makeId() });
   return { ...social, tokens, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
 }

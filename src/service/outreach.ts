@@ -22,6 +22,9 @@ export interface OutreachDeps {
   readonly projector: Projector;
   readonly logger: Logger;
   readonly announce: Announce;
+  /** Names this instance in leases; default: a name of its own. */
+  readonly holder?: string;
+  readonly leaseScale?: number | undefined;
   /** Time as the machine has it, where nothing else is given. */
   readonly clock?: Clock | undefined;
   readonly sleep?: Sleep | undefined;
@@ -38,7 +41,8 @@ export function outreachContext(deps: OutreachDeps): OutreachContext {
     credentials: account.tokens,
     logger,
     announce,
-    holder: makeId(),
+    holder: deps.holder ?? makeId(),
+    leaseScale: deps.leaseScale,
     makeId,
     clock: deps.clock ?? systemClock,
     sleep: deps.sleep ?? sleep,

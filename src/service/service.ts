@@ -10,8 +10,9 @@ import { createFailureLimit, shareFailures, type FailureLimit } from "../http/fa
 import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
-import { aloneAs, joinInstances, type Instances } from "../log/instances.ts";
+import { aloneAs, joinInstances } from "../log/instances.ts";
 import { recordRestore } from "../log/record-restore.ts";
+import { createRoles, HARMLESS } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
@@ -31,7 +32,7 @@ import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
-import { openLog, type OpenedLog } from "./open.ts";
+import { openLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 import { ownInstance } from "./own-instance.ts";
 
@@ -49,6 +50,10 @@ export interface ServiceOptions {
   readonly acceptLoss?: boolean;
   /** Goes on without the keys of personal data, or without the vault, where they are lost. */
   readonly acceptLostKeys?: boolean;
+  /** Opens a log in a file as one that other instances have open too, which only a test does. */
+  readonly isShared?: boolean;
+  /** Of all leases, for tests in real time. */
+  readonly leaseScale?: number;
 }
 
 /**
@@ -60,7 +65,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const config = { ...given, http: await withPort(given.http) };
   const { publicUrl } = config.http;
   const metrics = createMetrics();
-  const { store, instances, eventLog, projector } = await openState(stack, config, { logger, metrics, ...options });
+  const opening = { logger, metrics, ...options };
+  const { store, instances, leasing, roles, eventLog, projector } = await openState(stack, config, opening);
   const { vault, keyring } = store;
 
   // The networks, and what is delivered to them.
@@ -70,7 +76,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const announce = createAnnounce({ eventLog, projector, configured, logger });
   const load = createLoadShedding();
   const dispatchers = stack.use(
-    startDispatchers(channels, {
+    await startDispatchers(channels, {
+      roles,
       eventLog,
       projector,
       outboxReader: createOutboxReader(store),
@@ -79,17 +86,18 @@ export async function startService(given: Config, logger: Logger, options: Servi
       makeId,
       logger,
       announce,
+      isShared: !leasing.isAlone,
       mark: createCredentialHash(await vault.stableKey("credentials")),
       digestAfterMs: config.digestAfterSeconds * 1000,
       requests: () => load.came,
       metrics: metrics.dispatches,
     }),
   );
-  const delivery = createDelivery(eventLog, projector, dispatchers.all);
+  const delivery = createDelivery({ eventLog, projector, clock: systemClock }, channels);
 
   // The account, and who writes to people in its name.
   const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const base = { config, vault, hashesOf, keyring, eventLog, projector, logger, announce };
+  const base = { ...leasing, config, vault, hashesOf, keyring, eventLog, projector, logger, announce };
   const account = social && stack.use(openAccount({ ...base, social }));
   const runner = account && createRunner(outreachContext({ ...base, account }));
 
@@ -106,8 +114,8 @@ export async function startService(given: Config, logger: Logger, options: Servi
   if (runner !== undefined) {
     // Stopped before the server: whoever waits for a run is answered when it ends.
     stack.use(runner);
-    // This process owns the log, so whoever held the run's lease is dead.
-    void runner.recover({ steal: true }).catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
+    const recovering = runner.recover({ steal: leasing.isAlone });
+    void recovering.catch((fault: unknown) => logger.error("recovery failed", errorFields(fault)));
   }
   // First of all: what is in flight completes while the run and the requests end, and does not wait for its turn after.
   stack.defer(dispatchers.holdClicks);
@@ -131,34 +139,34 @@ interface OpenStateOptions extends ServiceOptions {
 async function openState(
   stack: AsyncDisposableStack,
   config: Config,
-  { logger, metrics, acceptLoss = false, acceptLostKeys = false }: OpenStateOptions,
+  { logger, metrics, acceptLoss = false, acceptLostKeys = false, isShared = false, leaseScale }: OpenStateOptions,
 ) {
   const clock = systemClock;
-  const owner = `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}`;
+  const own = ownInstance(config);
+  // Whoever owns the log knows that no other instance lives.
+  const isAlone = config.log.kind === "sqlite" && !isShared;
+  const owner = isAlone ? `reachlog serve, pid ${process.pid}, ${config.http.publicUrl}` : undefined;
   const store = stack.use(await openLog(config, { owner, acceptLostKeys, onCommit: metrics.appends.onCommit }));
   const { keyring, isFormerGiven } = store;
   if (isFormerGiven) {
     logger.warn("REACHLOG_KEY holds the former key, which opens everything until the new one is put in its place");
   }
-  const instances = stack.use(await joinLog(config, store, logger));
+  const joining = { store, elapsedMs: () => performance.now(), sleep, logger };
+  const instances = stack.use(isAlone ? aloneAs(own) : await joinInstances(joining, own));
   const eventLog = metrics.appends.measured(createEventLog(store, makeId));
-  stack.use(await openSignedHeads({ eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
+  const leasing = { holder: own.id, isAlone, leaseScale };
+  const roles = createRoles({ ...leasing, eventLog, clock, sleep, logger });
+  stack.use(await openSignedHeads({ roles, eventLog, checkpoints: store.checkpoints, acceptLoss, clock, logger }));
   await recordRestore(eventLog, logger);
   const projector = stack.use(
     await startProjector(store, { logger, erase: erasing(keyring), saves: instances.isOldest }),
   );
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
-  stack.use(await startRetention({ eventLog, keyring, days, clock, timer: systemTimer, logger }));
+  const retention = { eventLog, keyring, days, clock, timer: systemTimer, logger };
+  stack.use(await roles.start({ name: "retention", ...HARMLESS }, () => startRetention(retention)));
   checkTemplate(config, projector);
-  return { store, instances, eventLog, projector };
-}
-
-/** Throws a ServiceError (configuration) when another instance lives that is configured otherwise. */
-async function joinLog(config: Config, store: OpenedLog, logger: Logger): Promise<Instances> {
-  const own = ownInstance(config);
-  if (config.log.kind === "sqlite") return aloneAs(own);
-  return joinInstances({ store, elapsedMs: () => performance.now(), sleep, logger }, own);
+  return { store, instances, leasing, roles, eventLog, projector };
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */

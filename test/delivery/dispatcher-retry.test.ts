@@ -1,6 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite";
+import type { Circuit } from "../../src/delivery/circuit-breaker.ts";
 import { ATTEMPTS_MAX } from "../../src/delivery/retry.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
@@ -13,7 +14,9 @@ import {
   throttled,
   UNAVAILABLE,
 } from "../harness/memory/fake-channel.ts";
-import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { fakeTime } from "../harness/memory/fake-time.ts";
+import { newLogFile } from "../harness/memory/log.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -136,7 +139,8 @@ describe("a broken network", () => {
     await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(30);
     expect(await house.time.armed()).toBe(1_000);
-    expect([chat.sent.length, house.delivery.circuit("chat")]).toEqual([5, "open"]);
+    await untilCircuit(house, "open");
+    expect(chat.sent.length).toBe(5);
     down = false;
     house.time.ring();
     await chat.until(6);
@@ -144,9 +148,35 @@ describe("a broken network", () => {
     expect(chat.inFlightMax).toBe(1);
     probe.open();
     await house.settled();
-    expect(house.delivery.circuit("chat")).toBe("closed");
+    await untilCircuit(house, "closed");
+    const opened = { channel: "chat", failures: 5, until: new Date(house.time.clock()).toISOString() };
+    expect(await house.events("CircuitOpened", "CircuitClosed")).toMatchObject([
+      { data: opened },
+      { data: { channel: "chat" } },
+    ]);
+  });
+
+  test("is left alone over a restart, for as long as its circuit is open", async () => {
+    const folder = newLogFile();
+    const time = fakeTime();
+    const chat = fakeChannel("chat", () => UNAVAILABLE);
+    {
+      await using house = await openDelivery({ channels: [chat], file: folder, time, random: () => 0 });
+      await house.clicks(30);
+      await untilCircuit(house, "open");
+    }
+    await using house = await openDelivery({ channels: [chat], file: folder, time, random: () => 0 });
+    expect(await house.time.armed()).toBe(1_000);
+    expect([chat.sent.length, house.delivery.circuit("chat")]).toEqual([5, "open"]);
+    house.time.ring();
+    await chat.until(6);
   });
 });
+
+/** What the log says of it, which every instance does. */
+function untilCircuit(house: DeliveryHarness, wanted: Circuit): Promise<void> {
+  return eventually(house.projector, () => house.delivery.circuit("chat") === wanted);
+}
 
 test("a retry that is due does not wait for another dispatch that hangs", async () => {
   const stuck = gate();

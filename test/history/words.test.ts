@@ -276,6 +276,19 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'the dead letter of position 15 (event e1) for chat was discarded by hand: "the campaign is over"',
     ],
   ],
+  DispatchClaimed: [
+    [
+      { channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] },
+      "a request to chat was about to carry what positions 15 to 17 requested",
+    ],
+  ],
+  CircuitOpened: [
+    [
+      { channel: "chat", failures: 5, until: "2026-11-20T10:00:00.000Z" },
+      "5 requests to chat failed in a row, so nothing is sent there before 2026-11-20T10:00:00.000Z",
+    ],
+  ],
+  CircuitClosed: [[{ channel: "chat" }, "a request arrived at chat again"]],
   ChannelSuspended: [
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },

@@ -52,7 +52,7 @@ async function held(world: World, holder = "one"): Promise<HeldLease> {
 }
 
 const appendUnder = (world: World, lease: HeldLease): Promise<unknown> =>
-  lease.fenced((fence) => world.eventLog.append(STREAMS.outreach, [RUN], METADATA, { fence }));
+  lease.fenced((fence) => world.eventLog.append(STREAMS.outreach, [RUN], METADATA, fence));
 
 const faultOf = (work: Promise<unknown>): Promise<unknown> => work.catch((fault: unknown) => fault);
 
@@ -145,11 +145,11 @@ test("while the log answers no renewal it lasts for what is left of it", async (
 
 test("its times are those of the scale", async () => {
   await using world = await openWorld();
-  await using lease = await world.take("one", { scale: 0.1 });
+  await using lease = await world.take("one", { leaseScale: 0.1 });
   world.standStill(900);
   expect([lease?.lasts(5_000), lease?.lasts(6_000)]).toEqual([true, false]);
   world.standStill(600);
   expect(lease?.lasts(0)).toBe(false);
-  await using other = await world.take("two", { scale: 0.1 });
+  await using other = await world.take("two", { leaseScale: 0.1 });
   expect(other).toBeDefined();
 });

@@ -12,6 +12,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { newLogFile } from "../harness/memory/log.ts";
+import { ALL_ROLES } from "../harness/memory/roles.ts";
 
 afterEach(() => {
   jest.useRealTimers();
@@ -44,6 +45,7 @@ function house(place: (store: EventStore<Event>, files: LogFiles) => CheckpointS
       };
       const eventLog = createEventLog({ ...store, head }, makeId);
       await using _checkpoints = await openSignedHeads({
+        roles: ALL_ROLES,
         eventLog,
         checkpoints: place(store, files),
         acceptLoss,

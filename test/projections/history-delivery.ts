@@ -57,6 +57,13 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     record(log, dice, { items: [{ ...item, end: undefined }], low_watermark, letters: [] });
   };
 
+  const claim: Step = (dice) => {
+    const pending = requested.filter(({ end }) => end === undefined);
+    if (pending.length === 0) return;
+    const { channel, lane, position } = dice.pick(pending.slice(0, 6));
+    log.add("DispatchClaimed", { channel, lane, token: dice.pick([1, 2]), sources: [position] });
+  };
+
   const steps: Step[] = [
     click,
     click,
@@ -66,6 +73,7 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
     attempt,
     attempt,
     repeat,
+    claim,
     () => request(["chat"], "direct", log.add("NotificationRequested", { message: "m", service: "s", level: "info" })),
     () => request(["messaging"], "direct", log.add("MessageRequested", { text: "t" })),
     (dice) => {
@@ -84,6 +92,11 @@ export function createDeliveryPart(log: TestLog): { readonly steps: readonly Ste
       const { channel, event_id, source } = letter;
       log.add("DispatchDiscarded", { event_id, source, channel, why: "over" });
     },
+    (dice) => {
+      const until = new Date(dice.once(2) ? 0 : 60_000).toISOString();
+      log.add("CircuitOpened", { channel: dice.pick(CHANNELS), failures: 5, until });
+    },
+    (dice) => log.add("CircuitClosed", { channel: dice.pick(CHANNELS) }),
     (dice) => {
       const refused = { channel: dice.pick(CHANNELS), network: "n", detail: "gone" };
       log.add("ChannelSuspended", { ...refused, credential: dice.pick(["one", "other"]) });

@@ -46,6 +46,11 @@ export const DELIVERY_WORDS = {
     }),
   DispatchDiscarded: (data: DataOf<"DispatchDiscarded">) =>
     say`${deadLetter(data)} for ${data.channel} was discarded by hand: ${quote(data.why)}`,
+  DispatchClaimed: ({ channel, sources }: DataOf<"DispatchClaimed">) =>
+    say`a request to ${channel} was about to carry ${carriedBy({ sources })}`,
+  CircuitOpened: ({ channel, failures, until }: DataOf<"CircuitOpened">) =>
+    say`${failures} requests to ${channel} failed in a row, so nothing is sent there before ${time(until)}`,
+  CircuitClosed: ({ channel }: DataOf<"CircuitClosed">) => say`a request arrived at ${channel} again`,
   ChannelSuspended: ({ channel, network, status, detail }: DataOf<"ChannelSuspended">) =>
     say`the channel ${channel} was suspended: ${other(network)} refuses it as a whole${answer({ status })}${because(detail)}`,
   ChannelResumed: ({ channel, why }: DataOf<"ChannelResumed">) =>

@@ -1,13 +1,15 @@
 import { CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { OutcomeType } from "../../../events/dispatches.ts";
 import { pendingOf } from "../../../projections/deliveries.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { Announce } from "../../../src/delivery/announce.ts";
 import { createOutboxReader } from "../../../src/delivery/outbox-reader.ts";
 import type { DispatchMetrics } from "../../../src/delivery/dispatch.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/delivery.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import { createRoles } from "../../../src/log/role.ts";
+import type { Sleep } from "../../../src/outreach/context.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
@@ -16,6 +18,7 @@ import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
 import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
+import { ALL_ROLES } from "./roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
@@ -34,6 +37,8 @@ export interface DeliveryHarness extends MemoryLog {
   clicks(count: number, channels?: ChannelName[]): Promise<number>;
   /** Resolves once nothing is pending any more; of these channels only, when some are given. */
   settled(...channels: ChannelName[]): Promise<void>;
+  /** Resolves once nothing is left to do before the next timer. */
+  calm(): Promise<void>;
   /** Moves the clock to `at`, ringing what is due on the way; nothing is left to do then before the next timer. */
   until(at: number): Promise<void>;
   /** What the outcome events of the types say, each dispatch for itself. */
@@ -51,6 +56,10 @@ export interface DeliveryOptions {
   /** How many requests came so far. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
+  /** One of several instances of the log, by this name; default: the only one. */
+  readonly instance?: string;
+  /** Of the leases of instances. */
+  readonly leaseScale?: number;
   /** Stands between the dispatchers and the log. */
   readonly wrap?: (eventLog: EventLog) => EventLog;
 }
@@ -65,24 +74,28 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const faults: string[] = [];
   const logger: Logger = { ...SILENT, error: (message) => faults.push(message) };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
-  let appending = 0;
+  let atLog = 0;
   /** Also one that began and ended since the last look: a fast one fits between two turns. */
-  let hasAppended = false;
+  let wasBusy = false;
+  const counted = async <T>(work: Promise<T>): Promise<T> => {
+    atLog++;
+    wasBusy = true;
+    try {
+      return await work;
+    } finally {
+      atLog--;
+    }
+  };
   const counting: EventLog = {
-    ...eventLog,
-    append: async (...args) => {
-      appending++;
-      hasAppended = true;
-      try {
-        return await eventLog.append(...args);
-      } finally {
-        appending--;
-      }
+    append: (...args) => counted(eventLog.append(...args)),
+    store: {
+      ...store,
+      leases: { ...store.leases, acquire: (...args) => counted(store.leases.acquire(...args)) },
     },
   };
-  const isAppending = (): boolean => {
-    const found = appending > 0 || hasAppended;
-    hasAppended = false;
+  const isBusy = (): boolean => {
+    const found = atLog > 0 || wasBusy;
+    wasBusy = false;
     return found;
   };
   const common = {
@@ -99,8 +112,12 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const mark = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0, metrics } = options;
   const chosen = { digestAfterMs, requests, metrics };
-  const dispatchers = log.use(startDispatchers(channels, { ...common, mark, ...chosen }));
-  const delivery = createDelivery(eventLog, projector, dispatchers.all);
+  const { instance: holder, leaseScale } = given;
+  const leasing = { ...common, sleep: sleepOn(time), elapsedMs: forward(time.clock), leaseScale, isAlone: false };
+  const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });
+  const dispatching = { ...common, mark, ...chosen, roles, isShared: holder !== undefined };
+  const dispatchers = log.use(await startDispatchers(channels, dispatching));
+  const delivery = createDelivery({ eventLog, projector, clock: time.clock }, channels);
 
   const append = async (...newEvents: NewEvent[]): Promise<number> => {
     const { first, last } = await eventLog.append(STREAMS.requests, newEvents, { caller: "test" });
@@ -122,18 +139,60 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
       return append(...Array.from({ length: count }, () => click));
     },
     settled: (...wanted) => eventually(projector, () => pending(projector, wanted) === 0),
-    async until(at) {
+    async calm() {
       for (;;) {
-        await quiet(isAppending);
-        const due = time.nextAt();
-        if (due === undefined || due > at) break;
-        time.ring();
+        await quiet(isBusy);
+        // What other instances appended is seen a moment later, which no turn of the event loop shows.
+        const { position } = await store.head();
+        if (position <= projector.position) return;
+        await projector.until(position);
       }
-      time.advance(at - time.clock());
     },
+    until: (at) => passUntil(at, time, [house]),
     outcomes: async (...types) => outcomesIn(await log.events(...types)),
   };
   return house;
+}
+
+/** {@link DeliveryHarness.until} of all who share a clock. */
+export async function passUntil(at: number, time: FakeTime, houses: readonly DeliveryHarness[]): Promise<void> {
+  for (;;) {
+    await calmOf(houses);
+    const due = time.nextAt();
+    if (due === undefined || due > at) break;
+    time.ring();
+  }
+  time.advance(at - time.clock());
+}
+
+/** What one does may give another something to do. */
+async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
+  for (let seen = -1; ;) {
+    for (const house of houses) await house.calm();
+    const positions = houses.map(({ projector }) => projector.position);
+    const position = Math.min(...positions);
+    if (houses.length < 2 || (position === Math.max(...positions) && position === seen)) return;
+    seen = position;
+  }
+}
+
+/** A clock that does not go back with the one of the test. */
+function forward(clock: Clock): () => number {
+  let elapsed = clock();
+  return () => (elapsed = Math.max(elapsed, clock()));
+}
+
+/** Waits that end when the test's clock comes to them. */
+export function sleepOn({ timer }: FakeTime): Sleep {
+  return (ms, signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = timer(resolve, ms);
+    signal.addEventListener("abort", () => {
+      cancel();
+      resolve();
+    });
+    return promise;
+  };
 }
 
 export const NOTIFY: NewEvent = {

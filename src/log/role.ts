@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import { errorFields } from "../platform/logger.ts";
+import { takeLease, type HeldLease, type LeaseDeps, type LeaseTerms } from "./lease.ts";
+
+export interface RolesDeps extends LeaseDeps {
+  /** Names this instance. */
+  readonly holder: string;
+  /** Nobody else can have the log open: whoever holds a lease is dead. */
+  readonly isAlone: boolean;
+}
+
+export type RoleTerms = Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">;
+
+/** What one instance does for all, until it ends or another takes over. */
+export interface Role extends AsyncDisposable {
+  /** Whether it is done here. */
+  readonly isHeld: boolean;
+}
+
+/** Starts what one instance does for all. */
+export interface Roles {
+  /**
+   * `begin` is called each time this instance takes over, and what it answers is disposed before another may begin.
+   * Resolves once that was tried; where another has the role, or the log refuses the lease, it is tried again until
+   * the role is disposed.
+   */
+  start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role>;
+}
+
+/** How often those who wait ask: a read for the log, and so late is a role taken that was given up. */
+const ASK_MS = 1_000;
+
+/** How soon what could not begin is tried again, or a log that refused the lease. */
+const AFTER_FAULT_MS = 10_000;
+
+/** Terms of what does no harm where two do it at a time, after one of them stood still. */
+export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
+
+export function createRoles(deps: RolesDeps): Roles {
+  const { holder, isAlone, sleep, logger, leaseScale = 1 } = deps;
+  return {
+    async start(terms, begin) {
+      const { name } = terms;
+      const stopping = new AbortController();
+      let askMs = ASK_MS;
+
+      const take = async (steal: boolean): Promise<(AsyncDisposable & Pick<HeldLease, "lost">) | undefined> => {
+        askMs = ASK_MS;
+        try {
+          await using taking = new AsyncDisposableStack();
+          const lease = await takeLease(deps, { ...terms, holder, steal });
+          if (lease === undefined) return undefined;
+          taking.use(lease);
+          taking.use(await begin(lease));
+          const taken = taking.move();
+          return { lost: lease.lost, [Symbol.asyncDispose]: () => taken.disposeAsync() };
+        } catch (fault) {
+          logger.error("a role could not be taken", { role: name, ...errorFields(fault) });
+          askMs = AFTER_FAULT_MS;
+          return undefined;
+        }
+      };
+
+      let held = await take(isAlone);
+      const goOn = async (): Promise<void> => {
+        for (;;) {
+          if (held === undefined) await sleep(askMs * leaseScale, stopping.signal);
+          else await aborted(AbortSignal.any([held.lost, stopping.signal]));
+          const { aborted: isStopping } = stopping.signal;
+          if (held !== undefined) {
+            if (!isStopping) logger.warn("another instance took a role over", { role: name });
+            await held[Symbol.asyncDispose]();
+            held = undefined;
+          }
+          if (isStopping) return;
+          held ??= await take(false);
+          if (held !== undefined) logger.info("took a role over", { role: name });
+        }
+      };
+      const going = goOn();
+      return {
+        get isHeld() {
+          return held !== undefined && !held.lost.aborted;
+        },
+        async [Symbol.asyncDispose]() {
+          stopping.abort();
+          await going;
+        },
+      };
+    },
+  };
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
+}

@@ -1,0 +1,195 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import type { ChannelName } from "../../events/channel.ts";
+import type { EventLog } from "../../src/log/event-log.ts";
+import type { Channel } from "../../src/networks/network.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/memory/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
+import { newLogFile } from "../harness/memory/log.ts";
+
+/** When others take over from an instance that does not answer any more: its lease, and how often they ask. */
+const TAKEN_OVER_MS = 17_000;
+
+interface Pair extends AsyncDisposable {
+  readonly time: FakeTime;
+  /** Lets time pass for all of them. */
+  pass(ms: number): Promise<void>;
+  start(
+    instance: string,
+    channels: readonly Channel[],
+    wrap?: (eventLog: EventLog) => EventLog,
+  ): Promise<DeliveryHarness>;
+}
+
+/** Instances on one log, each with a store of its own and timers of its own, on one clock. */
+function openPair(): Pair {
+  const stack = new AsyncDisposableStack();
+  const file = newLogFile();
+  const time = fakeTime();
+  const houses: DeliveryHarness[] = [];
+  return {
+    time,
+    pass: (ms) => passUntil(time.clock() + ms, time, houses),
+    async start(instance, channels, wrap) {
+      const options = { file, time, instance, channels, ...(wrap === undefined ? {} : { wrap }) };
+      const house = stack.use(await openDelivery(options));
+      houses.push(house);
+      return house;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** Once it stands still, nothing of it reaches the log: its appends and renewals wait. */
+function standstill() {
+  let isStanding = false;
+  const waiting: (() => void)[] = [];
+  const pass = async (): Promise<void> => {
+    if (isStanding) await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  return {
+    begin() {
+      isStanding = true;
+    },
+    end() {
+      isStanding = false;
+      for (const resolve of waiting.splice(0)) resolve();
+    },
+    wrap: (eventLog: EventLog): EventLog => {
+      const { leases } = eventLog.store;
+      return {
+        async append(...args) {
+          await pass();
+          return eventLog.append(...args);
+        },
+        store: {
+          ...eventLog.store,
+          leases: {
+            ...leases,
+            async acquire(...args) {
+              await pass();
+              return leases.acquire(...args);
+            },
+          },
+        },
+      };
+    },
+  };
+}
+
+const knowing = (name: ChannelName, answer?: Parameters<typeof fakeChannel>[1]): FakeChannel => {
+  return { ...fakeChannel(name, answer), recognisesMs: 3_600_000 };
+};
+
+test("one instance dispatches, and another goes on where it stopped", async () => {
+  await using pair = openPair();
+  const [first, second] = [fakeChannel("chat"), fakeChannel("chat")];
+  const one = await pair.start("one", [first]);
+  const two = await pair.start("two", [second]);
+  await one.clicks(3);
+  await one.settled();
+  await one.dispatchers[Symbol.asyncDispose]();
+  await two.clicks(2);
+  await pair.pass(1_000);
+  await two.settled();
+  expect([first.sent.length, second.sent.length]).toEqual([3, 2]);
+});
+
+test.each([
+  ["a network that recognises no repeat is in doubt, and not sent again", fakeChannel, 0],
+  ["a network that recognises a repeat is sent again", knowing, 1],
+] as const)("what an instance was sending when it stood still: to %s", async (_what, channelOf, again) => {
+  await using pair = openPair();
+  const stuck = gate();
+  const still = standstill();
+  const [first, second] = [channelOf("chat", () => stuck.answer), channelOf("chat")];
+  const one = await pair.start("one", [first], still.wrap);
+  const two = await pair.start("two", [second]);
+  await one.clicks(2);
+  await first.until(1);
+  still.begin();
+  await pair.pass(TAKEN_OVER_MS);
+  await two.settled();
+  expect(second.sent.map(({ id }) => id).filter((id) => id === first.sent[0]?.id)).toHaveLength(again);
+  expect(await two.outcomes("DispatchInDoubt")).toHaveLength(1 - again);
+
+  // It goes on, and nothing that it learnt or would do counts any more.
+  stuck.open();
+  still.end();
+  await pair.pass(TAKEN_OVER_MS);
+  expect(first.sent).toHaveLength(1);
+  expect((await two.outcomes("DispatchInDoubt", "DispatchSucceeded")).map(({ data }) => data.source)).toEqual([1, 2]);
+  expect(one.faults).toContain("a dispatch could not be recorded");
+});
+
+test("an instance that stood still before a request does not make it", async () => {
+  await using pair = openPair();
+  const still = standstill();
+  const [first, second] = [knowing("ads"), knowing("ads")];
+  const one = await pair.start("one", [first], still.wrap);
+  // Its timers ring, and no renewal comes through.
+  still.begin();
+  await pair.pass(10_001);
+  await one.append({ type: "ChannelTestRequested", data: { channels: ["ads"] } });
+  await pair.pass(1_000);
+  expect(first.sent).toEqual([]);
+  await pair.start("two", [second]);
+  await pair.pass(TAKEN_OVER_MS);
+  still.end();
+  await pair.pass(TAKEN_OVER_MS);
+  expect([first.sent.length, second.sent.length]).toEqual([0, 1]);
+});
+
+test("while the log is out of reach for longer than a lease, the only instance loses nothing that it knows", async () => {
+  await using pair = openPair();
+  const still = standstill();
+  const chat = fakeChannel("chat");
+  const asked = gate();
+  const slow = fakeChannel("messaging", () => asked.answer);
+  const one = await pair.start("one", [chat, slow], still.wrap);
+  await one.append({ type: "MessageRequested", data: { text: "hello" } });
+  await slow.until(1);
+  still.begin();
+  asked.open();
+  await pair.pass(60_000);
+  still.end();
+  await pair.pass(30_000);
+  await one.settled();
+  expect(slow.sent).toHaveLength(1);
+  expect(await one.outcomes("DispatchSucceeded")).toHaveLength(1);
+});
+
+test("whoever waits for a direct send learns of its end on any instance", async () => {
+  await using pair = openPair();
+  await pair.start("one", [fakeChannel("chat")]);
+  const two = await pair.start("two", [fakeChannel("chat")]);
+  expect(await two.delivery.settled("chat", await two.append(NOTIFY), 5_000)).toMatchObject({ status: "delivered" });
+});
+
+test("all instances know the circuit of a channel, and whoever takes over respects it", async () => {
+  await using pair = openPair();
+  const [first, second] = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("chat", () => DELIVERED)];
+  const one = await pair.start("one", [first]);
+  const two = await pair.start("two", [second]);
+  await one.clicks(30);
+  await eventually(two.projector, () => two.delivery.circuit("chat") === "open");
+  await one.dispatchers[Symbol.asyncDispose]();
+  await pair.pass(60_000);
+  await two.settled();
+  await eventually(one.projector, () => one.delivery.circuit("chat") === "closed");
+  expect(first.sent).toHaveLength(5);
+});
+
+test("an instance that another has no claim against asks for each dispatch once: a claim is ended by any outcome", async () => {
+  await using pair = openPair();
+  const answers = [UNAVAILABLE, DELIVERED];
+  const chat = fakeChannel("chat", () => answers.shift() ?? DELIVERED);
+  const one = await pair.start("one", [chat]);
+  await one.clicks(1);
+  await pair.pass(60_000);
+  await one.settled();
+  expect(chat.sent).toHaveLength(2);
+  const { claims } = one.projector.state("deliveries").chat.lanes.clicks;
+  expect([await one.events("DispatchClaimed"), claims.size]).toMatchObject([{ length: 2 }, 0]);
+});
