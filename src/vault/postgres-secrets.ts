@@ -1,4 +1,11 @@
-import { isUnanswered, migrate, openDatabase, sqlState, type Database } from "eventstore-lite/postgres";
+import {
+  isUnanswered,
+  migrate,
+  openDatabase,
+  sqlState,
+  type Database,
+  type TransactionSql,
+} from "eventstore-lite/postgres";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -37,13 +44,16 @@ const CONNECTIONS = 2;
 async function openSecrets(url: Secret, store: string, name: string): Promise<SecretDatabase> {
   const database = openDatabase({ url: url.reveal(), connections: CONNECTIONS, name: "reachlog secrets" });
   try {
-    await migrate(database.sql(), { schema: SCHEMA, component: "secrets", migrations: MIGRATIONS });
+    await migrate(database, { schema: SCHEMA, component: "secrets", migrations: MIGRATIONS });
   } catch (fault) {
     await database.close();
     throw faultOf(fault, name);
   }
   return databaseIn(database, store, name);
 }
+
+/** All data keys may be encrypted anew in one change. */
+const CHANGE_MS_MAX = 60_000;
 
 const PREPARED = { prepare: true };
 
@@ -60,11 +70,11 @@ function databaseIn(database: Database, store: string, name: string): SecretData
     }
   };
   const ask: Ask = (query, ...parameters) =>
-    answered(database.query((sql) => sql.unsafe(query, [store, ...parameters] as never[], PREPARED))) as never;
+    answered(database.run((sql) => sql.unsafe(query, [store, ...parameters] as never[], PREPARED))) as never;
   const transact = async <Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result> => {
     let stage = "beginning" as "beginning" | "working" | "committing";
     try {
-      const done = await database.sql().begin(async (sql) => {
+      const change = async (sql: TransactionSql) => {
         stage = "working";
         const within: Ask = (query, ...parameters) =>
           answered(sql.unsafe(query, [store, ...parameters] as never[], PREPARED)) as never;
@@ -72,7 +82,8 @@ function databaseIn(database: Database, store: string, name: string): SecretData
         const result = await work({ ...rowsIn(within), ...changesIn(within), revision: async () => revision });
         stage = "committing";
         return { result };
-      });
+      };
+      const done = await database.run((sql) => sql.begin(change), CHANGE_MS_MAX);
       own += 1;
       return done.result;
     } catch (fault) {

@@ -22,7 +22,7 @@ function placesIn(url: string) {
 async function rowsOf(url: string, table: string): Promise<readonly string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
-    const rows = await database.query((sql) => sql.unsafe(`SELECT * FROM reachlog_vault.${table}`));
+    const rows = await database.run((sql) => sql.unsafe(`SELECT * FROM reachlog_vault.${table}`));
     return rows.map((row) => JSON.stringify(row));
   } finally {
     await database.close();

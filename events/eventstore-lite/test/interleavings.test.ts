@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import { type EventStore, LeaseLost, openSqliteStore, VersionConflict } from "eventstore-lite";
+import { type EventStore, LeaseLost, openPostgresStore, openSqliteStore, VersionConflict } from "eventstore-lite";
+import type { OpenStore } from "eventstore-lite/contract";
 import fc from "fast-check";
 import { newEvents, take } from "../src/contract/events.ts";
 import { createModel, type Step } from "./model.ts";
+import { newDatabase } from "./postgres/server.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -32,39 +34,47 @@ const plan = fc.array(fc.record({ step, waits: fc.boolean() }), { maxLength: STE
 
 const TTL_MS = 1_000;
 
-test(`${CASES} random interleavings of appends, keys, leases and fences are answered as a log in memory answers them`, async () => {
-  let nowMs = 10_000_000;
-  await using store = await openSqliteStore({ file: newLogPath(), clock: () => nowMs });
-  let cases = 0;
-  await fc.assert(
-    fc.asyncProperty(plan, async (steps) => {
-      // All cases share one log, each with names of its own.
-      const scope = `${(cases += 1)}`;
-      const { position } = await store.head();
-      const model = createModel(position, TTL_MS);
-      const answers: Promise<unknown>[] = [];
-      const expected: unknown[] = [];
-      for (const { step, waits } of steps) {
-        if (step.kind === "pass") {
-          // What waits to be sent takes the time of its sending.
-          await Promise.all(answers);
-          nowMs += step.ms;
-          continue;
+const ENGINES: Readonly<Record<string, OpenStore>> = {
+  SQLite: (options) => openSqliteStore({ file: newLogPath(), ...options }),
+  PostgreSQL: async (options) => openPostgresStore({ url: await newDatabase(), ...options }),
+};
+
+test.each(Object.entries(ENGINES))(
+  `${CASES} random interleavings of appends, keys, leases and fences are answered by %s as by a log in memory`,
+  async (_, open) => {
+    let nowMs = 10_000_000;
+    await using store = await open({ clock: () => nowMs });
+    let cases = 0;
+    await fc.assert(
+      fc.asyncProperty(plan, async (steps) => {
+        // All cases share one log, each with names of its own.
+        const scope = `${(cases += 1)}`;
+        const { position } = await store.head();
+        const model = createModel(position, TTL_MS);
+        const answers: Promise<unknown>[] = [];
+        const expected: unknown[] = [];
+        for (const { step, waits } of steps) {
+          if (step.kind === "pass") {
+            // What waits to be sent takes the time of its sending.
+            await Promise.all(answers);
+            nowMs += step.ms;
+            continue;
+          }
+          expected.push(model.answer(step, nowMs));
+          answers.push(perform(store, scope, step));
+          if (waits) await answers.at(-1);
         }
-        expected.push(model.answer(step, nowMs));
-        answers.push(perform(store, scope, step));
-        if (waits) await answers.at(-1);
-      }
-      expect(await Promise.all(answers)).toEqual(expected);
-      expect((await store.head()).position).toBe(model.head());
-    }),
-    { numRuns: CASES },
-  );
-  const events = await take(store.read());
-  expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
-  expect(cases).toBeGreaterThanOrEqual(CASES);
-  expect(events.length).toBeGreaterThan(CASES);
-});
+        expect(await Promise.all(answers)).toEqual(expected);
+        expect((await store.head()).position).toBe(model.head());
+      }),
+      { numRuns: CASES },
+    );
+    const events = await take(store.read());
+    expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
+    expect(cases).toBeGreaterThanOrEqual(CASES);
+    expect(events.length).toBeGreaterThan(CASES);
+  },
+);
 
 /** Does the step with names of this case, and gives what the model gives for it. */
 async function perform(store: EventStore, scope: string, step: Exclude<Step, { kind: "pass" }>): Promise<unknown> {

@@ -1,21 +1,18 @@
 import { readFileSync } from "node:fs";
-import postgres, { type Options, type PendingQuery, type Row, type Sql } from "postgres";
+import type { Options, Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed, StoreUnusable } from "../errors.ts";
+import { isLost } from "./errors.ts";
 
-export type LogSql = Sql<{ bigint: number }>;
+export type DatabaseSql = Sql<{ bigint: number }>;
+export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
 
 /** Some connections to one database. */
 export interface Database {
   /**
-   * Sends one query. One that is not answered in time is given up together with the connections: the server may be
-   * behind a network that lost them without a word, and the driver has no deadline of its own.
+   * Does one thing with one connection: a query, or a transaction. A connection that was lost is never used again, and
+   * nor is one that does not answer in time: the server may be behind a network that lost it without a word.
    */
-  query<Answer extends readonly (Row | undefined)[]>(
-    ask: (sql: LogSql) => PendingQuery<Answer & Row[]>,
-    deadlineMs?: number,
-  ): Promise<Answer>;
-  /** For what is more than one query. */
-  readonly sql: () => LogSql;
+  run<Result>(work: (sql: DatabaseSql) => PromiseLike<Result>, deadlineMs?: number): Promise<Result>;
   close(): Promise<void>;
 }
 
@@ -36,46 +33,57 @@ const CONNECT_S_MAX = 2;
 /** The driver's own pause grows to 20 seconds: so long the store would stay away after the server is back. */
 const RECONNECT_S = 0.05;
 
+/** One connection, which is made when it is first used. */
+interface Slot {
+  connected: Promise<DatabaseSql> | undefined;
+  running: number;
+}
+
+/** Throws {@link StoreUnusable} for an address that is not to be used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  let sql = connect(options);
+  const address = addressOf(options.url);
+  const slots = Array.from({ length: options.connections }, (): Slot => ({ connected: undefined, running: 0 }));
   let isClosed = false;
 
-  function renew(): void {
-    const lost = sql;
-    sql = connect(options);
-    void lost.end({ timeout: 0 });
+  /**
+   * The driver would make another connection by itself, but counts the rows of the next answer from where the lost one
+   * had stopped: the first of them would be missing.
+   */
+  function giveUp(slot: Slot, lost: Promise<DatabaseSql>): void {
+    if (slot.connected === lost) slot.connected = undefined;
+    void lost.then((sql) => sql.end({ timeout: 0 }));
   }
 
   return {
-    sql: () => sql,
-    async query(ask, deadlineMs = ANSWER_MS_MAX) {
+    async run(work, deadlineMs = ANSWER_MS_MAX) {
       if (isClosed) throw new StoreClosed();
-      const asked = sql;
-      const timer = setTimeout(() => {
-        if (asked === sql && !isClosed) renew();
-      }, deadlineMs);
+      const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
+      const used = (slot.connected ??= connect(address, options));
+      const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
+      slot.running += 1;
       try {
-        return await ask(asked);
+        return await work(await used);
       } catch (error) {
-        if (isClosed) throw new StoreClosed();
-        throw error;
+        if (isLost(error)) giveUp(slot, used);
+        throw isClosed ? new StoreClosed() : error;
       } finally {
+        slot.running -= 1;
         clearTimeout(timer);
       }
     },
     async close() {
       isClosed = true;
-      await sql.end({ timeout: 0 });
+      await Promise.all(slots.map(async ({ connected }) => (await connected)?.end({ timeout: 0 })));
     },
   };
 }
 
-function connect({ url, connections, name, readOnly = false }: DatabaseOptions): LogSql {
-  const address = new URL(url);
-  const ssl = encryptionOf(address);
-  return postgres(address.href, {
-    ...(ssl !== undefined && { ssl }),
-    max: connections,
+async function connect({ href, ssl }: Address, { name, readOnly = false }: DatabaseOptions): Promise<DatabaseSql> {
+  // Only where it is needed: most commands work on a log in a file, and would wait for the driver to be loaded.
+  const { default: postgres } = await import("postgres");
+  return postgres(href, {
+    ssl,
+    max: 1,
     connect_timeout: CONNECT_S_MAX,
     backoff: () => RECONNECT_S,
     // `read-write` would take a standby too.
@@ -94,20 +102,29 @@ function connect({ url, connections, name, readOnly = false }: DatabaseOptions):
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/;
 
+interface Address {
+  readonly href: string;
+  readonly ssl: NonNullable<Options<Record<string, never>>["ssl"]>;
+}
+
 /**
  * Throws {@link StoreUnusable} for an address over a network whose server is not verified: `require` encrypts, but to
  * whomever answers. `disable` is somebody's clear decision, say inside of one machine's containers.
  */
-function encryptionOf(address: URL): Options<Record<string, never>>["ssl"] {
+function addressOf(url: string): Address {
+  const address = URL.parse(url);
+  // Without the URL: it holds a password.
+  if (address === null) throw new StoreUnusable("the URL of the database cannot be read");
   const mode = address.searchParams.get("sslmode");
   const certificate = address.searchParams.get("sslrootcert");
   address.searchParams.delete("sslmode");
   address.searchParams.delete("sslrootcert");
+  const { href, hostname } = address;
   if (mode === "verify-full") {
     const isFile = certificate !== null && certificate !== "system";
-    return isFile ? { ca: readFileSync(certificate, "utf8") } : "verify-full";
+    return { href, ssl: isFile ? { ca: readFileSync(certificate, "utf8") } : "verify-full" };
   }
-  if (mode === "disable" || LOOPBACK.test(address.hostname)) return false;
+  if (mode === "disable" || LOOPBACK.test(hostname)) return { href, ssl: false };
   throw new StoreUnusable(
     "the database is reached over a network: its URL needs sslmode=verify-full, or sslmode=disable where nobody listens",
   );

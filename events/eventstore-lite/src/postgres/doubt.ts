@@ -25,8 +25,8 @@ export function createDoubt(database: Database, schema: string, writer: string):
 
   async function ask(seq: number): Promise<Outcome> {
     unresolved = seq;
-    const [row] = await database.query<(BatchAnswer | undefined)[]>(
-      (sql) => sql`SELECT * FROM ${sql(schema)}.resolve(${writer}, ${seq})`,
+    const [row] = await database.run(
+      (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.resolve(${writer}, ${seq})`,
       RESOLVE_MS_MAX,
     );
     unresolved = undefined;

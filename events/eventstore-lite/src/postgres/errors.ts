@@ -1,4 +1,4 @@
-import postgres from "postgres";
+import type { PostgresError } from "postgres";
 import type { Fault } from "../append/messages.ts";
 import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 
@@ -20,7 +20,7 @@ const DIVERGED = "EL001";
 
 /** The SQLSTATE of an error that the server answered; undefined: the answer is missing. */
 export function sqlState(error: unknown): string | undefined {
-  return error instanceof postgres.PostgresError ? error.code : undefined;
+  return error instanceof Error && error.name === "PostgresError" ? (error as PostgresError).code : undefined;
 }
 
 /** The tables or functions of a log are not there. */
@@ -32,6 +32,11 @@ export function isMissing(error: unknown): boolean {
 export function isUnanswered(error: unknown): boolean {
   const state = sqlState(error);
   return state === undefined || state.startsWith(OPERATOR_INTERVENTION) || state.startsWith(CONNECTION_EXCEPTION);
+}
+
+/** The connection cannot be used any more. What `work` throws by itself says nothing of it. */
+export function isLost(error: unknown): boolean {
+  return error instanceof Error && "code" in error && isUnanswered(error);
 }
 
 /** Errors of a connection that was never made, by the system and the driver, and by a server that just starts. */

@@ -1,5 +1,5 @@
 import { StoreUnusable } from "../errors.ts";
-import type { LogSql } from "./database.ts";
+import type { Database, DatabaseSql, TransactionSql } from "./database.ts";
 import { isMissing } from "./errors.ts";
 
 /** Numbered from 1; each is applied once, in order. */
@@ -17,22 +17,27 @@ export interface MigrateOptions {
  * Brings the tables of a component up to date, in one transaction that one process at a time is in. Asks for no right to
  * change anything when there is nothing to do. Throws {@link StoreUnusable} when the tables are of a newer version.
  */
-export async function migrate(sql: LogSql, { schema, component, migrations }: MigrateOptions): Promise<void> {
+export async function migrate(database: Database, { schema, component, migrations }: MigrateOptions): Promise<void> {
   const known = migrations.length;
-  if ((await appliedTo(sql, schema, component, known)) === known) return;
-  await sql.begin(async (transaction) => {
+  if ((await database.run((sql) => appliedTo(sql, schema, component, known))) === known) return;
+  const apply = async (transaction: TransactionSql): Promise<void> => {
+    await transaction`SET LOCAL statement_timeout = 0`;
     await transaction`SELECT pg_advisory_xact_lock(hashtext(${`eventstore-lite ${schema}`}))`;
     await transaction`CREATE SCHEMA IF NOT EXISTS ${transaction(schema)}`;
     await transaction`SET LOCAL search_path TO ${transaction(schema)}, pg_temp`;
     await transaction.unsafe(VERSIONS);
-    const applied = await appliedTo(transaction as unknown as LogSql, schema, component, known);
+    const applied = await appliedTo(transaction, schema, component, known);
     for (const [index, migration] of migrations.entries()) {
       if (index < applied) continue;
       await transaction.unsafe(migration);
       await transaction`INSERT INTO migrations (component, number) VALUES (${component}, ${index + 1})`;
     }
-  });
+  };
+  await database.run((sql) => sql.begin(apply), MIGRATION_MS_MAX);
 }
+
+/** A large table may be rewritten. */
+const MIGRATION_MS_MAX = 24 * 60 * 60 * 1_000;
 
 const VERSIONS = `
   CREATE TABLE IF NOT EXISTS migrations (
@@ -42,7 +47,12 @@ const VERSIONS = `
     PRIMARY KEY (component, number)
   )`;
 
-async function appliedTo(sql: LogSql, schema: string, component: string, known: number): Promise<number> {
+async function appliedTo(
+  sql: DatabaseSql | TransactionSql,
+  schema: string,
+  component: string,
+  known: number,
+): Promise<number> {
   const applied = await sql<{ number: number | null }[]>`
     SELECT max(number) AS number FROM ${sql(schema)}.migrations WHERE component = ${component}`.catch(
     (error: unknown) => {

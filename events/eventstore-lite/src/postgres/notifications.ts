@@ -27,7 +27,7 @@ export function createNotifier(url: string, storeId: string): Notifier {
   async function send(): Promise<void> {
     for (let sent = 0; sent < newest;) {
       sent = newest;
-      await database.query((sql) => sql`SELECT pg_notify(${channel}, ${String(sent)})`).catch(() => undefined);
+      await database.run((sql) => sql`SELECT pg_notify(${channel}, ${String(sent)})`).catch(() => undefined);
       await delay(NOTIFY_PAUSE_MS);
     }
     isBusy = false;

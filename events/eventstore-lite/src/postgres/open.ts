@@ -21,7 +21,7 @@ import {
   readHead,
   readStreamHead,
 } from "./heads.ts";
-import { readBatches, readFolded } from "./read.ts";
+import { readBatches, readFolded, readOnceBack } from "./read.ts";
 import { openReader, type Reader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { verify } from "./verify.ts";
@@ -83,7 +83,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     recall: createRecall(codec),
     decode,
     revision: () => codec.revision?.() ?? 0,
-    read: (range) => readBatches(reader, decode, range),
+    read: (range) => readOnceBack(reader, decode, range),
     watch: (onHead) => watchHead(url, storeId, () => lastPosition(reader), onHead),
   });
   const now = clock ?? Date.now;

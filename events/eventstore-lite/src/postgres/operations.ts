@@ -1,5 +1,5 @@
 import type { Operation, Reply } from "../append/messages.ts";
-import type { Database, LogSql } from "./database.ts";
+import type { Database, DatabaseSql } from "./database.ts";
 import { isUnanswered } from "./errors.ts";
 
 /** By which clock leases expire: that of whoever asks, or the database's. */
@@ -14,7 +14,7 @@ interface LeaseRow {
 
 /** What changes snapshots and leases. Done twice it is done once, so what was not answered is simply asked again. */
 export async function perform(database: Database, schema: string, operation: Asked, nowOf: NowOf): Promise<Reply> {
-  const ask = () => database.query<LeaseRow[]>((sql) => queryOf(sql, schema, operation, nowOf));
+  const ask = () => database.run((sql) => queryOf(sql, schema, operation, nowOf));
   const [row] = await ask().catch((error: unknown) => {
     if (isUnanswered(error)) return ask();
     throw error;
@@ -24,7 +24,7 @@ export async function perform(database: Database, schema: string, operation: Ask
   return { kind: "done", lease: { name, holder, token: row.token, expiresAt: new Date(row.expires_at) } };
 }
 
-function queryOf(sql: LogSql, schema: string, operation: Asked, nowOf: NowOf) {
+function queryOf(sql: DatabaseSql, schema: string, operation: Asked, nowOf: NowOf) {
   const log = sql(schema);
   switch (operation.kind) {
     case "saveSnapshot": {

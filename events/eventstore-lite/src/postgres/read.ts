@@ -1,5 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow, StoredEvent } from "../codec.ts";
+import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../read.ts";
 import type { Folded, NewEvent, Recorded } from "../store.ts";
 import { lastPosition } from "./heads.ts";
@@ -18,6 +20,30 @@ export async function* readBatches<E extends NewEvent>(
 ): AsyncGenerator<readonly Recorded<E>[], void, void> {
   for await (const chunk of chunksOf<StoredEvent>(reader, WHOLE, query)) yield* decodeAll(chunk, decode);
 }
+
+/** As long as the database is away whoever follows the log waits for it, and goes on where the reading stopped. */
+export async function* readOnceBack<E extends NewEvent>(
+  reader: Reader,
+  decode: Decode<E>,
+  { signal, ...query }: OpenQuery & { readonly signal?: AbortSignal },
+): AsyncGenerator<readonly Recorded<E>[], void, void> {
+  for (let { from } = query; ;) {
+    try {
+      for await (const events of readBatches(reader, decode, { ...query, from })) {
+        yield events;
+        from = events.at(-1)!.position + 1;
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await delay(AWAY_PAUSE_MS, undefined, signal && { signal }).catch(() => undefined);
+      if (signal?.aborted === true) return;
+    }
+  }
+}
+
+/** Between two looks whether the database is back. */
+const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(
   reader: Reader,

@@ -23,7 +23,7 @@ export function openReader(url: string, schema: string): Reader {
   const all: Reader["all"] = async (query, ...parameters) => {
     const text = query.replaceAll("log.", `${qualified}.`);
     try {
-      return await database.query<never[]>((sql) => sql.unsafe(text, parameters, { prepare: true }));
+      return await database.run((sql) => sql.unsafe<never[]>(text, parameters, { prepare: true }));
     } catch (error) {
       throw readerError(error);
     }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Epoch } from "../epochs.ts";
 import { StoreUnusable } from "../errors.ts";
-import { type LogSql, openDatabase } from "./database.ts";
+import { type Database, openDatabase } from "./database.ts";
 import { readerError } from "./errors.ts";
 import { migrate, type Migrations } from "./migrate.ts";
 
@@ -25,9 +25,9 @@ export interface PreparedLog {
 export async function prepareSchema(url: string, schema: string): Promise<PreparedLog> {
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
   try {
-    await requireServer(database.sql());
-    await migrate(database.sql(), { schema, component: COMPONENT, migrations: MIGRATIONS });
-    return await readLog(database.sql(), schema);
+    await requireServer(database);
+    await migrate(database, { schema, component: COMPONENT, migrations: MIGRATIONS });
+    return await readLog(database, schema);
   } catch (error) {
     throw readerError(error);
   } finally {
@@ -35,18 +35,21 @@ export async function prepareSchema(url: string, schema: string): Promise<Prepar
   }
 }
 
-async function requireServer(sql: LogSql): Promise<void> {
-  const [server] = await sql<{ version: number; encoding: string }[]>`
-    SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding`;
+async function requireServer(database: Database): Promise<void> {
+  const [server] = await database.run(
+    (sql) => sql<{ version: number; encoding: string }[]>`
+      SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding`,
+  );
   if (server!.version < SERVER_VERSION_MIN) throw new StoreUnusable("the server is too old: PostgreSQL 14 is needed");
   // The chain is over UTF-8.
   if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
 }
 
-async function readLog(sql: LogSql, schema: string): Promise<PreparedLog> {
-  await sql`SELECT ${sql(schema)}.forget_batches()`;
-  const [info] = await sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`;
-  const epochs = await sql<Epoch[]>`
-    SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`;
+async function readLog(database: Database, schema: string): Promise<PreparedLog> {
+  await database.run((sql) => sql`SELECT ${sql(schema)}.forget_batches()`);
+  const [info] = await database.run((sql) => sql<{ store: string }[]>`SELECT store FROM ${sql(schema)}.info`);
+  const epochs = await database.run(
+    (sql) => sql<Epoch[]>`SELECT id, after, begun_as AS "begunAs" FROM ${sql(schema)}.epochs ORDER BY number`,
+  );
   return { storeId: info!.store, epochs };
 }

@@ -38,13 +38,15 @@ export function watchHead(
     signal.addEventListener("abort", () => void listener.close(), { once: true });
     const heard = Promise.withResolvers<void>();
     const channel = channelOf(storeId);
-    await listener.sql().listen(
-      channel,
-      (payload) => {
-        if (payload === TEST) heard.resolve();
-        else if (!signal.aborted) onHead(Number(payload));
-      },
-      () => void listener.query((sql) => sql`SELECT pg_notify(${channel}, ${TEST})`).catch(() => undefined),
+    await listener.run((sql) =>
+      sql.listen(
+        channel,
+        (payload) => {
+          if (payload === TEST) heard.resolve();
+          else if (!signal.aborted) onHead(Number(payload));
+        },
+        () => void sql`SELECT pg_notify(${channel}, ${TEST})`.catch(() => undefined),
+      ),
     );
     const timeout = AbortSignal.any([signal, AbortSignal.timeout(HEARING_MS_MAX)]);
     await Promise.race([heard.promise, new Promise((_, reject) => timeout.addEventListener("abort", reject))]);

@@ -81,8 +81,8 @@ function createSend(database: Database, schema: string) {
     seq += 1;
     const { streams, keys, leases, appends, digests, ids, types, datas, metas } = columnsOf(batch);
     try {
-      const [answer] = await database.query<BatchAnswer[]>(
-        (sql) => sql`SELECT * FROM ${sql(schema)}.append(
+      const [answer] = await database.run(
+        (sql) => sql<BatchAnswer[]>`SELECT * FROM ${sql(schema)}.append(
           ${writer}, ${seq}, ${nowMs}, ${known.position}, ${known.hash}, ${streams}, ${keys}, ${leases},
           ${appends}, ${digests}, ${ids}, ${types}, ${datas}, ${metas})`,
       );

@@ -5,8 +5,10 @@ import { createRecent, type Decoding, type Matches, type Recent } from "./recent
 
 /** What subscriptions need of an engine. */
 export interface SubscribeEngine<E extends NewEvent> extends Decoding<E> {
-  /** The matching events of a range that is in the log, in order, in batches. */
-  read(range: Omit<Following, "signal"> & { readonly to: number }): AsyncIterable<readonly Recorded<E>[]>;
+  /** The matching events of a range that is in the log, in order, in batches; it may end early once `signal` aborts. */
+  read(
+    range: Omit<Following, "signal"> & { readonly to: number; readonly signal?: AbortSignal },
+  ): AsyncIterable<readonly Recorded<E>[]>;
   /** Calls `onHead` with how far the log goes, now and whenever it went on, until the answered function is called. */
   watch(onHead: (position: number) => void): () => void;
 }
@@ -49,7 +51,7 @@ async function* subscribe<E extends NewEvent>(
         if (events.length > 0) yield events;
       } else if (next <= feed.head()) {
         const to = Math.min(feed.head(), recent.nextHeld(next) - 1);
-        for await (const events of read({ stream, types, from: next, to })) {
+        for await (const events of read({ stream, types, from: next, to, signal })) {
           if (signal.aborted) return;
           yield events;
         }

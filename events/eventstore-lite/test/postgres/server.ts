@@ -11,6 +11,7 @@ export interface PostgresServer extends AsyncDisposable {
   pid(): number;
   /** Gives the URL of a new, empty database. */
   newDatabase(): Promise<string>;
+  url(database: string): string;
   /** Ends it: `fast` closes connections first, `immediate` is a crash of PostgreSQL that flushes nothing. */
   stop(how: "fast" | "immediate"): Promise<void>;
   /** Starts it again on the same port and files. */
@@ -32,8 +33,8 @@ export async function newDatabase(): Promise<string> {
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
-/** A crash of the machine is no matter here: the speed of the tests is. */
-const FORGETFUL = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", wal_level: "minimal" };
+/** A crash of the machine is no matter here: the speed of the tests is. One of the server loses nothing. */
+const FORGETFUL = { fsync: "off", full_page_writes: "off", wal_level: "minimal" };
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -81,6 +82,8 @@ export async function startPostgres({ durable = false, settings = {} }: ServerOp
     while (isRunning(pid)) await Bun.sleep(10);
   }
 
+  const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
+
   await start();
   const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, idle_timeout: 1, onnotice: () => {} });
   return {
@@ -91,8 +94,9 @@ export async function startPostgres({ durable = false, settings = {} }: ServerOp
     async newDatabase() {
       const name = `test_${(databases += 1)}`;
       await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE template0`);
-      return `postgres://postgres@127.0.0.1:${port}/${name}`;
+      return url(name);
     },
+    url,
     async [Symbol.asyncDispose]() {
       await admin.end({ timeout: 0 });
       await keeper.stdin.end();

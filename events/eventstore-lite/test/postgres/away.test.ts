@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import { LogDiverged, openPostgresStore, StoreOverloaded, StoreUnavailable, VersionConflict } from "eventstore-lite";
+import postgres from "postgres";
+import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { startProxy } from "./proxy.ts";
+import { newDatabase, startPostgres } from "./server.ts";
+
+test("while the server is away appends and reads fail and say so, and all works again once it is back", async () => {
+  await using server = await startPostgres();
+  await using store = await openPostgresStore({ url: await server.newDatabase() });
+  await store.append("a", [newEvent()]);
+  const abort = new AbortController();
+  const followed = take(store.subscribe({ from: 1, signal: abort.signal }), 2);
+  await server.stop("immediate");
+
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
+  expect(await refusalOf(store.head())).toBeInstanceOf(StoreUnavailable);
+  expect(await refusalOf(take(store.read()))).toBeInstanceOf(StoreUnavailable);
+  expect(await refusalOf(store.leases.acquire("l", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(StoreUnavailable);
+  expect(await refusalOf(openPostgresStore({ url: server.url("test_1") }))).toBeInstanceOf(StoreUnavailable);
+
+  await server.start();
+  expect(await store.append("a", [newEvent("Later")])).toMatchObject({ first: 2 });
+  expect((await take(store.read())).map(({ type }) => type)).toEqual(["Tested", "Later"]);
+  // Whoever followed goes on where it stopped.
+  expect((await followed).map(({ type }) => type)).toEqual(["Tested", "Later"]);
+});
+
+test("a connection that a network loses without a word is given up, and the append is found out", async () => {
+  const url = await newDatabase();
+  await using proxy = await startProxy(url);
+  await using store = await openPostgresStore({ url: proxy.url });
+  await store.append("a", [newEvent()]);
+  let lost = 0;
+  // The answer vanishes, and with it whatever else this connection carries.
+  proxy.decide(({ application, from, connection }) => {
+    if (application !== "eventstore-lite writer" || from !== "server") return "pass";
+    if (lost === 0) lost = connection;
+    return connection === lost ? "lose" : "pass";
+  });
+  expect(await store.append("a", [newEvent("Answered late")])).toMatchObject({ first: 2, repeated: false });
+  expect(await take(store.read({ types: ["Answered late"] }))).toHaveLength(1);
+});
+
+test("an append that waits too long for its turn is refused as overloaded, and appends nothing", async () => {
+  const url = await newDatabase();
+  await using store = await openPostgresStore({ url });
+  const other = postgres(url, { max: 1, onnotice: () => {} });
+  const released = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = other.begin(async (sql) => {
+    await sql`SELECT FROM eventstore.turn FOR UPDATE`;
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreOverloaded);
+  released.resolve();
+  await holding;
+  await other.end();
+  expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
+});
+
+test("a log that has lost what the store has seen of it stops the store: what was there may have been acted on", async () => {
+  const url = await newDatabase();
+  await using store = await openPostgresStore({ url });
+  await store.append("a", newEvents(3));
+  await using other = await openPostgresStore({ url });
+  // As on a standby that was promoted before it had heard of the last two.
+  const owner = postgres(url, { max: 1, onnotice: () => {} });
+  await owner`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only`;
+  await owner`DELETE FROM eventstore.events WHERE position > 1`;
+  await owner.end();
+  await other.append("a", newEvents(2));
+
+  expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(LogDiverged);
+  expect(await store.failed).toBeInstanceOf(LogDiverged);
+  expect((await other.head()).position).toBe(3);
+});
+
+test("two stores of one log see each other's versions, keys and leases", async () => {
+  const url = await newDatabase();
+  await using first = await openPostgresStore({ url });
+  await using second = await openPostgresStore({ url });
+  expect(second.id).toBe(first.id);
+  const appended = await first.append("a", newEvents(2), { key: "k" });
+  expect(await refusalOf(second.append("a", [newEvent()], { expected: 0 }))).toBeInstanceOf(VersionConflict);
+  expect(await second.append("a", [newEvent()], { key: "k" })).toEqual({ ...appended, repeated: true });
+  expect(await second.append("a", [newEvent()], { expected: 2 })).toMatchObject({ first: 3 });
+  await first.leases.acquire("run", { holder: "first", ttlMs: 60_000 });
+  expect(await second.leases.acquire("run", { holder: "second", ttlMs: 60_000 })).toBeUndefined();
+});
+
+test("many stores append and follow at once: every follower sees one order, without gaps", async () => {
+  const url = await newDatabase();
+  const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url })));
+  const each = 150;
+  const total = stores.length * each;
+  const { signal } = new AbortController();
+  const followed = stores.map((store) => take(store.subscribe({ from: 1, signal }), total));
+  await Promise.all(
+    stores.map(async (store, index) => {
+      for (let count = 0; count < each; count += 1) await store.append(`s${index}`, [newEvent("T", { index, count })]);
+    }),
+  );
+  const [one, ...others] = await Promise.all(followed);
+  expect(one!.map(({ position }) => position)).toEqual(Array.from({ length: total }, (_, index) => index + 1));
+  for (const other of others) expect(other).toEqual(one!);
+  expect(await stores[0]!.verify()).toMatchObject({ ok: true, checked: total });
+  for (const store of stores) await store[Symbol.asyncDispose]();
+});

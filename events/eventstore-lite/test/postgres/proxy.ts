@@ -1,0 +1,96 @@
+import { createServer, connect, type AddressInfo, type Socket } from "node:net";
+
+/** One message of PostgreSQL's protocol (https://www.postgresql.org/docs/18/protocol-message-formats.html). */
+export interface Message {
+  readonly from: "client" | "server";
+  /** Its letter; `startup` for the first one of a connection. */
+  readonly type: string;
+  /** As the client named itself. */
+  readonly application: string;
+  /** Counted from 1. */
+  readonly connection: number;
+}
+
+/** `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and nobody notices. */
+export type Verdict = "pass" | "cut" | "cut-behind" | "lose";
+
+/** Stands between a store and its server, and does what networks do. */
+export interface Proxy extends AsyncDisposable {
+  /** Of the same database, by way of the proxy. */
+  readonly url: string;
+  /** Asked for every message; until then all pass. */
+  decide(verdict: (message: Message) => Verdict): void;
+}
+
+export async function startProxy(url: string): Promise<Proxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let decide: (message: Message) => Verdict = () => "pass";
+
+  let connections = 0;
+
+  const server = createServer({ noDelay: true }, (client) => {
+    const connection = (connections += 1);
+    const upstream = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
+    const both = [client, upstream];
+    let application = "";
+    const cut = (): void => both.forEach((socket) => socket.destroy());
+
+    function relay(from: Message["from"], source: Socket, sink: Socket): void {
+      const split = createSplit(from === "client");
+      source.on("data", (bytes: Buffer) => {
+        for (const { type, message } of split(bytes)) {
+          if (type === "startup") application = nameIn(message);
+          const verdict = decide({ from, type, application, connection });
+          if (verdict === "cut") return cut();
+          if (verdict === "lose") continue;
+          if (!sink.destroyed) sink.write(message);
+          // Flushed, and with an end that is seen behind it: not a reset, which could overtake it.
+          if (verdict === "cut-behind") return both.forEach((socket) => socket.destroySoon());
+        }
+      });
+      source.on("error", cut);
+      source.on("close", cut);
+      sockets.add(source);
+    }
+    relay("client", client, upstream);
+    relay("server", upstream, client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+  const own = new URL(url);
+  own.port = String((server.address() as AddressInfo).port);
+  return {
+    url: own.href,
+    decide: (verdict) => void (decide = verdict),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Makes the function that cuts a stream of bytes into messages. The first one of a client has no letter. */
+function createSplit(isClient: boolean): (bytes: Buffer) => Generator<{ type: string; message: Buffer }> {
+  let rest: Buffer = Buffer.alloc(0);
+  let isFirst = isClient;
+  return function* split(bytes) {
+    rest = Buffer.concat([rest, bytes]);
+    for (;;) {
+      const lengthAt = isFirst ? 0 : 1;
+      if (rest.length < lengthAt + 4) return;
+      const end = lengthAt + rest.readInt32BE(lengthAt);
+      if (rest.length < end) return;
+      const type = isFirst ? "startup" : String.fromCharCode(rest[0]!);
+      const message = rest.subarray(0, end);
+      rest = rest.subarray(end);
+      isFirst = false;
+      yield { type, message };
+    }
+  };
+}
+
+function nameIn(startup: Buffer): string {
+  const fields = startup.subarray(8).toString().split("\0");
+  return fields[fields.indexOf("application_name") + 1] ?? "";
+}
