@@ -4,7 +4,7 @@ import type { KeyStore } from "./key-store.ts";
 export const BELIEVED_MS = 50;
 
 export interface Belief {
-  /** Undefined: what is held is as the store had it a moment ago. Else it is once this resolves. */
+  /** Undefined: what is held is as the store had it at most {@link BELIEVED_MS} ago. Else it is once this resolves. */
   renew(): Promise<void> | undefined;
 }
 
@@ -24,12 +24,17 @@ export async function startBelief(keys: Pick<KeyStore, "revision">, refresh: () 
     believedUntil = askedAt + BELIEVED_MS;
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
+  /** What was asked long before it was called for says nothing of what happened since. */
+  const askSince = async (since: number): Promise<void> => {
+    await askOnce();
+    if (believedUntil <= since) await askSince(since);
+  };
   return {
     renew() {
-      const left = believedUntil - performance.now();
-      if (left <= 0) return askOnce();
-      // Who needs the answer asks once more, and meets with the fault.
-      if (left < BELIEVED_MS / 2) askOnce().catch(() => {});
+      const now = performance.now();
+      if (believedUntil <= now) return askSince(now);
+      // Whoever needs the answer asks once more, and meets with the fault.
+      if (believedUntil - now < BELIEVED_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
   };

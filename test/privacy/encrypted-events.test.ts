@@ -190,6 +190,27 @@ describe("an event that was written here is recalled", () => {
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
+  test("but not what was encrypted while a deletion was read, with the keys of before it", async () => {
+    await using world = openKeys();
+    const keyring = await world.open();
+    const event = PERSONAL[0]!;
+    let asked = 0;
+    const codec = encryptingCodec({
+      ...keyring,
+      async keysFor(owners) {
+        const keys = await keyring.keysFor(owners);
+        if (asked++ > 0) return keys;
+        await keyring.destroy(keyring.refsOf(ANN));
+        codec.recall?.(makeEvent("PersonForgotten", "e0", {} as never, {}), place);
+        return keys;
+      },
+    });
+    const [encoded] = await codec.encode([event]);
+    expect(ciphertextOf(finished(encoded!).data)).toEndWith(":");
+    expect(codec.recall?.(event, place)).toBeUndefined();
+    expect(asked).toBe(2);
+  });
+
   test("and whoever comes to a deletion asks for the keys anew", async () => {
     await using world = openKeys();
     const keyring = await world.open();

@@ -35,14 +35,20 @@ async function openWorld(days: number | undefined) {
     return () => {};
   };
   const place = filePlace(logFiles(join(directory, "log.sqlite")), secret("01".repeat(32)));
-  const log = await openLogAt(place, { clock: () => world.now });
-  stack.use(log);
+  const open = async () => stack.use(await openLogAt(place, { clock: () => world.now }));
+  const log = await open();
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
   const deps = { eventLog, keyring: log.keyring, days, clock: () => world.now, timer, logger: SILENT };
   const shown = async (): Promise<(string | true)[]> =>
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
+    /** The same log, as another process opens it, with a retention of its own. */
+    async beside() {
+      const other = await open();
+      const ofOther = { ...deps, eventLog: createEventLog(other, () => Bun.randomUUIDv7()), keyring: other.keyring };
+      return { log: other, start: async () => stack.use(await startRetention(ofOther)) };
+    },
     eventLog,
     shown,
     start: async () => stack.use(await startRetention(deps)),
@@ -94,6 +100,27 @@ test("a service that goes on looks each hour whether a new day has come", async 
   })();
   world.fire();
   expect(await expired).toBe("PersonalDataExpired");
+});
+
+test("two processes that let the same day expire at once do no more than one", async () => {
+  await using world = await openWorld(1);
+  await world.eventLog.append("a", [CLICK, MESSAGE, PERSON], {});
+  world.later(2 * DAY_MS);
+  const other = await world.beside();
+  await world.eventLog.append("a", [CLICK], {});
+  await createEventLog(other.log, () => Bun.randomUUIDv7()).append("a", [CLICK], {});
+  await Promise.all([world.start(), other.start()]);
+  const erased = ["LinkClicked erased", "MessageRequested erased", "RecipientAdded", "LinkClicked", "LinkClicked"];
+  const shown = await world.shown();
+  expect(shown.slice(0, 5)).toEqual(erased);
+  expect(new Set(shown.slice(5))).toEqual(new Set(["PersonalDataExpired"]));
+  for (const log of [world.log, other.log]) {
+    const read = await Array.fromAsync(log.read());
+    expect(read.map(({ meta }) => meta.erased === true).slice(0, 5)).toEqual([true, true, false, false, false]);
+    const expired = read.slice(5).map(({ data }) => (data as { before: string }).before);
+    expect(new Set(expired)).toEqual(new Set(["2026-11-02"]));
+  }
+  expect(await world.log.verify()).toMatchObject({ ok: true });
 });
 
 test("without RETENTION_DAYS nothing but answers expires, and nothing is told", async () => {

@@ -1,0 +1,119 @@
+// On the memory harness.
+import { afterAll, expect, spyOn, test } from "bun:test";
+import * as fc from "fast-check";
+import type { Owner } from "../../events/encryption.ts";
+import { BELIEVED_MS } from "../../src/privacy/belief.ts";
+import type { KeyStore } from "../../src/privacy/key-store.ts";
+import { openKeyring, type Keyring } from "../../src/privacy/keyring.ts";
+import { openKeys } from "../harness/memory/keyring.ts";
+import { encrypted, openedBy } from "./encrypted.ts";
+
+/** Milliseconds, as the keyring reads them. */
+let now = 0;
+const time = spyOn(performance, "now").mockImplementation(() => now);
+afterAll(() => time.mockRestore());
+
+const PEOPLE = ["1001", "1002", "1003"];
+const clicked = (ip: string): Owner => ({ kind: "click", ip });
+const personOf = (id: string): Owner => ({ kind: "person", id, username: undefined });
+
+/** The same keys over a connection whose answers come in whatever order. */
+function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
+  const delayed =
+    <Args extends unknown[], Result>(what: string, work: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      await scheduler.schedule(Promise.resolve(), `${what} is asked`);
+      const result = await work(...args);
+      await scheduler.schedule(Promise.resolve(), `${what} is answered`);
+      return result;
+    };
+  return {
+    ...keys,
+    getAll: delayed("getAll", keys.getAll),
+    under: delayed("under", keys.under),
+    revision: delayed("revision", keys.revision),
+  };
+}
+
+test("whatever is on its way, nothing of who is forgotten elsewhere opens once the keys are not believed any more", async () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("read" as const) }),
+    fc.record({ kind: fc.constant("forget" as const), whom: fc.nat(PEOPLE.length * 2 - 1) }),
+    fc.record({ kind: fc.constant("come to it" as const) }),
+    fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, BELIEVED_MS / 2, BELIEVED_MS) }),
+    fc.record({ kind: fc.constant("answer" as const), count: fc.constantFrom(1, 2, 3, Infinity) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), fc.array(step, { minLength: 5, maxLength: 30 }), async (scheduler, steps) => {
+      await using world = openKeys();
+      const [writer, elsewhere] = [await world.open(), await world.open()];
+      const ciphertexts = [
+        ...(await Promise.all(PEOPLE.map((id) => encrypted(writer, personOf(id), id)))),
+        ...(await Promise.all(PEOPLE.map((id) => encrypted(writer, clicked(id), id)))),
+      ];
+      const { keys } = await world.open();
+      const opening = openKeyring(overNetwork(keys, scheduler), () => world.now);
+      await scheduler.waitFor(opening);
+      const reader = await opening;
+      /** From when on nobody may open them. */
+      const closedFrom = ciphertexts.map(() => Infinity);
+      const reads: Promise<void>[] = [];
+      const read = async (): Promise<void> => {
+        const isClosed = closedFrom.map((from) => from <= now);
+        const texts = await openedBy(reader, ciphertexts);
+        for (const [at, closed] of isClosed.entries()) if (closed) expect(texts[at]).toBeUndefined();
+      };
+      // From now on all keys are held.
+      await scheduler.waitFor(read());
+      for (const done of steps) {
+        if (done.kind === "read") reads.push(read());
+        else if (done.kind === "wait") now += done.ms;
+        else if (done.kind === "answer") {
+          for (let left = done.count; left > 0 && scheduler.count() > 0; left--) await scheduler.waitOne();
+        } else if (done.kind === "forget") {
+          await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.whom]!)]);
+          closedFrom[done.whom] = Math.min(closedFrom[done.whom]!, now + BELIEVED_MS);
+        } else {
+          // As the log's event makes it do.
+          reader.refresh();
+          for (const [at, from] of closedFrom.entries()) if (from < Infinity) closedFrom[at] = now;
+        }
+      }
+      await scheduler.waitFor(Promise.all(reads));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("what two processes encrypt for two addresses is forgotten apart", async () => {
+  await using world = openKeys();
+  const keyrings = [await world.open(), await world.open()];
+  const seal = (keyring: Keyring) =>
+    Promise.all(Array.from({ length: 300 }, (_, n) => encrypted(keyring, clicked(`10.0.${n >> 8}.${n & 255}`), "tea")));
+  const [here = [], there = []] = await Promise.all(keyrings.map(seal));
+  const [first, second] = keyrings as [Keyring, Keyring];
+  expect(await second.destroy([second.refOf(here[7]!)])).toBe(1);
+  now += BELIEVED_MS;
+  const left = await openedBy(first, [...here, ...there]);
+  expect(left.map((text, at) => (text === undefined ? at : "tea")).filter((one) => one !== "tea")).toEqual([7]);
+});
+
+test("keys are asked for once for all of a chunk, and not again while they are believed", async () => {
+  await using world = openKeys();
+  const writer = await world.open();
+  const people = Array.from({ length: 200 }, (_, n) => personOf(String(n)));
+  const ciphertexts = await Promise.all(people.map((owner) => encrypted(writer, owner, "tea")));
+  const { keys } = await world.open();
+  const asked: (readonly string[])[] = [];
+  const getAll: KeyStore["getAll"] = (refs) => {
+    asked.push(refs);
+    return keys.getAll(refs);
+  };
+  const reader = await openKeyring({ ...keys, getAll }, () => world.now);
+  asked.length = 0;
+  for (let times = 0; times < 3; times++)
+    expect(new Set(await openedBy(reader, ciphertexts))).toEqual(new Set(["tea"]));
+  expect(asked.map((refs) => refs.length)).toEqual([people.length]);
+  // All is at hand, so that nobody waits.
+  expect(reader.open(ciphertexts.map((ciphertext) => ({ ciphertext, context: "here" })))).toBeArray();
+});
