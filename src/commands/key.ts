@@ -6,8 +6,18 @@ import { logPlaceOf } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { writeKeyFile } from "../vault/key-file.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/key.ts";
-import { nameOfKey, rotateKey } from "../vault/master-key.ts";
-import { Command, configOf, EXIT, group, JSON_OPTION, usageError, type MakeCommand, type Terminal } from "./command.ts";
+import { endRotation, nameOfKey, rotateKey } from "../vault/master-key.ts";
+import {
+  Command,
+  Option,
+  configOf,
+  EXIT,
+  group,
+  JSON_OPTION,
+  usageError,
+  type MakeCommand,
+  type Terminal,
+} from "./command.ts";
 import { COMMAND_METADATA, openExistingLog, refuseNoLog } from "./log-session.ts";
 
 const show: MakeCommand = (terminal, exit) =>
@@ -22,32 +32,39 @@ nothing else of them.`,
 
 const rotate: MakeCommand = (terminal, exit) =>
   new Command("rotate")
-    .summary("put another master key in force, with the service stopped")
+    .summary("put another master key in force")
     .description(
-      `Puts another master key in force, with the service stopped: the tokens in the
-vault and the keys of personal data are encrypted with the new one, and the former
-one opens them no more.
+      `Puts another master key in force: the tokens in the vault and the keys of personal
+data are encrypted with the new one, and the former one opens them no more. Beside
+a log in a file the service has to be stopped.
 
 Where the key is in its file beside the log, a new one is made and takes its
 place. Where REACHLOG_KEY holds it, give the new one in REACHLOG_KEY_NEXT (openssl
 rand -base64 32), and put it into REACHLOG_KEY afterwards; until something is
-started with it, the former one stays good.
+started with it, the former one stays good. On PostgreSQL instances go on, and may
+be started anew with either key; once all have the new one, --end ends that.
 
 Killed at any moment, both keys are known to what is there, and whatever is run
 next finishes. Sessions of the console end. Backups that were made before open
 with the former key only.`,
     )
     .option("--keep <file>", "write the former key to a new file, to be kept with the backups made before")
+    .addOption(new Option("--end", "on PostgreSQL: let the former key open nothing any more").conflicts("keep"))
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
       `
-Example:
+Examples:
   reachlog key rotate --keep former.key
+  reachlog key rotate --end
 
 Exit codes: 0 done, 75 the service is running, 78 the key is not the right one.`,
     )
-    .action(exit(({ keep, json }) => rotateMasterKey(terminal, keep, json === true)));
+    .action(
+      exit(({ keep, end, json }) =>
+        end === true ? endKeyRotation(terminal, json === true) : rotateMasterKey(terminal, keep, json === true),
+      ),
+    );
 
 export const key = group("key", "show or exchange the master key", [show, rotate]);
 
@@ -71,7 +88,8 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   const ids = { from: keyId(from), to: keyId(to) };
   if (ids.from === ids.to) throw usageError(`the key ${ids.to} is in force already: put it into REACHLOG_KEY`);
   if (keep !== undefined) writeKeyFile(keep, from);
-  await rotateKey(logPlaceOf(config).secrets, store.vault, { from, to });
+  const { secrets } = logPlaceOf(config);
+  await rotateKey(secrets, store.vault, { from, to });
   const options = { key: `rotation/${ids.from}/${ids.to}` };
   const eventLog = createEventLog(store, makeId);
   await eventLog.append(STREAMS.access, [{ type: "KeyRotated", data: ids }], COMMAND_METADATA, options);
@@ -81,15 +99,26 @@ async function rotateMasterKey(terminal: Terminal, keep: string | undefined, jso
   }
   terminal.out(`the key ${ids.to} is in force; it was ${ids.from}\n`);
   if (config.key !== undefined) {
-    terminal.out(
-      "put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays good until something is started with it\n",
-    );
+    const end = secrets.isShared ? "reachlog key rotate --end" : "something is started with it";
+    terminal.out(`put REACHLOG_KEY_NEXT into REACHLOG_KEY: the former key stays good until ${end}\n`);
   }
   terminal.err(
     keep === undefined
       ? "backups that were made before open with the former key only\n"
       : `the former key is in ${keep}: backups that were made before open with it only\n`,
   );
+  return EXIT.ok;
+}
+
+/** Instances that still run with the former key go on until they stop. */
+async function endKeyRotation(terminal: Terminal, json: boolean): Promise<number> {
+  const config = configOf(terminal);
+  await refuseNoLog(config);
+  const { secrets } = logPlaceOf(config);
+  if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
+  const is_ended = await endRotation(secrets);
+  const text = is_ended ? "the former key opens nothing any more" : "no rotation is under way";
+  terminal.out(json ? `${JSON.stringify({ is_ended })}\n` : `${text}\n`);
   return EXIT.ok;
 }
 

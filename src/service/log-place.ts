@@ -27,7 +27,12 @@ export function logPlaceOf({ log, key }: Config): LogPlace {
 export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
   return {
     store: sqliteStore(files.log),
-    secrets: { vault: sqliteSecrets(files.vault), keys: sqliteSecrets(files.keys), key: key ?? files.key },
+    secrets: {
+      vault: sqliteSecrets(files.vault),
+      keys: sqliteSecrets(files.keys),
+      key: key ?? files.key,
+      isShared: false,
+    },
     checkpoints: async () => checkpointFiles(files),
   };
 }

@@ -14,6 +14,11 @@ export interface MasterKeyPlace {
   readonly keys: SecretPlace;
   /** A secret: REACHLOG_KEY. Else the file that holds it, and that is made at the first start. */
   readonly key: Secret | string;
+  /**
+   * Several instances may run, and are started anew one after the other: the former key of a rotation is good until
+   * {@link endRotation}.
+   */
+  readonly isShared: boolean;
 }
 
 /** How messages call what has the master key. */
@@ -82,11 +87,25 @@ export async function rotateKey(
 }
 
 /**
+ * From now on the former master key opens nothing. False: no rotation is under way. Throws a ServiceError (configuration)
+ * where the former key is the given one.
+ */
+export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
+  const unlocked = await unlock(place);
+  await using vault = unlocked.vault;
+  if (unlocked.isFormerGiven)
+    throw keyError("REACHLOG_KEY holds the former key, which is about to open nothing: put the new one there first");
+  const isUnderWay = (await vault.rotation()) !== undefined;
+  if (isUnderWay) await vault.endRotation();
+  return isUnderWay;
+}
+
+/**
  * Finishes a rotation that was begun, if there is one, and answers the key in force. A key from the environment stays
- * good until the service is started with the new one.
+ * good until the service is started with the new one, or for instances until the rotation is ended.
  */
 async function finishRotation(
-  { keys, key }: MasterKeyPlace,
+  { keys, key, isShared }: MasterKeyPlace,
   vault: Vault,
   given: Uint8Array,
   at: (step: Step) => void = () => {},
@@ -99,7 +118,7 @@ async function finishRotation(
     replaceKeyFile(key, rotation.to);
     at("replaced");
   }
-  if (typeof key === "string" || isSame(given, rotation.to)) {
+  if (typeof key === "string" || (!isShared && isSame(given, rotation.to))) {
     await vault.endRotation();
     at("ended");
   }

@@ -88,7 +88,8 @@ function vaultIn(store: SecretStore, name: string): Vault {
         const begun = (await rotationIn(secrets))?.to;
         if (begun !== undefined && keyId(begun) !== keyId(to)) {
           throw keyError(
-            `${name}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first`,
+            `${name}: a rotation to the key ${keyId(begun)} has not ended: start the service with it first, or end it ` +
+              "(reachlog key rotate --end)",
           );
         }
         if (begun !== undefined) return;

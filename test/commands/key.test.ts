@@ -171,3 +171,9 @@ test("somebody who was suppressed by hand before a rotation has the same marks a
   expect(await hashesOf()).toEqual(before as never);
   expect(existsSync(files().vault)).toBe(true);
 });
+
+test("a rotation of a log in a file is not ended by hand: a start with the new key does that", async () => {
+  expect(await world.run(key, "rotate", "--end").catch((fault: unknown) => fault)).toMatchObject({
+    message: expect.stringContaining("--end is for a log on PostgreSQL"),
+  });
+});

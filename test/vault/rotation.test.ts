@@ -31,6 +31,7 @@ async function openFiles(source: "file" | "environment") {
     vault: sqliteSecrets(files.vault),
     keys: sqliteSecrets(files.keys),
     key: key === undefined ? files.key : secret(Buffer.from(key).toString("hex")),
+    isShared: false,
   });
   const given = place(source === "file" ? undefined : FROM);
   return { files, place, given, [Symbol.dispose]: () => directory[Symbol.dispose]() };
@@ -124,7 +125,7 @@ describe("killed", () => {
       import { secret } from ${from("platform/secret.ts")};
       const [vault, keys, file, key, killedAfter] = process.argv.slice(1);
       const place = {
-        vault: sqliteSecrets(vault), keys: sqliteSecrets(keys), key: key === "" ? file : secret(key),
+        vault: sqliteSecrets(vault), keys: sqliteSecrets(keys), key: key === "" ? file : secret(key), isShared: false,
       };
       const rotation = { from: new Uint8Array(32).fill(1), to: new Uint8Array(32).fill(2) };
       await rotateKey(place, await openVault(place.vault, rotation.from), rotation,
