@@ -8,6 +8,7 @@ import { json, redirect } from "./answer.ts";
 import { createEncryptedCookie, type EncryptedCookie } from "./encrypted-cookie.ts";
 import type { Operation } from "./endpoint.ts";
 import { AUTHORIZE_AGAIN, problemOf, problems, type Problem } from "./problem.ts";
+import { text } from "./schema.ts";
 
 export interface AccountDeps {
   /** Undefined: X is not configured. */
@@ -71,7 +72,7 @@ function configured(account: Account | undefined): Account {
   return account;
 }
 
-const user = Type.Object({ id: Type.String(), username: Type.String(), name: Type.String() });
+const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
 
 export const finishAuthorization: Operation<AccountDeps> = {
   id: "finishAuthorization",
@@ -84,7 +85,7 @@ export const finishAuthorization: Operation<AccountDeps> = {
   answers: {
     200: {
       says: "Authorized, for who asks for JSON.",
-      schema: Type.Object({ ...user.properties, scopes: Type.Array(Type.String()) }),
+      schema: Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) }),
     },
     303: { says: "Authorized; to the console.", headers: ["location", "set-cookie"] },
   },

@@ -3,12 +3,12 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { MakeId } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { createAdmission, type AdmissionDeps } from "./admission.ts";
-import { json, type Answer } from "./answer.ts";
+import type { Answer } from "./answer.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Asked, Endpoint } from "./endpoint.ts";
 import { ENDPOINTS, type EndpointDeps } from "./endpoints.ts";
 import type { Idempotency } from "./idempotency.ts";
-import { createDocument, type DocumentDeps } from "./openapi/document.ts";
+import { createDocument, documentDeps, type DocumentDeps } from "./openapi/document.ts";
 import { parametersOf, pathOf, segmentsOf } from "./path.ts";
 import { problemAnswer, problemOf, problems } from "./problem.ts";
 import { problemPage, wantsPage } from "./problem-page.ts";
@@ -32,9 +32,9 @@ export type App = ReturnType<typeof createApp>;
  */
 export function createApp(deps: AppDeps) {
   const { authentication, version, sessions } = deps;
-  const document = json(200, createDocument(ENDPOINTS, version, authentication, sessions.cookie));
+  const documents = documentDeps(createDocument(ENDPOINTS, version, authentication, sessions.cookie));
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  const { respond, refuse } = createResponder({ ...deps, document }, () => app.server);
+  const { respond, refuse } = createResponder({ ...deps, ...documents }, () => app.server);
   // Elysia's own refusal is that of a path that is not there: all others are answers of `respond`.
   app.onError(({ request, code, error }) =>
     code === "NOT_FOUND" ? respond(undefined, request) : refuse(error, request),

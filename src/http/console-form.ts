@@ -86,7 +86,7 @@ export function formOf<Deps, Body>(
   return post({
     id: options.id ?? `${operation.id}ByForm`,
     does: operation.id,
-    tag: "service",
+    tag: "console",
     summary: `${operation.summary} As a form of the console.`,
     description: "Does what the operation of the API does, and leads back to the page with a notice.",
     body: formBody(fieldsSchema),

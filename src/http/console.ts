@@ -51,7 +51,7 @@ interface PageOptions {
 function show({ id, summary, parameters, query, page }: PageOptions): Operation<ConsoleDeps> {
   return {
     id,
-    tag: "service",
+    tag: "console",
     summary,
     description: "A page of the operator's console, which wants a token as soon as one is configured.",
     ...(parameters === undefined ? {} : { parameters }),
@@ -182,7 +182,7 @@ function asset(path: keyof typeof ASSETS, id: string, summary: string): Operatio
   const answer: Answer = { status: 200, headers: { "content-type": `${type}; charset=utf-8`, ...UNCACHED }, body };
   return {
     id,
-    tag: "service",
+    tag: "console",
     summary,
     description: "Part of the console's pages.",
     answers: { 200: { says: "The file.", mediaType: type } },

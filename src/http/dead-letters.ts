@@ -15,7 +15,7 @@ import { json, type Answer } from "./answer.ts";
 import { jsonBody } from "./body.ts";
 import { formOf, type Fields } from "./console-form.ts";
 import { post } from "./endpoint.ts";
-import { closed, count, oneOf, orNull, TEXT } from "./schema.ts";
+import { closed, count, oneOf, orNull, TEXT, text } from "./schema.ts";
 
 export interface DeadLettersDeps {
   readonly eventLog: EventLog;
@@ -65,7 +65,7 @@ const decided = Type.Object({
   done: count,
   left: Type.Array(
     Type.Object({
-      event_id: Type.String(),
+      event_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
       channel: orNull(channelName),
       why: oneOf("no_dead_letter", "suspended", "may_double", "decided_meanwhile"),
     }),

@@ -10,7 +10,7 @@ import { formOf } from "./console-form.ts";
 import { post } from "./endpoint.ts";
 import { problems } from "./problem.ts";
 import type { AppendedBy, RequestLog } from "./request-log.ts";
-import { closed, id, oneOf, orNull, perChannel, TEXT } from "./schema.ts";
+import { TEXT, closed, id, oneOf, orNull, perChannel, text } from "./schema.ts";
 
 /** How long a caller waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
@@ -112,7 +112,7 @@ const result = Type.Object({
   ok: Type.Boolean(),
   status: oneOf("delivered", "failed", "in_doubt", "not_configured"),
   latency_ms: orNull(Type.Number({ minimum: 0 })),
-  detail: Type.Optional(Type.String()),
+  detail: Type.Optional(text("channel_not_found")),
 });
 type TestResult = Static<typeof result>;
 

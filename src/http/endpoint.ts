@@ -31,7 +31,7 @@ export type Endpoint<Deps> = {
 export interface Operation<Deps, Body = never> {
   /** By which generated clients call it. */
   readonly id: string;
-  readonly tag: "outreach" | "tracking" | "service";
+  readonly tag: "outreach" | "tracking" | "service" | "console";
   readonly summary: string;
   readonly description: string;
   /** What stands in the place of each `:name` of the path. */

@@ -34,7 +34,7 @@ import { forgetByForm, forgetClicks, forgetClicksByForm, forgetRecipient, type F
 import { exportEvents, type ExportDeps } from "./export.ts";
 import { outreachHealth, serviceHealth, type OutreachHealthDeps, type ServiceHealthDeps } from "./health.ts";
 import { importByForm } from "./import-form.ts";
-import { showDocument, type DocumentDeps } from "./openapi/document.ts";
+import { showDocument, showReference, type DocumentDeps } from "./openapi/document.ts";
 import {
   importList,
   retryByForm,
@@ -117,6 +117,7 @@ export const ENDPOINTS: readonly Endpoint<EndpointDeps>[] = [
   { method: "GET", path: "/readyz", protection: "open", always: true, operation: readyz },
   { method: "GET", path: "/metrics", protection: "session", always: true, operation: showMetrics },
   { method: "GET", path: "/openapi.json", protection: "open", operation: showDocument },
+  { method: "GET", path: "/docs", protection: "open", operation: showReference },
   { method: "GET", path: "/events", protection: "session", operation: followEvents },
   { method: "GET", path: "/", protection: "session", operation: showOverview },
   { method: "GET", path: "/runs/:run_id", protection: "session", operation: showRun },

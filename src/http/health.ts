@@ -12,7 +12,7 @@ import { json } from "./answer.ts";
 import type { Operation } from "./endpoint.ts";
 import { quotaLeft, type DailyQuota } from "./daily-quota.ts";
 import type { RequestLog } from "./request-log.ts";
-import { count, id, oneOf, orNull, perChannel, time } from "./schema.ts";
+import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
 
 export interface OutreachHealthDeps {
   readonly projector: Projector;
@@ -82,15 +82,15 @@ export interface ServiceHealthDeps {
 
 const serviceState = Type.Object({
   status: oneOf("ok", "degraded"),
-  version: Type.String(),
+  version: text("0.2.0"),
   log: Type.Object({ position: count }),
-  instances: Type.Array(Type.Object({ id, version: Type.String(), started_at: time, configuration: Type.String() })),
+  instances: Type.Array(Type.Object({ id, version: text("0.2.0"), started_at: time, configuration: text("9b2d6f0a") })),
   channels: perChannel(
     Type.Object({
       configured: Type.Boolean(),
       pending: count,
       circuit: orNull(oneOf("closed", "open", "half_open")),
-      suspended: orNull(Type.Object({ since: time, detail: Type.String() })),
+      suspended: orNull(Type.Object({ since: time, detail: text("channel_is_archived") })),
     }),
   ),
 });

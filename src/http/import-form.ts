@@ -26,7 +26,7 @@ function explain(fault: unknown): never {
 export const importByForm = post({
   id: `${importList.id}ByForm`,
   does: importList.id,
-  tag: "service",
+  tag: "console",
   summary: `${importList.summary} As a form of the console.`,
   description: "Answers the page that says what was taken and what was refused; a file that cannot be read leads back.",
   body: { ...upload, read: (request) => upload.read(request).catch(explain) },

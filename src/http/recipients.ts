@@ -16,7 +16,7 @@ import { formOf } from "./console-form.ts";
 import { post } from "./endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { appendedOrNothing, problems, type Problem } from "./problem.ts";
-import { closed, count } from "./schema.ts";
+import { closed, count, text } from "./schema.ts";
 import { fileBody } from "./upload.ts";
 
 export interface RecipientsDeps {
@@ -56,9 +56,9 @@ const importReport = Type.Object({
     minimum: 0,
     description: "Of those taken: nobody writes to them while REQUIRE_CONSENT is true.",
   }),
-  template_fields: Type.Array(Type.String(), { description: "Columns that became template fields; the first 50." }),
+  template_fields: Type.Array(text("company"), { description: "Columns that became template fields; the first 50." }),
   refused: count,
-  refused_rows: Type.Array(Type.Object({ line, value: Type.String(), reason: Type.String() }), {
+  refused_rows: Type.Array(Type.Object({ line, value: text("ada builds"), reason: text("not a handle of X") }), {
     description: "The first 1,000: where, what of the row cannot be used (its first characters), and why.",
   }),
   duplicates: count,

@@ -10,7 +10,7 @@ import { jsonBody } from "./body.ts";
 import { quotaAllowance, type QuotaDeps } from "./daily-quota.ts";
 import { post } from "./endpoint.ts";
 import { problems, startedOrNothing } from "./problem.ts";
-import { closed, count, id, time } from "./schema.ts";
+import { closed, count, id, text, time } from "./schema.ts";
 
 /** The longest a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
@@ -33,12 +33,12 @@ export const runBody = jsonBody(
 
 const started = Type.Object({ run_id: id, dry_run: Type.Boolean(), status: Type.Literal("started") });
 
-const recipient = Type.Object({ id: Type.Optional(Type.String()), username: Type.Optional(Type.String()) });
+const recipient = Type.Object({ id: Type.Optional(text("2244994945")), username: Type.Optional(text("ada_builds")) });
 
 const preview = Type.Object({
   estimate: usage,
-  variants: Type.Array(Type.Object({ variant: Type.String(), text: Type.String() })),
-  would_send: Type.Array(Type.Object({ recipient, text: Type.String(), variant: Type.String() })),
+  variants: Type.Array(Type.Object({ variant: text("A"), text: text("Hi Ada") })),
+  would_send: Type.Array(Type.Object({ recipient, text: text("Hi Ada"), variant: text("A") })),
   would_skip: Type.Array(Type.Object({ recipient, reason: skipReason })),
 });
 

@@ -6,6 +6,8 @@ import { CHANNELS } from "../../events/channel.ts";
 export const count = Type.Integer({ minimum: 0 });
 export const time = Type.String({ format: "date-time" });
 export const id = Type.String({ format: "uuid" });
+/** A string such as this one. */
+export const text = (example: string) => Type.String({ examples: [example] });
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
 export const perChannel = <T extends TSchema>(schema: T) =>

@@ -101,7 +101,7 @@ export interface SignInDeps {
 
 export const signIn = post({
   id: "signIn",
-  tag: "service",
+  tag: "console",
   summary: "Signs a browser in to the console.",
   description: "Takes a token from the console's form, and keeps it in a cookie of this browser.",
   body: formBody(Type.Object({ token: Type.String({ maxLength: 1024, examples: ["not-a-token"] }) }, closed)),

@@ -7,7 +7,7 @@ import { closed } from "./schema.ts";
 
 export const signOut = post({
   id: "signOut",
-  tag: "service",
+  tag: "console",
   summary: "Signs a browser out of the console.",
   description: "Takes the session's cookie from this browser, by the console's form.",
   body: formBody(Type.Pick(commonFields, ["form_token"], closed)),

@@ -15,7 +15,15 @@ export interface StopRunDeps {
 }
 
 const body = Type.Object(
-  { run_id: Type.Optional(Type.String({ maxLength: 100, description: "Absent: the run in progress." })) },
+  {
+    run_id: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: "Absent: the run in progress.",
+        examples: ["01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"],
+      }),
+    ),
+  },
   closed,
 );
 

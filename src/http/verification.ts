@@ -9,7 +9,7 @@ import { jsonBody } from "./body.ts";
 import { formOf } from "./console-form.ts";
 import { post, type Operation } from "./endpoint.ts";
 import { problems } from "./problem.ts";
-import { closed, count, oneOf, orNull, time } from "./schema.ts";
+import { closed, count, oneOf, orNull, text, time } from "./schema.ts";
 import { wantReader, type Sessions } from "./session.ts";
 
 export interface VerificationDeps {
@@ -51,20 +51,20 @@ export const startVerificationByForm = formOf(startVerification, {
 });
 
 const running = Type.Object({
-  caller: orNull(Type.String()),
+  caller: orNull(text("operator")),
   started_at: time,
   checked: count,
   position,
 });
 
 const last = Type.Object({
-  caller: orNull(Type.String()),
+  caller: orNull(text("operator")),
   recorded_at: time,
   position,
-  hash: Type.String(),
+  hash: text("2838d7387b857f9772f795978111477d32dc428fb0fbcaa8abb2989343ef61de"),
   checked: count,
   result: oneOf("whole", "broken"),
-  fault: Type.Optional(Type.String()),
+  fault: Type.Optional(text("the hash of the event at 17 is another one")),
   broken_position: Type.Optional(position),
 });
 

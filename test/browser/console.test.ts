@@ -29,6 +29,7 @@ const PATHS = [
   "/audit/1",
   "/find?q=long",
   "/setup",
+  "/docs",
   "/?as_of=12",
   "/people?as_of=5",
 ];

@@ -1,10 +1,12 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import { Ajv } from "ajv";
+import { default as addFormats } from "ajv-formats";
 import { createApp } from "../../src/http/app.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/problem.ts";
 import { createSessions } from "../../src/http/session.ts";
-import { documentedPath, operationsOf } from "../fuzz/document.ts";
+import { documentedPath, operationsOf, type Schema } from "../fuzz/document.ts";
 import { ACTIONS } from "./actions.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given } from "../harness/memory/app.ts";
 
@@ -74,6 +76,41 @@ test("it leaves no linter anything to warn of", async () => {
     .filter(([kind]) => kind !== "securitySchemes")
     .flatMap(([kind, each]) => Object.keys(each).map((name) => `${kind}/${name}`));
   expect(names.filter((name) => !text.includes(`"#/components/${name}"`))).toEqual([]);
+});
+
+test("every JSON body and answer has an example, which fits", async () => {
+  const ajv = addFormats(new Ajv({ strict: false }));
+  const { paths } = JSON.parse(await documentOf()) as Described;
+  const contents = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(contentsOf));
+  expect(contents.length).toBeGreaterThan(40);
+  for (const [where, { schema, example }] of contents) {
+    expect([where, ajv.validate(schema, example), ajv.errors]).toEqual([where, true, null]);
+    // Whatever may be there is shown: only what is a text of anybody's has no example of its own.
+    expect([where, Object.keys(example as object)]).toEqual([where, Object.keys(schema.properties ?? {})]);
+  }
+});
+
+/** What an operation takes and answers as JSON, but for problems. */
+function contentsOf({ operationId, requestBody, responses }: Readonly<Record<string, unknown>>) {
+  const holders = { body: requestBody, ...(responses as object) } as Readonly<Record<string, Holder | undefined>>;
+  return Object.entries(holders).flatMap(([name, holder]) => {
+    const content = holder?.content?.["application/json"];
+    const isObject = content?.schema.type === "object";
+    return isObject ? [[`${String(operationId)} ${name}`, content] as const] : [];
+  });
+}
+
+interface Holder {
+  readonly content?: Readonly<Record<string, { readonly schema: Schema; readonly example: unknown }>>;
+}
+
+test("no problem is listed twice for one status", async () => {
+  for (const { id, answers } of operationsOf(await documentOf())) {
+    for (const [status, { content }] of answers) {
+      const types = content.get("application/problem+json")?.properties?.["type"]?.enum ?? [];
+      expect([id, status, types]).toEqual([id, status, [...new Set(types)]]);
+    }
+  }
 });
 
 test("formats are those that others know", async () => {

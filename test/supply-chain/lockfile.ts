@@ -58,9 +58,15 @@ export function readLockfile(root: string): Lockfile {
     direct: Object.values(raw.workspaces).flatMap((part) =>
       Object.keys({ ...part.dependencies, ...part.devDependencies }),
     ),
-    runtime: Object.values(raw.workspaces).flatMap(({ dependencies = {} }) => Object.keys(dependencies)),
+    runtime: servedParts(raw).flatMap(({ dependencies = {} }) => Object.keys(dependencies)),
     trusted: raw.trustedDependencies ?? [],
   };
+}
+
+/** The service and the parts of the repository that it needs to run: not the client, which runs elsewhere. */
+function servedParts({ workspaces }: Raw): readonly Wants[] {
+  const needed = workspaces[""]?.dependencies ?? {};
+  return Object.entries(workspaces).flatMap(([folder, part]) => (folder === "" || part.name in needed ? [part] : []));
 }
 
 function locked(

@@ -1,13 +1,27 @@
 import { Type, type TSchema } from "@sinclair/typebox";
-import type { Answer } from "../answer.ts";
+import { apiReference } from "../../console/api-reference.tsx";
+import { renderPage } from "../../console/document.tsx";
+import { html, json, type Answer } from "../answer.ts";
 import type { Authentication } from "../authentication.ts";
 import type { RequestBody } from "../body.ts";
 import type { Answers, Endpoint, Operation, Success, TakenHeader } from "../endpoint.ts";
 import type { ProblemName } from "../problem.ts";
+import { exampleOf } from "./example.ts";
+import { text } from "../schema.ts";
 import { documented, LIMIT_HEADERS, problemSchema } from "./problems.ts";
 
 export interface DocumentDeps {
   readonly document: Answer;
+  readonly reference: () => Answer;
+}
+
+/** The document as programs and as people get it. The page is made when somebody first asks for it. */
+export function documentDeps(document: ReturnType<typeof createDocument>): DocumentDeps {
+  let reference: Answer | undefined;
+  return {
+    document: json(200, document),
+    reference: () => (reference ??= html(200, renderPage(apiReference(document)))),
+  };
 }
 
 export const showDocument: Operation<DocumentDeps> = {
@@ -16,10 +30,20 @@ export const showDocument: Operation<DocumentDeps> = {
   summary: "This document.",
   description: "Made by the service itself, of what it checks by.",
   answers: {
-    200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
+    200: { says: "OpenAPI 3.1.", schema: Type.Object({ openapi: text("3.1.0") }, { additionalProperties: true }) },
   },
   problems: [],
   handle: ({ document }) => document,
+};
+
+export const showReference: Operation<DocumentDeps> = {
+  id: "getReference",
+  tag: "console",
+  summary: "The document as a page.",
+  description: "All that programs may ask of the service, with fields and examples.",
+  answers: { 200: { says: "The page.", mediaType: "text/html" } },
+  problems: [],
+  handle: ({ reference }) => reference(),
 };
 
 /** What the operations are about. */
@@ -27,6 +51,7 @@ const TAGS: Readonly<Record<Operation<never>["tag"], string>> = {
   outreach: "The outreach agent, which sends direct messages on X.",
   tracking: "Clicks, notifications and messages, and the channels to which they are dispatched.",
   service: "What an operator and a program need beside them.",
+  console: "The pages of the operator's console, and their forms: programs do the same by the operations above.",
 };
 
 /** Problems that a request may meet on any path. */
@@ -78,6 +103,8 @@ const FORMATS: Readonly<Record<string, Json>> = {
     ],
   },
 };
+
+const JSON_TYPE = "application/json";
 
 const PROBLEM_TYPE = "application/problem+json";
 
@@ -178,7 +205,7 @@ function responsesOf(endpoint: Endpoint<never>, isGuarded: boolean): Json {
 /** What its handler says, and what follows from what it takes. */
 function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName[] {
   const { body, takes, problems } = operation;
-  return [
+  const all = [
     ...ANYWHERE,
     ...(always === true ? [] : (["overloaded"] as const)),
     ...(body === undefined ? [] : OF_BODY),
@@ -186,6 +213,7 @@ function problemsOf({ method, always, operation }: Endpoint<never>): ProblemName
     ...(takes?.includes("Idempotency-Key") === true ? OF_KEY : []),
     ...problems,
   ];
+  return [...new Set(all)];
 }
 
 function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
@@ -200,7 +228,7 @@ function securityOf(endpoint: Endpoint<never>, guards: Guards): Json[] {
 function requestBodyOf({ schema, type, others = [] }: RequestBody<unknown>): Json {
   return {
     required: "required" in schema && schema["required"] !== undefined,
-    content: Object.fromEntries([type, ...others].map((one) => [one, { schema: plain(schema) }])),
+    content: Object.fromEntries([type, ...others].map((one) => [one, contentAs(one, schema)])),
   };
 }
 
@@ -213,7 +241,14 @@ function contentOf({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   if (mediaType !== undefined) {
     return Object.fromEntries([mediaType, ...otherMediaTypes].map((type) => [type, { schema: STRING }]));
   }
-  return schema === undefined ? {} : { "application/json": { schema: plain(schema) } };
+  return schema === undefined ? {} : { [JSON_TYPE]: contentAs(JSON_TYPE, schema) };
+}
+
+/** With an example of the whole, where it is JSON and has a shape. */
+function contentAs(type: string, schema: TSchema): Json {
+  const known = plain(schema);
+  const example = type === JSON_TYPE ? exampleOf(known) : undefined;
+  return { schema: known, ...(example === undefined ? {} : { example }) };
 }
 
 function headersOf(names: readonly string[], some: readonly string[]): Json {

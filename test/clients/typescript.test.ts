@@ -1,0 +1,158 @@
+// On the process harness.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { createClient, type Client } from "@reachlog/client";
+import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { authorize, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
+
+const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
+
+test("its types are of the API as it is", () => {
+  const [header] = readFileSync(TYPES_FILE, "utf8").split("\n");
+  expect([header, "made anew by: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
+});
+
+describe("each operation for programs, asked of a running service", () => {
+  let world: Installation;
+  let service: Running;
+  let client: Client;
+  /** Whatever was asked, as the document names it. */
+  const asked = new Set<string>();
+
+  beforeAll(async () => {
+    world = await openInstallation();
+    service = await world.serve();
+    // A redirect is an answer, too.
+    client = createClient({
+      url: service.url,
+      token: TOKEN,
+      fetch: (request) => fetch(request, { redirect: "manual" }),
+    });
+    client.use({ onRequest: ({ request, schemaPath }) => void asked.add(`${request.method} ${schemaPath}`) });
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
+  test("health and figures", async () => {
+    const { data: outreach } = await client.GET("/social/health");
+    expect([outreach?.status, outreach?.quota.limit]).toEqual(["ok", 100]);
+    const { data: health } = await client.GET("/api/health");
+    expect([health?.status, health?.channels.ads?.circuit]).toEqual(["ok", "closed"]);
+    expect((await client.GET("/livez")).data?.status).toBe("ok");
+    expect((await client.GET("/readyz")).data?.checks.log_writable).toBe(true);
+    const { data: figures } = await client.GET("/metrics", { parseAs: "text" });
+    expect(figures).toContain("reachlog_build_info");
+    expect((await client.GET("/openapi.json")).data?.openapi).toBe("3.1.0");
+  });
+
+  test("an account that is not there yet, and one that is", async () => {
+    const { response } = await client.GET("/social/auth");
+    expect([response.status, URL.canParse(response.headers.get("location") ?? "")]).toEqual([302, true]);
+    const { error: failed } = await client.GET("/social/callback");
+    expect(failed?.type).toBe("urn:reachlog:problem:authorization-failed");
+    const { error: missing } = await client.GET("/social/me");
+    expect([missing?.type, missing?.status]).toEqual(["urn:reachlog:problem:not-authorized", 401]);
+    await authorize(service, world.sandbox);
+    expect((await client.GET("/social/me")).data?.username).toBe("acme_team");
+  });
+
+  test("people", async () => {
+    const { data: taken } = await client.POST("/social/recipients", {
+      headers: { "Content-Type": "text/csv" },
+      body: "username,basis\nada_builds,opt_in\nben_noconsent,none\n",
+      bodySerializer: (body) => body,
+    });
+    expect([taken?.added, taken?.without_consent]).toEqual([2, 1]);
+    const { error: unreadable } = await client.POST("/social/recipients", { body: "none" });
+    expect(unreadable?.type).toBe("urn:reachlog:problem:unreadable-file");
+    const recipient = "ada_builds";
+    expect((await client.POST("/social/recipients/suppress", { body: { recipient } })).data?.known).toBe(true);
+    const { error: unknown } = await client.POST("/social/recipients/retry", { body: { recipient: "nobody_known" } });
+    expect(unknown?.status).toBe(404);
+    expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
+  });
+
+  test("a run", async () => {
+    const { data: ran } = await client.POST("/social/run", { body: { dry_run: true } });
+    if (ran?.status !== "finished") throw new Error("a dry run is waited for");
+    expect([ran.dry_run, ran.would_send, ran.would_skip?.map(({ reason }) => reason)]).toEqual([
+      true,
+      [],
+      ["no_consent"],
+    ]);
+    const { error: idle } = await client.POST("/social/run/stop", { body: {} });
+    expect(idle?.type).toBe("urn:reachlog:problem:no-run-in-progress");
+    const { data: stats } = await client.GET("/social/stats");
+    expect([stats?.sent, stats?.failed]).toEqual([0, 0]);
+  });
+
+  test("clicks, notifications and messages", async () => {
+    const key = { params: { header: { "Idempotency-Key": "the-first" } } };
+    const { data: first } = await client.POST("/api/tracking/event", { ...key, body: CLICK });
+    const { data: again } = await client.POST("/api/tracking/event", { ...key, body: CLICK });
+    expect(again?.id).toBe(first?.id as string);
+    const { error: reused } = await client.POST("/api/tracking/event", { ...key, body: { ...CLICK, event: "other" } });
+    expect(reused?.type).toBe("urn:reachlog:problem:idempotency-key-reused");
+    const { error: invalid } = await client.POST("/api/tracking/event", { body: { ...CLICK, original_url: "no url" } });
+    if (invalid?.status !== 422) throw new Error("it is refused by its schema");
+    expect(invalid.errors?.map(({ path }) => path)).toEqual(["/original_url"]);
+    expect((await client.POST("/api/notify", { body: { message: "m", level: "info" } })).data?.status).toBe(
+      "delivered",
+    );
+    expect((await client.POST("/api/messaging", { body: { text: "t" } })).data?.status).toBe("delivered");
+    const { data: tested } = await client.POST("/api/tracking/test", { body: {} });
+    expect(tested?.results.chat?.status).toBe("delivered");
+    const { error: unknown } = await client.POST("/api/tracking/forget", { body: { ip: "192.0.2.1" } });
+    expect(unknown?.type).toBe("urn:reachlog:problem:unknown-address");
+  });
+
+  test("deliveries", async () => {
+    const { error: working } = await client.POST("/api/deliveries/resume", { body: { channel: "chat" } });
+    expect(working?.type).toBe("urn:reachlog:problem:not-suspended");
+    expect((await client.POST("/api/deliveries/retry", { body: { all: true } })).data?.done).toBe(0);
+    const why = "of a test";
+    expect((await client.POST("/api/deliveries/discard", { body: { all: true, why } })).data?.left_count).toBe(0);
+  });
+
+  test("the log", async () => {
+    const { data: begun } = await client.POST("/api/audit/verify", { body: {} });
+    expect(begun?.status).toBe("started");
+    expect((await client.GET("/api/audit/verify")).data).toBeDefined();
+    const { data: head } = await client.GET("/api/audit/head", { parseAs: "text" });
+    expect(head).toContain("\n");
+    const link = "go.example/spring";
+    const { data: clicks } = await client.GET("/api/audit/export", { params: { query: { link } }, parseAs: "text" });
+    expect(clicks?.trim().split("\n")).toHaveLength(1);
+    const { data: events } = await client.GET("/events", { params: { query: { from: "1" } }, parseAs: "stream" });
+    const reader = events?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toStartWith("retry: ");
+    await reader?.cancel();
+  });
+
+  test("that was each of them", () => {
+    const programs = ENDPOINTS.filter(({ operation }) => operation.tag !== "console");
+    expect([...asked].sort()).toEqual(programs.map(({ method, path }) => `${method} ${path}`).sort());
+  });
+
+  test("a wrong token is a problem, and so is none", async () => {
+    const body = { text: "t" };
+    const { error: wrong } = await createClient({ url: service.url, token: "wrong" }).POST("/api/messaging", { body });
+    const { error: none } = await createClient({ url: `${service.url}/` }).POST("/api/messaging", { body });
+    const unauthorized = "urn:reachlog:problem:unauthorized";
+    expect([wrong?.type, none?.type]).toEqual([unauthorized, unauthorized]);
+  });
+});
+
+test("what the service does not take does not compile", () => {
+  const calls = (client: Client) => [
+    // @ts-expect-error: no such path
+    () => client.GET("/api/nothing"),
+    // @ts-expect-error: no such method
+    () => client.GET("/api/notify"),
+    // @ts-expect-error: a member is missing
+    () => client.POST("/api/tracking/event", { body: { event: "click" } }),
+    // @ts-expect-error: none of the channels
+    () => client.POST("/api/deliveries/resume", { body: { channel: "fax" } }),
+  ];
+  expect(calls).toBeFunction();
+});
