@@ -55,8 +55,8 @@ export interface Books {
   readonly listed: Set<string>;
   /** Who wrote to us, which is consent. */
   readonly wrote: Set<string>;
-  /** Whom the log knows to have a message of ours that it does not hold. */
-  readonly found: Set<string>;
+  /** Who has a message of ours that the log does not hold, but knows of; and the id of that message. */
+  readonly found: Map<string, string>;
   /** Runs that were asked to stop. */
   readonly stopped: Set<string>;
   /** Those of them that made a request afterwards: one whose last look had come before. */
@@ -81,7 +81,7 @@ export function createBooks(): Books {
     skips: new Set(),
     listed: new Set(),
     wrote: new Set(),
-    found: new Set(),
+    found: new Map(),
     stopped: new Set(),
     askedAfterStop: new Set(),
     counts: { sent: 0, skipped: 0, failed: 0 },

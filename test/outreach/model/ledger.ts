@@ -90,7 +90,9 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&
       replaced.some(({ at }) => at >= createdAt && at <= next.createdAt);
-    const seen = messages.filter((message, at) => found.has(recipientId) || !isUnseen(message, messages[at + 1]));
+    const seen = messages.filter(
+      (message, at) => found.get(recipientId) === message.id || !isUnseen(message, messages[at + 1]),
+    );
     if (seen.filter(({ id }) => !excused.has(id)).length > 1) violated("a message too many", { recipientId, messages });
   }
 }

@@ -194,7 +194,7 @@ function skip(
   if (data.found === undefined) return;
   const ours = network.accepted.find(({ id }) => id === data.found?.message_id);
   if (ours?.recipientId !== recipientId) violated("found, but the network has no such message", data);
-  found.add(recipientId);
+  found.set(recipientId, ours.id);
 }
 
 /** What is imported is judged afresh. */
