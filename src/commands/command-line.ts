@@ -17,6 +17,7 @@ import { outreach } from "./outreach.ts";
 import { quota } from "./quota.ts";
 import { recipients } from "./recipients.ts";
 import { replay } from "./replay.ts";
+import { restore } from "./restore.ts";
 import { sandbox } from "./sandbox.ts";
 import { serve } from "./serve.ts";
 import { stats } from "./stats.ts";
@@ -38,6 +39,7 @@ const COMMANDS: readonly MakeCommand[] = [
   replay,
   audit,
   backup,
+  restore,
   forget,
   deliveries,
   account,

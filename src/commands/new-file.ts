@@ -43,7 +43,7 @@ function taken(file: string): ServiceError {
 }
 
 /** A name is as durable as its folder. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {
     fsyncSync(descriptor);

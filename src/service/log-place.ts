@@ -38,7 +38,7 @@ export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
 }
 
 /** Everything lies beside the log, but for the keys of personal data where their own backups are short-lived. */
-function filesOf({ file, keysFile }: SqliteLog): LogFiles {
+export function filesOf({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };
 }

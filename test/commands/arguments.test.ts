@@ -15,6 +15,7 @@ import { outreach } from "../../src/commands/outreach.ts";
 import { quota } from "../../src/commands/quota.ts";
 import { recipients } from "../../src/commands/recipients.ts";
 import { replay } from "../../src/commands/replay.ts";
+import { restore } from "../../src/commands/restore.ts";
 import { sandbox } from "../../src/commands/sandbox.ts";
 import { serve } from "../../src/commands/serve.ts";
 import { stats } from "../../src/commands/stats.ts";
@@ -39,7 +40,8 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [token, "new web"],
   [token, "list"],
   [key, "show"],
-  [backup, "copy.sqlite"],
+  [backup, "copy"],
+  [restore, "copy"],
   [forget, "ada_builds"],
   [audit, "tail"],
   [audit, "verify"],

@@ -96,7 +96,7 @@ test.each([
   ["bakup", "unknown command 'bakup' (Did you mean backup?)", "reachlog"],
   ["audit shw ada", "unknown command 'shw' (Did you mean show?)", "reachlog audit"],
   ["deliveries list --chanel ads", "unknown option '--chanel' (Did you mean --channel?)", "reachlog deliveries list"],
-  ["backup", "missing required argument 'file'", "reachlog backup"],
+  ["backup", "missing required argument 'folder'", "reachlog backup"],
   ["quota today", "too many arguments for 'quota'. Expected 0 arguments but got 1: today.", "reachlog quota"],
 ])("%j is refused with what was meant, and where to read on", async (line, sentence, path) => {
   expect(await run(...line.split(" "))).toEqual({ code: 2, out: "", err: `${sentence}\nsee ${path} --help\n` });

@@ -33,7 +33,7 @@ export interface DispatchRecord {
 }
 
 export async function logOf(world: Installation): Promise<readonly Logged[]> {
-  return (await exported(world)) as Logged[];
+  return await exported(world);
 }
 
 /** All dispatches to a channel that the log requests. `arrived`: how often each name has. */

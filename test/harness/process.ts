@@ -169,9 +169,16 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
 }
 
 /** All events of the log, as the export writes them: made in this process, which is none of the service either. */
-export async function exported(
-  world: Installation,
-): Promise<{ position: number; type: string; data: Record<string, unknown>; meta: Record<string, unknown> }[]> {
+export async function exported(world: Installation): Promise<
+  {
+    position: number;
+    id: string;
+    type: string;
+    hash: string;
+    data: Record<string, unknown>;
+    meta: Record<string, unknown>;
+  }[]
+> {
   const { out, code, err } = await capture(audit, ["export"], { env: world.env });
   if (code !== 0) throw new Error(`the export failed: ${err}`);
   return out

@@ -29,7 +29,7 @@ test(
     await world.command("recipients", "import", world.file("people.csv", row));
     await authorizedOnly(world);
     const log = join(world.directory, "reachlog.sqlite");
-    const kept = join(world.directory, "kept.sqlite");
+    const kept = join(world.directory, "kept");
     // Before the first message, of which neither copy tells.
     expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
     expect(await world.command("audit", "export", "--sealed", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
@@ -38,7 +38,7 @@ test(
     const beside = ["reachlog.checkpoint", "reachlog.sqlite", "reachlog.sqlite-wal", "reachlog.sqlite-shm"];
     const clear = (): void => beside.forEach((name) => rmSync(join(world.directory, name), { force: true }));
     clear();
-    copyFileSync(kept, log);
+    copyFileSync(join(kept, "log.sqlite"), log);
     expect(await outcomeOf(world)).toEqual({ reason: "log_restored", sent: 0, causes: ["restore"] });
     clear();
     expect(await world.command("audit", "import", `${kept}.jsonl`)).toMatchObject({ code: 0 });

@@ -177,7 +177,7 @@ test(
     const masterKey = Buffer.from(readFileSync(file, "utf8").trim(), "hex");
     const service = await world.serve();
     await useBriefly({ ...secret, masterKey }, service);
-    await world.command("backup", join(world.directory, "copy.sqlite"));
+    await world.command("backup", join(world.directory, "copy"));
     world.keepFiles("after the end");
     const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
     expect(elsewhere.length).toBe(world.written.length - 1);

@@ -24,7 +24,8 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format csv --out DIRECTORY/export.csv",
     "audit export --format cloudevents",
   ],
-  backup: ["backup DIRECTORY/backup.sqlite"],
+  backup: ["backup DIRECTORY/backup"],
+  restore: ["restore DIRECTORY/backup --rehearse"],
   forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
   // They show or exchange a secret, each in a way of its own.
   token: ["token list", "token list --json", "token remove ffff"],

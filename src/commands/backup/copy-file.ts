@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { ServiceError } from "../../platform/service-error.ts";
+import { makeNewFile } from "../new-file.ts";
+import { naming } from "../system-fault.ts";
+import type { Copied } from "./manifest.ts";
+
+const CHUNK_BYTES = 1_048_576;
+
+/** Size and hash of a file. */
+export function measure(file: string): Copied {
+  return readThrough(file, () => {});
+}
+
+/**
+ * Copies a file of a backup to a new place, durably, if it is as it was when the backup was made. Throws a ServiceError
+ * (invalid, conflict); nothing has the name then.
+ */
+export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
+  await makeNewFile(to, (descriptor) => {
+    const { bytes, sha256 } = readThrough(from, (chunk) => {
+      for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
+    });
+    if (bytes === wanted.bytes && sha256 === wanted.sha256) return;
+    throw new ServiceError(
+      "invalid",
+      `${from} is not what the backup's manifest says: it was altered or cut off since`,
+    );
+  });
+}
+
+function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  const descriptor = naming(file, () => openSync(file, "r"));
+  try {
+    let bytes = 0;
+    for (let read = readSync(descriptor, buffer); read > 0; read = readSync(descriptor, buffer)) {
+      hash.update(buffer.subarray(0, read));
+      take(buffer.subarray(0, read));
+      bytes += read;
+    }
+    return { bytes, sha256: hash.digest("hex") };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Wait for another process that changes the database at this moment. */
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** Copies a database of secrets as it is at one moment, without what was deleted of it, beside whoever uses it. */
+export function copyDatabase(from: string, to: string): void {
+  const descriptor = openSync(to, "wx", 0o600);
+  try {
+    const database = naming(from, () => new DatabaseSync(from, { readOnly: true, timeout: BUSY_TIMEOUT_MS }));
+    try {
+      database.prepare("VACUUM INTO ?").run(to);
+    } finally {
+      database.close();
+    }
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

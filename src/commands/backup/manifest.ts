@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Type, type Static } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ServiceError } from "../../platform/service-error.ts";
+import { naming } from "../system-fault.ts";
+
+/** What is in a backup's folder, beside its manifest. */
+export const NAMES = {
+  log: "log.sqlite",
+  vault: "vault.sqlite",
+  /** The keys of personal data. */
+  keys: "keys.sqlite",
+  /** The head of the copied log, as a signed note. */
+  head: "head.txt",
+  /** The key that signed it, which only the master key opens. */
+  signingKey: "signing-key.encrypted",
+} as const;
+
+export type BackupFile = keyof typeof NAMES;
+
+export const MANIFEST = "manifest.json";
+
+const copied = Type.Object({ bytes: Type.Integer({ minimum: 0 }), sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }) });
+
+const manifestSchema = Type.Object({
+  format: Type.Literal(1),
+  /** Of the program that made it. */
+  version: Type.String(),
+  made_at: Type.String(),
+  log: Type.Object({ id: Type.String(), position: Type.Integer({ minimum: 0 }), hash: Type.String() }),
+  /** The id of the master key that opens it. */
+  master_key: Type.String(),
+  files: Type.Object({ log: copied, vault: copied, keys: copied, head: copied, signingKey: copied }),
+});
+
+/** What a backup says of itself. It is written last: a folder without it is no backup. */
+export type Manifest = Static<typeof manifestSchema>;
+
+/** Size and hash of a file of a backup. */
+export type Copied = Static<typeof copied>;
+
+/** Throws a ServiceError (invalid), and what the system says of the file. */
+export function readManifest(folder: string): Manifest {
+  const path = join(folder, MANIFEST);
+  const text = naming(path, () => readFileSync(path, "utf8"));
+  try {
+    return Value.Decode(manifestSchema, JSON.parse(text));
+  } catch (cause) {
+    throw new ServiceError("invalid", `${path} is no manifest of a backup that this version reads`, { cause });
+  }
+}

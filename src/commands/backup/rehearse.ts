@@ -1,0 +1,83 @@
+import { readFileSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { logFiles, type LogFiles } from "../../log/log-files.ts";
+import { readKnownHeads } from "../../log/known-heads.ts";
+import { verifyLog } from "../../log/verify-log.ts";
+import { secret } from "../../platform/secret.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { missingKeys } from "../../privacy/missing-keys.ts";
+import { filePlace } from "../../service/log-place.ts";
+import { openLogAt } from "../../service/open.ts";
+import { KeyMismatch } from "../../vault/error.ts";
+import { keyId } from "../../vault/key.ts";
+import { makeNewFile } from "../new-file.ts";
+import { copyUnchanged } from "./copy-file.ts";
+import { NAMES, readManifest, type BackupFile, type Manifest } from "./manifest.ts";
+import { openSigningKey } from "./signing-key.ts";
+
+export interface RehearseOptions {
+  /** An empty folder, in which the log comes to lie as it would be restored. */
+  readonly scratch: string;
+  readonly onProgress?: (checked: number) => void;
+}
+
+/**
+ * Proves a backup by restoring it into another place: all files are what they were, this master key opens all that is
+ * encrypted, the head was signed by the log's own key, the log holds it and its chain is whole, and its personal data has
+ * its keys. Throws a ServiceError for the first that is not so.
+ */
+export async function rehearse(
+  folder: string,
+  master: Uint8Array,
+  { scratch, onProgress }: RehearseOptions,
+): Promise<Manifest> {
+  const manifest = readManifest(folder);
+  if (keyId(master) !== manifest.master_key) throw new KeyMismatch(folder, keyId(master), [manifest.master_key]);
+  const files = logFiles(join(scratch, "reachlog.sqlite"));
+  await place(folder, manifest, files, master);
+  await using log = await openLogAt(filePlace(files, secret(Buffer.from(master).toString("hex"))));
+  const known = await readKnownHeads(log.checkpoints, undefined, undefined);
+  const { verification, compared } = await verifyLog(log, known, onProgress === undefined ? {} : { onProgress });
+  const { fault, head } = verification;
+  const broken =
+    fault === undefined
+      ? compared.find((one) => one.fault !== undefined)?.fault
+      : `position ${fault.position}: ${fault.reason}`;
+  if (broken !== undefined) throw new ServiceError("invalid", `${folder}: ${broken}`);
+  if (log.id !== manifest.log.id || head.position !== manifest.log.position || head.hash !== manifest.log.hash) {
+    throw new ServiceError("invalid", `${folder}: the log is not the one that the manifest names`);
+  }
+  const missing = await missingKeys(log, log.keyring, Date.parse(manifest.made_at));
+  if (missing.length > 0) {
+    throw new ServiceError(
+      "invalid",
+      `${folder}: the keys do not fit the log: ${missing.length} that it names are missing`,
+    );
+  }
+  return manifest;
+}
+
+/**
+ * Puts the files of a backup where they belong, the log last, since where a log is everything is. Throws a ServiceError
+ * where one is there already, or is not what the manifest says; then nothing was put anywhere. Killed, it leaves no log.
+ */
+export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
+  const placed: string[] = [];
+  const copy = async (file: BackupFile, to: string): Promise<void> => {
+    await copyUnchanged(join(folder, NAMES[file]), to, manifest.files[file]);
+    placed.push(to);
+  };
+  try {
+    await copy("keys", files.keys);
+    await copy("vault", files.vault);
+    const encrypted = join(folder, NAMES.signingKey);
+    const pem = openSigningKey(readFileSync(encrypted), master, manifest.log.id, encrypted);
+    await makeNewFile(files.signingKey, (descriptor) => void writeSync(descriptor, pem));
+    placed.push(files.signingKey);
+    await copy("head", files.checkpoint);
+    await copy("log", files.log);
+  } catch (fault) {
+    for (const file of placed) rmSync(file, { force: true });
+    throw fault;
+  }
+}

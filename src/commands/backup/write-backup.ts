@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { findLoss, signHead } from "../../log/checkpoint.ts";
+import type { LogFiles } from "../../log/log-files.ts";
+import { isoTime, type Clock } from "../../platform/clock.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { VERSION } from "../../platform/version.ts";
+import type { OpenedLog } from "../../service/open.ts";
+import { KeyMismatch } from "../../vault/error.ts";
+import { keyId } from "../../vault/key.ts";
+import { openSecretStore } from "../../vault/secret-store.ts";
+import { sqliteSecrets } from "../../vault/sqlite-secrets.ts";
+import { makeNewFile, syncFolder } from "../new-file.ts";
+import { naming } from "../system-fault.ts";
+import { copyDatabase, measure } from "./copy-file.ts";
+import { MANIFEST, NAMES, type BackupFile, type Manifest } from "./manifest.ts";
+import { encryptSigningKey } from "./signing-key.ts";
+
+export interface WriteOptions {
+  readonly clock: Clock;
+  readonly onProgress?: (checked: number) => void;
+}
+
+/**
+ * Writes a backup of a log and what belongs to it, beside whoever uses it, into a new folder that has its name only once
+ * all of it is whole and durable. Throws a ServiceError (conflict, damaged, busy), and what the store throws.
+ */
+export async function writeBackup(
+  log: OpenedLog,
+  files: LogFiles,
+  folder: string,
+  { clock, onProgress }: WriteOptions,
+): Promise<Manifest> {
+  if (existsSync(folder))
+    throw new ServiceError("conflict", `${resolve(folder)} exists already: nothing is overwritten`);
+  const partial = `${resolve(folder)}.${randomUUID()}.partial`;
+  naming(dirname(partial), () => mkdirSync(partial, { mode: 0o700 }));
+  try {
+    const manifest = await fill(log, files, partial, { clock, ...(onProgress && { onProgress }) });
+    renameSync(partial, folder);
+    syncFolder(dirname(partial));
+    return manifest;
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The log first, the keys after it: a key is there before anything is encrypted with it, so these keys open all that this
+ * log holds. Whose keys were deleted in between reads as erased, and is known as forgotten by the keys alone.
+ */
+async function fill(
+  log: OpenedLog,
+  files: LogFiles,
+  folder: string,
+  { clock, onProgress }: WriteOptions,
+): Promise<Manifest> {
+  const place = (file: BackupFile): string => join(folder, NAMES[file]);
+  const { head: copied } = await log.backup(place("log"), onProgress === undefined ? {} : { onProgress });
+  for (const file of ["keys", "vault"] as const) {
+    copyDatabase(files[file], place(file));
+    await refuseOtherKey(place(file), log.master);
+  }
+  const key = await log.checkpoints.loadKey();
+  const loss = await findLoss(log, log.checkpoints, key);
+  if (loss !== undefined) throw new ServiceError("damaged", `${loss.sentence}; no backup was made`);
+  await write(place("head"), signHead(log, copied, key, clock));
+  await write(place("signingKey"), encryptSigningKey(key, log.master, log.id));
+  const manifest: Manifest = {
+    format: 1,
+    version: VERSION,
+    made_at: isoTime(clock()),
+    log: { id: log.id, position: copied.position, hash: copied.hash },
+    master_key: keyId(log.master),
+    files: {
+      log: measure(place("log")),
+      vault: measure(place("vault")),
+      keys: measure(place("keys")),
+      head: measure(place("head")),
+      signingKey: measure(place("signingKey")),
+    },
+  };
+  await write(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return manifest;
+}
+
+/** One of them may have been copied before, and the other after the master key was exchanged. */
+async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
+  try {
+    await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });
+  } catch (fault) {
+    if (!(fault instanceof KeyMismatch)) throw fault;
+    throw new ServiceError("busy", "the master key was exchanged while the backup was made: make it anew");
+  }
+}
+
+async function write(file: string, content: string | Uint8Array): Promise<void> {
+  const bytes = Buffer.from(content);
+  await makeNewFile(file, (descriptor) => {
+    for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+  });
+}

@@ -1,0 +1,221 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { backup } from "../../src/commands/backup.ts";
+import { measure } from "../../src/commands/backup/copy-file.ts";
+import { MANIFEST, NAMES, readManifest, type BackupFile } from "../../src/commands/backup/manifest.ts";
+import { writeBackup } from "../../src/commands/backup/write-backup.ts";
+import { contacts } from "../../src/commands/contacts.ts";
+import { audit } from "../../src/commands/audit.ts";
+import { forget } from "../../src/commands/forget.ts";
+import { recipients } from "../../src/commands/recipients.ts";
+import { restore } from "../../src/commands/restore.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { logFiles } from "../../src/log/log-files.ts";
+import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { openLog } from "../../src/service/open.ts";
+import { capture, type Captured } from "../harness/capture.ts";
+import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+const KEY = Buffer.alloc(32, 7).toString("base64");
+const NOW = Date.now();
+
+const imported = (id: string, username: string): NewEvent => ({
+  type: "RecipientAdded",
+  data: { recipient: { id, username }, basis: "dm_first", fields: {}, source: "list" },
+});
+const CLICK: NewEvent = {
+  type: "LinkClicked",
+  data: {
+    domain: "go.example",
+    short_code: "x",
+    original_url: "https://shop.example/",
+    event: "click",
+    bot: false,
+    channels: ["ads"],
+    ip: "203.0.113.7",
+  },
+};
+
+let world: CommandHarness;
+let place: TemporaryFolder;
+let env: Record<string, string>;
+let folder: string;
+beforeEach(async () => {
+  world = await openCommands(NOW, { REACHLOG_KEY: KEY });
+  await world.append(STREAMS.outreach, [imported("101", "ann_builds"), imported("102", "bob")]);
+  await world.append(STREAMS.link("go.example", "x"), [CLICK]);
+  await world.store.vault.put("token", "canary", 0);
+  place = temporaryFolder();
+  env = { REACHLOG_KEY: KEY, DATABASE_URL: `sqlite:${place.file("data/reachlog.sqlite")}` };
+  folder = join(world.directory, "backup");
+});
+afterEach(async () => {
+  await world[Symbol.asyncDispose]();
+  place[Symbol.dispose]();
+});
+
+const made = async (): Promise<Captured> => world.run(backup, folder);
+const restored = (...args: string[]): Promise<Captured> => capture(restore, [folder, ...args], { env });
+const refusal = (...args: string[]): Promise<unknown> => restored(...args).catch((fault: unknown) => fault);
+const peopleThere = async () =>
+  (await capture(contacts, ["--json"], { env })).out
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { username: string | null }).username);
+
+/** A backup whose manifest fits whatever was done to its files. */
+function rewriteManifest(): void {
+  const manifest = readManifest(folder);
+  for (const [file, name] of Object.entries(NAMES)) {
+    manifest.files[file as BackupFile] = measure(join(folder, name));
+  }
+  writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest));
+}
+
+test("a backup is a folder for its owner alone, with all but the master key, and says what it holds", async () => {
+  const { code, out, err } = await made();
+  const { position, hash } = await world.store.head();
+  expect([code, out, err]).toEqual([
+    0,
+    expect.stringMatching(
+      new RegExp(`: ${position} events, the chain is whole; head ${position} ${hash}; \\d+ bytes\\n$`),
+    ),
+    "the master key is not in it: REACHLOG_KEY\n",
+  ]);
+  expect(readdirSync(folder).toSorted()).toEqual([MANIFEST, ...Object.values(NAMES)].toSorted());
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  for (const name of readdirSync(folder))
+    expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
+  const bytes = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+  const secrets = ["canary", "ann_builds", "203.0.113.7", "PRIVATE KEY", KEY];
+  expect(secrets.filter((secret) => bytes.join().includes(secret))).toEqual([]);
+});
+
+test("restored elsewhere, it is the same log with all that belongs to it, as a copy", async () => {
+  const signer = (await world.run(audit, "head", "--public-key")).out;
+  await made();
+  const { position, hash } = await world.store.head();
+  expect(await restored()).toMatchObject({ code: 0, err: "" });
+  expect(await peopleThere()).toEqual(["ann_builds", "bob"]);
+  expect((await capture(audit, ["head", "--public-key"], { env })).out).toBe(signer);
+  await using log = await openLog(loadConfig(env, () => ""));
+  expect([log.id, log.begunAs]).toEqual([world.store.id, "backup"]);
+  expect(await log.head()).toMatchObject({ position, hash });
+  expect((await log.vault.get("token"))?.value).toBe("canary");
+  const [click] = await Array.fromAsync(log.read({ types: ["LinkClicked"] }));
+  expect(click?.data).toEqual(CLICK.data);
+  expect(existsSync(logFiles(place.file("data/reachlog.sqlite")).checkpoint)).toBe(true);
+});
+
+test("a rehearsal proves it and puts nothing anywhere", async () => {
+  await made();
+  const { code, out } = await restored("--rehearse", "--json");
+  const { position, hash } = await world.store.head();
+  expect([code, JSON.parse(out)]).toEqual([
+    0,
+    { folder, restored: false, made_at: expect.any(String), position, hash },
+  ]);
+  expect(readdirSync(place.path)).toEqual([]);
+});
+
+test("whoever is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
+  const files = logFiles(world.env["DATABASE_URL"]?.slice("sqlite:".length) ?? "");
+  const backupAndForget: typeof world.store.backup = async (...args) => {
+    const copied = await world.store.backup(...args);
+    expect(await world.run(forget, "ann_builds")).toMatchObject({ code: 0 });
+    return copied;
+  };
+  await writeBackup({ ...world.store, backup: backupAndForget }, files, folder, { clock: () => NOW });
+  expect(await restored()).toMatchObject({ code: 0 });
+  expect(await peopleThere()).not.toContain("ann_builds");
+  // Nothing is recorded of them again, whatever is imported.
+  const list = place.file("people.csv");
+  writeFileSync(list, "id,username,basis\n101,ann_builds,opt_in\n103,cas,opt_in\n");
+  await capture(recipients, ["import", list], { env });
+  expect(await peopleThere()).toContain("cas");
+  expect(await peopleThere()).not.toContain("ann_builds");
+});
+
+describe("nothing is restored, and nothing left behind,", () => {
+  afterEach(() => expect(existsSync(place.file("data/reachlog.sqlite"))).toBe(false));
+
+  test.each(Object.values(NAMES))("where a byte of %s is another one", async (name) => {
+    await made();
+    const bytes = readFileSync(join(folder, name));
+    const at = Math.floor(bytes.length / 2);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(join(folder, name), bytes);
+    expect(await refusal()).toMatchObject({
+      kind: expect.stringMatching(/^(?:invalid|damaged)$/),
+      message: expect.stringContaining(name),
+    });
+    expect(readdirSync(place.file("data"))).toEqual([]);
+  });
+
+  test("where the log is another one than the signed head knew, whatever the manifest says", async () => {
+    await made();
+    await world.append(STREAMS.outreach, [imported("105", "eve")]);
+    await world.store.backup(join(world.directory, "later.sqlite"));
+    copyFileSync(join(world.directory, "later.sqlite"), join(folder, NAMES.log));
+    rewriteManifest();
+    expect(await refusal()).toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("not the one that the manifest names"),
+    });
+  });
+
+  test("where the keys are an older copy", async () => {
+    const older = join(world.directory, "older");
+    await world.run(backup, older);
+    await world.append(STREAMS.outreach, [imported("105", "eve")]);
+    await made();
+    copyFileSync(join(older, NAMES.keys), join(folder, NAMES.keys));
+    rewriteManifest();
+    expect(await refusal()).toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("the keys do not fit the log: 1 "),
+    });
+  });
+
+  test("with another master key, or without one", async () => {
+    await made();
+    expect(
+      await capture(restore, [folder], { env: { ...env, REACHLOG_KEY: Buffer.alloc(32, 8).toString("base64") } }).catch(
+        (fault: unknown) => fault,
+      ),
+    ).toMatchObject({
+      kind: "configuration",
+      message: expect.stringContaining("was encrypted with the key"),
+    });
+    const { REACHLOG_KEY: _, ...keyless } = env;
+    expect(await capture(restore, [folder], { env: keyless }).catch((fault: unknown) => fault)).toMatchObject({
+      kind: "configuration",
+      message: expect.stringContaining(place.file("data/reachlog.key")),
+    });
+  });
+
+  test("where there is no manifest: such a folder is no backup", async () => {
+    await made();
+    writeFileSync(join(folder, MANIFEST), "{}");
+    expect(await refusal()).toMatchObject({ kind: "invalid" });
+  });
+});
+
+test("nothing is overwritten: neither a backup by another one, nor what is in the place of a log", async () => {
+  await made();
+  const before = readFileSync(join(folder, MANIFEST));
+  expect(await made().catch((fault: unknown) => fault)).toMatchObject({ kind: "conflict" });
+  expect(readFileSync(join(folder, MANIFEST)).equals(before)).toBe(true);
+  expect(readdirSync(world.directory).filter((name) => name.endsWith(".partial"))).toEqual([]);
+
+  await restored();
+  const files = readdirSync(place.file("data"));
+  expect(await refusal()).toMatchObject({
+    kind: "conflict",
+    message: expect.stringContaining(place.file("data/reachlog.sqlite")),
+  });
+  expect(readdirSync(place.file("data"))).toEqual(files);
+});
