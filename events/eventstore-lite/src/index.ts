@@ -20,6 +20,7 @@ export { importSqliteLog, type ImportOptions } from "./sqlite/import/import.ts";
 export type { Limits } from "./limits.ts";
 export { type Database, openDatabase } from "./postgres/database.ts";
 export { migrate, type MigrateOptions } from "./postgres/migrate.ts";
+export { importPostgresLog, type PostgresImportOptions } from "./postgres/import.ts";
 export { openPostgresStore, type PostgresStoreOptions } from "./postgres/open.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/open.ts";
 export type * from "./store.ts";

@@ -1,6 +1,6 @@
 import type { PostgresError } from "postgres";
 import type { Fault } from "../append/messages.ts";
-import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
+import { StoreError, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const UNDEFINED_TABLE = "42P01";
@@ -28,7 +28,10 @@ export function isMissing(error: unknown): boolean {
   return [UNDEFINED_TABLE, UNDEFINED_FUNCTION, INVALID_SCHEMA].includes(sqlState(error) ?? "");
 }
 
-/** What was asked may have been done: the server gave no answer, or went away in the middle of it. */
+/**
+ * What was asked may have been done: the server gave no answer, or went away in the middle of it. Any other error is
+ * one too, since nobody knows at what point of the driver it came up.
+ */
 export function isUnanswered(error: unknown): boolean {
   const state = sqlState(error);
   return state === undefined || state.startsWith(OPERATOR_INTERVENTION) || state.startsWith(CONNECTION_EXCEPTION);
@@ -36,7 +39,7 @@ export function isUnanswered(error: unknown): boolean {
 
 /** The connection cannot be used any more. What `work` throws by itself says nothing of it. */
 export function isLost(error: unknown): boolean {
-  return error instanceof Error && "code" in error && isUnanswered(error);
+  return error instanceof Error && !(error instanceof StoreError) && "code" in error && isUnanswered(error);
 }
 
 /** Errors of a connection that was never made, by the system and the driver, and by a server that just starts. */
@@ -68,7 +71,6 @@ export function faultOf(error: unknown): Fault {
 export function readerError(error: unknown): unknown {
   const state = sqlState(error);
   if (state === QUERY_CANCELED) return new StoreOverloaded();
-  if (error instanceof StoreClosed || error instanceof StoreUnavailable) return error;
-  const isAway = isUnanswered(error) || state === READ_ONLY || state?.startsWith(INSUFFICIENT_RESOURCES) === true;
+  const isAway = isLost(error) || state === READ_ONLY || state?.startsWith(INSUFFICIENT_RESOURCES) === true;
   return isAway ? new StoreUnavailable(error) : error;
 }

@@ -8,7 +8,9 @@ import { migrate, type Migrations } from "./migrate.ts";
 export const COMPONENT = "eventstore-lite";
 
 /** Each brings a log to the next format. One that was released is never changed. */
-export const MIGRATIONS: Migrations = [readFileSync(new URL("./log-1.sql", import.meta.url), "utf8")];
+export function migrations(): Migrations {
+  return [readFileSync(new URL("./log-1.sql", import.meta.url), "utf8")];
+}
 
 /** `server_version_num` of 14: its `string_to_table`, and functions whose bodies are parsed when they are made. */
 const SERVER_VERSION_MIN = 140_000;
@@ -26,7 +28,7 @@ export async function prepareSchema(url: string, schema: string): Promise<Prepar
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite" });
   try {
     await requireServer(database);
-    await migrate(database, { schema, component: COMPONENT, migrations: MIGRATIONS });
+    await migrate(database, { schema, component: COMPONENT, migrations: migrations() });
     return await readLog(database, schema);
   } catch (error) {
     throw readerError(error);

@@ -1,85 +1,26 @@
 import type { DatabaseSync } from "node:sqlite";
-import { canonicalText, createLink } from "../../chain.ts";
-import { ImportRefused, InvalidAppend } from "../../errors.ts";
-import { checkName } from "../../names.ts";
+import { createCheckImported } from "../../import-check.ts";
 import type { NewEvent, Recorded } from "../../store.ts";
 import { createTail } from "../writer/tail.ts";
 
 /** Appends one recorded event as it is. Throws {@link ImportRefused} unless it follows on the one before it. */
 export type Add = (event: Recorded<NewEvent>) => void;
 
+/** For a new log. */
 export function createAdd(db: DatabaseSync, eventBytesMax: number): Add {
   const insert = db.prepare(
     `INSERT INTO events (position, stream, version, type, id, time, data, meta, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const link = createLink();
+  const check = createCheckImported(eventBytesMax);
   const tail = createTail(db);
-  const { head } = tail;
   tail.refresh();
 
   return (event) => {
-    const position = head.position + 1;
-    const refuse = (reason: string): never => {
-      throw new ImportRefused(position, reason);
-    };
-    if (event.position !== position) refuse(misplaced(event.position, position));
-    const { timeMs, data, meta } = checkFields(event, eventBytesMax, refuse);
-    if (timeMs < head.timeMs) refuse("its time is before that of its predecessor");
-    const { id, type } = event;
+    const { timeMs, data, meta, hash } = check(event, (name) => tail.stream(name).version);
+    const { position, version, id, type } = event;
     const stream = tail.stream(event.stream);
-    const version = stream.version + 1;
-    if (event.version !== version) refuse(`its version is ${event.version}, the next one of its stream is ${version}`);
-    const hash = link(head.hash, canonicalText(position, event.stream, version, id, type, timeMs, data, meta));
-    // The last check, since it holds for one text only: that of the writer, byte by byte.
-    if (hash.toString("hex") !== event.hash) refuse("the hash does not follow from the event and its predecessor");
-
     if (stream.id === 0) stream.id = tail.createStream(event.stream);
     insert.run(position, stream.id, version, tail.typeId(type), id, timeMs, data, meta, hash);
     stream.version = version;
-    head.position = position;
-    head.timeMs = timeMs;
-    head.hash = hash;
   };
-}
-
-function misplaced(found: unknown, wanted: number): string {
-  if (typeof found !== "number" || !Number.isSafeInteger(found)) return "the event here has no position";
-  if (found > wanted) return `it is missing: the event here is of position ${found}`;
-  return `the event here is of position ${found}, which was before`;
-}
-
-export interface CheckedFields {
-  readonly timeMs: number;
-  /** JSON, as `meta`. */
-  readonly data: string;
-  readonly meta: string;
-}
-
-/** Checks what can be seen from the event alone; calls `refuse` with what is wrong. */
-export function checkFields(
-  event: Recorded<NewEvent>,
-  bytesMax: number,
-  refuse: (reason: string) => never,
-): CheckedFields {
-  try {
-    checkName("the stream's name", event.stream);
-    checkName("the event's id", event.id);
-    checkName("the event's type", event.type);
-  } catch (error) {
-    if (error instanceof InvalidAppend) refuse(error.message);
-    throw error;
-  }
-  const timeMs = Date.parse(event.time);
-  // Only one text stands for a moment, so that an export of the import is the same, byte by byte.
-  if (Number.isNaN(timeMs) || new Date(timeMs).toISOString() !== event.time) {
-    refuse("its time is not one of UTC with milliseconds, such as 2026-01-02T03:04:05.678Z");
-  }
-  // JSON.stringify gives a text that it made itself back unchanged. Of a text made by others (with spaces, with 1.0 for
-  // 1) the bytes are not known any more, and the hash will show it.
-  const data = JSON.stringify(event.data) as string | undefined;
-  const meta = JSON.stringify(event.meta) as string | undefined;
-  if (data === undefined || meta === undefined) return refuse("its data or meta is missing");
-  const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);
-  if (bytes > bytesMax) refuse(`an event has at most ${bytesMax} bytes, this one has ${bytes}`);
-  return { timeMs, data, meta };
 }

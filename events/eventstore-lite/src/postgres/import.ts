@@ -1,0 +1,134 @@
+import { randomUUID } from "node:crypto";
+import { createCheckImported } from "../import-check.ts";
+import { TargetTaken } from "../errors.ts";
+import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
+import type { Head, NewEvent, Recorded } from "../store.ts";
+import { type Database, openDatabase, type TransactionSql } from "./database.ts";
+import { readerError } from "./errors.ts";
+import { readHead } from "./heads.ts";
+import { migrate } from "./migrate.ts";
+import { openReader, quoted } from "./reader.ts";
+import { COMPONENT, migrations } from "./schema.ts";
+
+export interface PostgresImportOptions {
+  /** As for `openPostgresStore`; its role makes schemas. */
+  readonly url: string;
+  /** Where the log is to be: there must be nothing, or a log without events. */
+  readonly schema: string;
+  /** As `readStored` gives them: from position 1 on, without a gap. They are looked at as if they came from anywhere. */
+  readonly events: AsyncIterable<Recorded<NewEvent>>;
+  readonly limits?: Partial<Limits>;
+}
+
+/** Events that one query inserts. */
+const CHUNK_EVENTS = 1_000;
+
+/** Somebody's long query may be in the way of the new name. */
+const RENAME_MS_MAX = 60_000;
+
+/**
+ * Makes a log of events that another one has recorded, with their positions, times and hashes; gives its head. The log
+ * gets an id of its own, and holds no idempotency keys, snapshots or leases.
+ *
+ * All or nothing: it is filled under another name, which it loses once the last event is checked. Throws
+ * {@link ImportRefused} for the first event that does not fit, {@link TargetTaken}, and what `events` throws.
+ */
+export async function importPostgresLog({ url, schema, events, limits }: PostgresImportOptions): Promise<Head> {
+  const partial = `${schema} import ${randomUUID()}`;
+  const database = openDatabase({ url, connections: 1, name: "eventstore-lite import" });
+  try {
+    await database.run((sql) => sql.begin((transaction) => requireUnused(transaction, schema)));
+    await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
+    await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
+    await database.run((sql) => sql.begin((transaction) => rename(transaction, partial, schema)), RENAME_MS_MAX);
+  } catch (error) {
+    await database.run((sql) => sql`DROP SCHEMA IF EXISTS ${sql(partial)} CASCADE`, RENAME_MS_MAX).catch(() => {});
+    throw readerError(error);
+  } finally {
+    await database.close();
+  }
+  const reader = openReader(url, schema);
+  try {
+    return await readHead(reader);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function fill(
+  database: Database,
+  schema: string,
+  events: AsyncIterable<Recorded<NewEvent>>,
+  { eventBytes }: Limits,
+): Promise<void> {
+  const check = createCheckImported(eventBytes);
+  const insert = async (chunk: readonly Recorded<NewEvent>[]): Promise<void> => {
+    const versions = await versionsOf(database, schema, new Set(chunk.map(({ stream }) => stream)));
+    const rows = chunk.map((event) => {
+      const { timeMs, data, meta } = check(event, (stream) => versions.get(stream) ?? 0);
+      const { position, version, stream, type, id, hash } = event;
+      versions.set(stream, version);
+      return { position, version, time: timeMs, stream, type, id, data, meta, hash };
+    });
+    await database.run(
+      (sql) => sql`
+        INSERT INTO ${sql(schema)}.events (position, version, time, stream, type, id, data, meta, hash)
+        SELECT position, version, time, stream, type, id, data, meta, decode(hash, 'hex')
+        FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (
+          position bigint, version bigint, time bigint, stream text, type text, id text, data text, meta text, hash text
+        )`,
+    );
+  };
+  let chunk: Recorded<NewEvent>[] = [];
+  for await (const event of events) {
+    chunk.push(event);
+    if (chunk.length < CHUNK_EVENTS) continue;
+    await insert(chunk);
+    chunk = [];
+  }
+  if (chunk.length > 0) await insert(chunk);
+}
+
+/** Of the streams that have events by now. */
+async function versionsOf(
+  database: Database,
+  schema: string,
+  streams: ReadonlySet<string>,
+): Promise<Map<string, number>> {
+  const found = await database.run(
+    (sql) => sql<{ stream: string; version: number | null }[]>`
+      SELECT stream, (SELECT max(version) FROM ${sql(schema)}.events e WHERE e.stream = s.stream) AS version
+      FROM json_array_elements_text(${JSON.stringify([...streams])}::text::json) AS s (stream)`,
+  );
+  return new Map(found.map(({ stream, version }) => [stream, version ?? 0]));
+}
+
+/** Throws {@link TargetTaken} unless there is nothing, or a log without events and nothing beside it. */
+async function requireUnused(sql: TransactionSql, schema: string): Promise<void> {
+  const [place] = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`;
+  if (place === undefined) return;
+  const tables =
+    await sql`SELECT FROM pg_tables WHERE schemaname = ${schema} AND tablename IN ('migrations', 'events')`;
+  if (tables.length !== 2) throw new TargetTaken(`the schema ${schema} holds something else than a log`);
+  const [other] = await sql`SELECT FROM ${sql(schema)}.migrations WHERE component <> ${COMPONENT}`;
+  const [event] = await sql`SELECT FROM ${sql(schema)}.events LIMIT 1`;
+  if (other !== undefined) throw new TargetTaken(`the schema ${schema} holds more than a log`);
+  if (event !== undefined) throw new TargetTaken(`the log in ${schema} holds events: only a new log is imported into`);
+}
+
+async function rename(sql: TransactionSql, partial: string, schema: string): Promise<void> {
+  await sql`UPDATE ${sql(partial)}.epochs SET begun_as = 'import'`;
+  // Nobody appends to the log that is to be replaced between the look and the end of this transaction.
+  const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
+  if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;
+  await requireUnused(sql, schema);
+  await sql`DROP SCHEMA IF EXISTS ${sql(schema)} CASCADE`;
+  await sql`ALTER SCHEMA ${sql(partial)} RENAME TO ${sql(schema)}`;
+  // The functions still look for the log's tables under its former name.
+  const functions = await sql<{ signature: string }[]>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc WHERE pronamespace = ${quoted(schema)}::regnamespace
+      AND proconfig IS NOT NULL`;
+  for (const { signature } of functions) {
+    await sql.unsafe(`ALTER FUNCTION ${signature} SET search_path TO ${quoted(schema)}, pg_temp`);
+  }
+}

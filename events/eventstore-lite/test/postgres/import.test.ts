@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import {
+  importPostgresLog,
+  ImportRefused,
+  importSqliteLog,
+  type NewEvent,
+  openPostgresStore,
+  openSqliteStore,
+  type Recorded,
+  TargetTaken,
+} from "eventstore-lite";
+import postgres from "postgres";
+import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { temporaryLogs } from "../temporary-logs.ts";
+import { newDatabase } from "./server.ts";
+
+const newLogPath = temporaryLogs();
+
+async function* each(events: readonly Recorded<NewEvent>[]): AsyncGenerator<Recorded<NewEvent>, void, void> {
+  yield* events;
+}
+
+/** Events of two streams, more than one query inserts. */
+async function recorded(): Promise<Recorded<NewEvent>[]> {
+  await using store = await openSqliteStore({ file: newLogPath() });
+  await store.append("a", [newEvent("T", { text: "é\n\u2028\ud800\0'\"\\" }), newEvent("T", null)], { key: "k" });
+  await store.append("b", newEvents(1_500));
+  await store.append("a", newEvents(3));
+  return await take(store.readStored());
+}
+
+async function schemasOf(url: string): Promise<string[]> {
+  const sql = postgres(url, { max: 1 });
+  const schemas = await sql`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'log%' ORDER BY nspname`;
+  await sql.end();
+  return schemas.map(({ nspname }) => String(nspname));
+}
+
+test("an import gives the same log, goes on as that would have, and comes back the same from PostgreSQL", async () => {
+  const url = await newDatabase();
+  const events = await recorded();
+  const head = await importPostgresLog({ url, schema: "log", events: each(events) });
+  {
+    await using store = await openPostgresStore({ url, schema: "log" });
+    expect(store.begunAs).toBe("import");
+    expect(await store.head()).toEqual(head);
+    expect(await take(store.readStored())).toStrictEqual(events);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
+    const next = await store.append("a", [newEvent()], { expected: 5, key: "k" });
+    expect(next).toMatchObject({ first: events.length + 1, version: 6, repeated: false });
+    expect(await store.leases.acquire("l", { holder: "h", ttlMs: 1_000 })).toMatchObject({ token: 1 });
+    const file = newLogPath();
+    const back = await importSqliteLog({ file, events: store.readStored() });
+    expect(back).toEqual(await store.head());
+  }
+  expect(await schemasOf(url)).toEqual(["log"]);
+});
+
+test("an event that does not fit is named, and nothing is imported", async () => {
+  const url = await newDatabase();
+  const events = await recorded();
+  const last = events.length - 1;
+  const spoilt: readonly (readonly [RegExp, Recorded<NewEvent>[]])[] = [
+    [/hash does not follow/, events.with(last, { ...events[last]!, data: { other: true } })],
+    [/its version is 9, the next one of its stream is 5/, events.with(last, { ...events[last]!, version: 9 })],
+    [/it is missing/, events.toSpliced(last - 1, 1)],
+  ];
+  for (const [reason, wrong] of spoilt) {
+    const refusal = await refusalOf(importPostgresLog({ url, schema: "log", events: each(wrong) }));
+    expect(refusal).toBeInstanceOf(ImportRefused);
+    expect((refusal as Error).message).toMatch(reason);
+  }
+  expect(await schemasOf(url)).toEqual([]);
+});
+
+test("an import takes the place of a log without events, and of nothing else", async () => {
+  const url = await newDatabase();
+  const events = await recorded();
+  {
+    await using store = await openPostgresStore({ url, schema: "log" });
+    await importPostgresLog({ url, schema: "log", events: each(events.slice(0, 2)) });
+    expect((await store.head()).position).toBe(2);
+  }
+  expect(await refusalOf(importPostgresLog({ url, schema: "log", events: each(events) }))).toBeInstanceOf(TargetTaken);
+  const other = importPostgresLog({ url, schema: "public", events: each(events) });
+  expect(await refusalOf(other)).toBeInstanceOf(TargetTaken);
+  expect(await schemasOf(url)).toEqual(["log"]);
+});

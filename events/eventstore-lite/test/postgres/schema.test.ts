@@ -1,0 +1,122 @@
+import { expect, test } from "bun:test";
+import { openPostgresStore, StoreUnusable } from "eventstore-lite";
+import { migrate, openDatabase } from "eventstore-lite/postgres";
+import postgres from "postgres";
+import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { newDatabase } from "./server.ts";
+
+/** As the owner of the tables, who may do anything. */
+function owner(url: string) {
+  return postgres(url, { max: 1, onnotice: () => {} });
+}
+
+test("many that open a log at once make it once", async () => {
+  const url = await newDatabase();
+  const stores = await Promise.all([1, 2, 3, 4].map(() => openPostgresStore({ url })));
+  expect(new Set(stores.map(({ id }) => id)).size).toBe(1);
+  expect(new Set(stores.map(({ epoch }) => epoch)).size).toBe(1);
+  for (const store of stores) await store[Symbol.asyncDispose]();
+});
+
+test("a log of a newer format is refused, and one of an older format brought up to date, each change once", async () => {
+  const database = openDatabase({ url: await newDatabase(), connections: 1, name: "test" });
+  const options = { schema: "own", component: "notes" };
+  const [first, second] = ["CREATE TABLE notes (id integer)", "ALTER TABLE notes ADD COLUMN text text"] as const;
+  await migrate(database, { ...options, migrations: [first] });
+  await Promise.all([1, 2, 3].map(() => migrate(database, { ...options, migrations: [first, second] })));
+  await database.run((sql) => sql`INSERT INTO own.notes VALUES (1, 'kept')`);
+  // Another component's numbers are its own.
+  await migrate(database, { ...options, component: "others", migrations: ["CREATE TABLE others (id integer)"] });
+  const refusal = await refusalOf(migrate(database, { ...options, migrations: [first] }));
+  expect(refusal).toBeInstanceOf(StoreUnusable);
+  expect((refusal as Error).message).toBe("notes has format 2; this program knows formats up to 1");
+  // One that fails leaves nothing of itself.
+  const broken = migrate(database, { ...options, migrations: [first, second, "DROP TABLE notes; no SQL"] });
+  expect(await refusalOf(broken)).toMatchObject({ name: "PostgresError" });
+  expect([...(await database.run((sql) => sql`SELECT * FROM own.notes`))]).toEqual([{ id: 1, text: "kept" }]);
+  await database.close();
+});
+
+test("nobody changes or removes an event with SQL, the owner of the tables neither", async () => {
+  const url = await newDatabase();
+  await using store = await openPostgresStore({ url });
+  await store.append("a", newEvents(2));
+  const sql = owner(url);
+  for (const change of [
+    "UPDATE eventstore.events SET data = '1'",
+    "DELETE FROM eventstore.events",
+    "TRUNCATE eventstore.events",
+  ]) {
+    expect(await refusalOf(sql.unsafe(change))).toMatchObject({ message: "events are append-only" });
+  }
+  await sql.end();
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 2 });
+});
+
+test("a role with no right but to read and to call the functions runs a store, and can write in no other way", async () => {
+  const url = await newDatabase();
+  await (await openPostgresStore({ url }))[Symbol.asyncDispose]();
+  const sql = owner(url);
+  const role = `app_${new URL(url).pathname.slice(1)}`;
+  await sql.unsafe(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA eventstore TO ${role};
+    GRANT SELECT ON ALL TABLES IN SCHEMA eventstore TO ${role};
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA eventstore TO ${role}`);
+  await sql.end();
+  const asRole = new URL(url);
+  asRole.username = role;
+  {
+    await using store = await openPostgresStore({ url: asRole.href });
+    await store.append("a", [newEvent()], { key: "k", expected: "none" });
+    await store.snapshots.save("s", { version: 1, position: 1, state: "{}" });
+    expect(await store.leases.acquire("l", { holder: "h", ttlMs: 1_000 })).toMatchObject({ token: 1 });
+    expect(await take(store.read({ stream: "a", until: new Date(Date.now() + 60_000) }))).toHaveLength(1);
+  }
+  const limited = owner(asRole.href);
+  for (const table of ["events", "idempotency_keys", "leases", "snapshots", "batches", "epochs", "turn"]) {
+    expect(await refusalOf(limited.unsafe(`INSERT INTO eventstore.${table} DEFAULT VALUES`))).toMatchObject({
+      code: "42501",
+    });
+    expect(await refusalOf(limited.unsafe(`DELETE FROM eventstore.${table}`))).toMatchObject({ code: "42501" });
+  }
+  await limited.end();
+});
+
+test("an altered event is found, with its position", async () => {
+  const url = await newDatabase();
+  await using store = await openPostgresStore({ url });
+  await store.append("a", newEvents(600));
+  const sql = owner(url);
+  await sql`ALTER TABLE eventstore.events DISABLE TRIGGER events_are_append_only`;
+  const faultsOf = async (change: string): Promise<unknown> => {
+    await sql.unsafe(`CREATE TABLE before AS SELECT * FROM eventstore.events; ${change}`);
+    const { fault } = await store.verify();
+    await sql.unsafe(
+      `DELETE FROM eventstore.events; INSERT INTO eventstore.events SELECT * FROM before; DROP TABLE before`,
+    );
+    return fault;
+  };
+  const hash = "the hash does not follow from the event and its predecessor";
+  const update = "UPDATE eventstore.events SET";
+  expect(await faultsOf(`${update} data = '{}' WHERE position = 555`)).toEqual({ position: 555, reason: hash });
+  expect(await faultsOf(`${update} hash = sha256('') WHERE position = 3`)).toEqual({ position: 3, reason: hash });
+  expect(await faultsOf("DELETE FROM eventstore.events WHERE position = 7")).toEqual({
+    position: 7,
+    reason: "the event is missing",
+  });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 600 });
+  await sql.end();
+});
+
+test.each([
+  ["postgres://user:geheim@db.example/log", /sslmode=verify-full/],
+  ["postgres://user:geheim@db.example/log?sslmode=require", /sslmode=verify-full/],
+  ["postgres://user:geheim@db.example:no-port/log", /cannot be read/],
+])(
+  "an address that leaves open who answers, or none, is refused without a word of its password: %s",
+  async (url, reason) => {
+    const refusal = (await refusalOf(openPostgresStore({ url }))) as Error;
+    expect(refusal).toBeInstanceOf(StoreUnusable);
+    expect(refusal.message).toMatch(reason);
+    expect(Bun.inspect(refusal)).not.toContain("geheim");
+  },
+);
