@@ -128,7 +128,7 @@ async function punctureTree(keys: KeyChanges, root: string, refs: readonly strin
   const added = [...tree].filter(([place]) => !stored.has(place));
   await Promise.all([
     ...removed.map((place) => keys.remove(refAt(root, place))),
-    ...added.map(([place, key]) => keys.put(refAt(root, place), key)),
+    keys.putAll(added.map(([place, key]) => [refAt(root, place), key])),
   ]);
   return count;
 }

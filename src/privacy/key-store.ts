@@ -19,6 +19,7 @@ export interface StoredKeys {
 export interface KeyChanges extends StoredKeys {
   /** Keeps a key under a ref that has none. */
   put(ref: string, key: Uint8Array): Promise<void>;
+  putAll(keys: Iterable<readonly [ref: string, key: Uint8Array]>): Promise<void>;
   /** Deletes a key whose ref may get another one. */
   remove(ref: string): Promise<void>;
   /** Deletes a key, or what could come under that ref: it is gone for ever. */
@@ -59,14 +60,17 @@ export function keysIn(secrets: SecretStore): KeyStore {
       secrets.change((within) =>
         work({
           ...storedIn(within),
-          async put(ref, key) {
-            await within.put(ref, Buffer.from(key).toString("base64"), 0);
-          },
+          put: (ref, key) => within.addAll([[ref, textOf(key)]]),
+          putAll: (keys) => within.addAll([...keys].map(([ref, key]) => [ref, textOf(key)])),
           remove: within.remove,
           bury: within.bury,
         }),
       ),
   };
+}
+
+function textOf(key: Uint8Array): string {
+  return Buffer.from(key).toString("base64");
 }
 
 function storedIn(secrets: StoredSecrets): StoredKeys {

@@ -55,7 +55,7 @@ async function makeFixed(keys: KeyStore): Promise<void> {
   if ((await keys.getAll(refs)).size === refs.length) return;
   await keys.change(async (within) => {
     const found = await within.getAll(refs);
-    await Promise.all(refs.filter((ref) => !found.has(ref)).map((ref) => within.put(ref, newKey())));
+    await within.putAll(refs.filter((ref) => !found.has(ref)).map((ref) => [ref, newKey()]));
   });
 }
 

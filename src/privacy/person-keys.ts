@@ -87,14 +87,14 @@ function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyM
   return keys.change(async (within) => {
     // Another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, baseOf(one), baseOf(one) + ALONE]);
-    const found = new Map(await within.getAll([...new Set(names)]));
+    const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>
       found.get(baseOf(one)) === "gone" || found.get(baseOf(one) + ALONE) === "gone";
     // In their order in the store, whose pages are written once each then.
-    const made = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
-    for (const one of made) found.set(one, newKey());
-    await Promise.all(made.map((one) => within.put(one, found.get(one) as Uint8Array)));
-    return found;
+    const unmade = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
+    const made = unmade.map((one) => [one, newKey()] as const);
+    await within.putAll(made);
+    return new Map([...found, ...made]);
   });
 }
 

@@ -17,7 +17,7 @@ export const MIGRATIONS: readonly string[] = [
 
   -- One data key; more than one row only while the master key is exchanged.
   CREATE TABLE data_keys (
-    store text COLLATE "C" NOT NULL REFERENCES stores,
+    store text COLLATE "C" NOT NULL,
     id text NOT NULL,
     master text NOT NULL,
     wrapped bytea NOT NULL,
@@ -25,7 +25,7 @@ export const MIGRATIONS: readonly string[] = [
   );
 
   CREATE TABLE secrets (
-    store text COLLATE "C" NOT NULL REFERENCES stores,
+    store text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
     version bigint NOT NULL,
     key text, -- the id of the data key
@@ -35,7 +35,7 @@ export const MIGRATIONS: readonly string[] = [
 
   -- What may be used once.
   CREATE TABLE claims (
-    store text COLLATE "C" NOT NULL REFERENCES stores,
+    store text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
     until bigint NOT NULL, -- milliseconds since 1970, UTC: it is remembered until then
     PRIMARY KEY (store, name)

@@ -52,8 +52,8 @@ async function openSecrets(url: Secret, store: string, name: string): Promise<Se
   return databaseIn(database, store, name);
 }
 
-/** All data keys may be encrypted anew in one change. */
-const CHANGE_MS_MAX = 60_000;
+/** All secrets may be encrypted anew in one change: 60 µs each. */
+const CHANGE_MS_MAX = 300_000;
 
 const PREPARED = { prepare: true };
 

@@ -40,10 +40,12 @@ export interface SecretRows {
 
 /** What changes rows, of which a transaction makes one change. */
 export interface SecretChanges extends SecretRows {
-  /** Puts a secret in the place of that of the version `expected` (0: of none). False: it is no longer there. */
-  put(secret: Encrypted, expected: number): Promise<boolean>;
-  /** The same secret, of the same version, encrypted anew. */
-  reencrypt(secret: Encrypted): Promise<void>;
+  /** Those of the names that there are none of yet. Answers how many that were. */
+  add(secrets: readonly Encrypted[]): Promise<number>;
+  /** Puts a secret in the place of that of the version `expected`. False: it is no longer there. */
+  replace(secret: Encrypted, expected: number): Promise<boolean>;
+  /** The same secrets, of the same versions, encrypted anew. */
+  reencrypt(secrets: readonly Encrypted[]): Promise<void>;
   remove(name: string): Promise<void>;
   /** Leaves nothing but the name. */
   bury(name: string): Promise<void>;

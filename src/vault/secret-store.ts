@@ -37,6 +37,8 @@ export interface StoredSecrets {
   names(prefix: string): Promise<readonly string[]>;
   /** Stores durably. False when the secret is no longer at `expected` (0: absent): somebody else was first. */
   put(name: string, value: string, expected: number): Promise<boolean>;
+  /** Stores those that are absent: many at once cost a tenth of each alone where the database is on a network. */
+  addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void>;
   remove(name: string): Promise<void>;
   /** Deletes the secret; the name never gets another one. */
   bury(name: string): Promise<void>;
@@ -121,6 +123,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     revision: database.revision,
     change,
     put: (...given) => change((secrets) => secrets.put(...given)),
+    addAll: (values) => change((secrets) => secrets.addAll(values)),
     remove: (name) => change((secrets) => secrets.remove(name)),
     bury: (name) => change((secrets) => secrets.bury(name)),
     rewrap: (masters) => change((secrets) => secrets.rewrap(masters)),
@@ -129,8 +132,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   };
 }
 
-/** So many rows are encrypted anew at a time. */
-const REWRAPPED_AT_ONCE = 1_000;
+/** So many rows are written at a time. */
+const ROWS_AT_ONCE = 1_000;
 
 /** Inside of a transaction, where `first` is the data key in force. */
 function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSecrets {
@@ -141,16 +144,21 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
     getAll,
     names: rows.names,
     revision: rows.revision,
-    put: (name, value, expected) => rows.put(encrypted(key, name, { version: expected + 1, value }), expected),
+    async put(name, value, expected) {
+      const secret = encrypted(key, name, { version: expected + 1, value });
+      return expected === 0 ? (await rows.add([secret])) === 1 : await rows.replace(secret, expected);
+    },
+    async addAll(values) {
+      const secrets = [...values].map(([name, value]) => encrypted(key, name, { version: 1, value }));
+      for (const some of chunksOf(secrets)) await rows.add(some);
+    },
     remove: rows.remove,
     bury: rows.bury,
     async rewrap(masters) {
       const next = makeDataKey();
-      const names = await rows.names("");
-      for (let at = 0; at < names.length; at += REWRAPPED_AT_ONCE) {
-        const kept = await getAll(names.slice(at, at + REWRAPPED_AT_ONCE));
-        const anew = [...kept].flatMap(([name, one]) => (one === "gone" ? [] : [encrypted(next, name, one)]));
-        await Promise.all(anew.map(rows.reencrypt));
+      for (const names of chunksOf(await rows.names(""))) {
+        const kept = [...(await getAll(names))];
+        await rows.reencrypt(kept.flatMap(([name, one]) => (one === "gone" ? [] : [encrypted(next, name, one)])));
       }
       await rows.removeDataKeys();
       for (const master of masters) await rows.addDataKey(wrap(next, master));
@@ -158,6 +166,10 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey): StoredSe
     },
     revoke: (master) => rows.removeDataKeys(keyId(master)),
   };
+}
+
+function* chunksOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += ROWS_AT_ONCE) yield items.slice(at, at + ROWS_AT_ONCE);
 }
 
 function opened(rows: readonly SecretRow[], key: DataKey, place: string): ReadonlyMap<string, Kept | "gone"> {

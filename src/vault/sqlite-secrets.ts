@@ -191,12 +191,16 @@ function changesIn(database: DatabaseSync, rows: SecretRows): SecretChanges {
   const removeKeys = database.prepare("DELETE FROM data_keys WHERE master = coalesce(?, master)");
   return {
     ...rows,
-    async put({ name, key, ciphertext }, expected) {
-      const { changes } =
-        expected === 0 ? insert.run(name, key, ciphertext) : update.run(key, ciphertext, name, expected);
-      return Number(changes) === 1;
+    async add(secrets) {
+      let added = 0;
+      for (const { name, key, ciphertext } of secrets) added += Number(insert.run(name, key, ciphertext).changes);
+      return added;
     },
-    reencrypt: async ({ name, key, ciphertext }) => void reencrypt.run(key, ciphertext, name),
+    replace: async ({ name, key, ciphertext }, expected) =>
+      Number(update.run(key, ciphertext, name, expected).changes) === 1,
+    async reencrypt(secrets) {
+      for (const { name, key, ciphertext } of secrets) reencrypt.run(key, ciphertext, name);
+    },
     remove: async (name) => void remove.run(name),
     bury: async (name) => void bury.run(name),
     addDataKey: async ({ id, master, wrapped }) => void addKey.run(id, master, wrapped),

@@ -63,10 +63,7 @@ export async function openVault(place: SecretPlace, master: Uint8Array): Promise
 async function keepStableKeys(store: SecretStore, master: Uint8Array): Promise<void> {
   const kept = await store.getAll(STABLE.map(stable));
   if (kept.size === STABLE.length) return;
-  await store.change(async (secrets) => {
-    // Those that are there stay: it puts what was absent.
-    for (const purpose of STABLE) await secrets.put(stable(purpose), textOf(deriveKey(master, purpose)), 0);
-  });
+  await store.addAll(STABLE.map((purpose) => [stable(purpose), textOf(deriveKey(master, purpose))]));
 }
 
 function vaultIn(store: SecretStore, name: string): Vault {

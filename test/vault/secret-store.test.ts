@@ -93,6 +93,26 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.getAll([])).toEqual(new Map());
   });
 
+  test("of many that are stored at once those that are there already, or are gone for good, stay as they are", async () => {
+    await using world = await openPlace();
+    await using store = await openSecretStore({ place: world.place, master: KEY });
+    await store.put("1500", "there", 0);
+    await store.bury("7");
+    await store.addAll(Array.from({ length: 2_500 }, (_, n) => [String(n), `new ${n}`] as const));
+    expect(await store.names("")).toHaveLength(2_500);
+    const found = await store.getAll(["0", "7", "1499", "1500", "2499"]);
+    expect(Object.fromEntries(found)).toEqual({
+      "0": { version: 1, value: "new 0" },
+      "7": "gone",
+      "1499": { version: 1, value: "new 1499" },
+      "1500": { version: 1, value: "there" },
+      "2499": { version: 1, value: "new 2499" },
+    });
+    await store.rewrap([OTHER_KEY]);
+    await using other = await openSecretStore({ place: world.place, master: OTHER_KEY });
+    expect(await other.getAll([...found.keys()])).toEqual(found);
+  });
+
   test("a buried secret is gone for good, also where there never was one", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
