@@ -2,12 +2,13 @@ import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { PostgresLog, SqliteLog } from "../config/log.ts";
-import { checkpointFiles, type CheckpointStore } from "../log/checkpoint-store.ts";
+import { checkpointFiles, checkpointInDatabase, type CheckpointStore } from "../log/checkpoint-store.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
-import { sqliteStore, type StorePlace } from "../log/store-place.ts";
+import { postgresStore, sqliteStore, type StorePlace } from "../log/store-place.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
+import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 
 /** Where a log is, and all that belongs to it: which engine, only this knows. */
@@ -19,8 +20,22 @@ export interface LogPlace {
 }
 
 export function logPlaceOf({ log, key }: Config): LogPlace {
-  if (log.kind === "postgres") throw unsupported(log);
-  return filePlace(filesOf(log), key);
+  return log.kind === "postgres" ? serverPlace(log, key) : filePlace(filesOf(log), key);
+}
+
+function serverPlace(log: PostgresLog, key: Secret | undefined): LogPlace {
+  // The configuration is refused without it.
+  if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
+  return {
+    store: postgresStore(log),
+    secrets: {
+      vault: postgresSecrets({ ...log, store: "vault" }),
+      keys: postgresSecrets({ ...log.keys, store: "keys" }),
+      key,
+      isShared: true,
+    },
+    checkpoints: async (store, seed) => checkpointInDatabase(store, await seed()),
+  };
 }
 
 /** `key`: the master key where no file holds it. */
@@ -41,8 +56,4 @@ export function filePlace(files: LogFiles, key: Secret | undefined): LogPlace {
 export function filesOf({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };
-}
-
-function unsupported({ shown }: PostgresLog): ServiceError {
-  return new ServiceError("configuration", `DATABASE_URL: ${shown}: PostgreSQL is not supported yet by this version`);
 }

@@ -1,0 +1,145 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
+import { PROJECTION_NAMES } from "../../projections/all.ts";
+import { ended, exported, kill, openInstallation, stop, until, type Running } from "../harness/process.ts";
+
+const server = startPostgres();
+const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
+
+/** Instances of one log on a server. */
+async function openInstances(count: number, on?: PostgresServer) {
+  const stack = new AsyncDisposableStack();
+  const world = stack.use(await openInstallation());
+  // One channel is enough, and the others take a message a second.
+  const others = { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" };
+  Object.assign(world.env, KEY, others, { DATABASE_URL: await (on ?? (await server)).newDatabase() });
+  const services = await Promise.all(Array.from({ length: count }, () => world.serve()));
+  return { world, services, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const CLICK = {
+  event: "click",
+  domain: "go.example",
+  short_code: "welcome",
+  original_url: "https://shop.example/",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+};
+
+function click({ post }: Running, key?: string): Promise<Response> {
+  return post("/api/tracking/event", CLICK, key === undefined ? {} : { "idempotency-key": key });
+}
+
+/** How far an instance has read the log. */
+async function positionOf({ get }: Running): Promise<number> {
+  const { log } = (await (await get("/api/health")).json()) as { log: { position: number } };
+  return log.position;
+}
+
+test("instances share one log: all see what each records, and a rebuild finds no difference", async () => {
+  await using instances = await openInstances(2);
+  const { world, services } = instances;
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => click(services[n % 2]!)));
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 60 }, () => 202));
+  // Each click is dispatched once, whichever instance has the channel.
+  const settled = async () => {
+    const [one, two] = await Promise.all(services.map(async ({ get }) => (await get("/api/health")).json()));
+    return [one, two] as { log: { position: number }; channels: Record<string, { pending: number }> }[];
+  };
+  const [one, two] = await until(settled, (both) =>
+    both.every(
+      ({ log, channels }) =>
+        log.position > 60 && log.position === both[0]?.log.position && channels["ads"]?.pending === 0,
+    ),
+  );
+  expect(one?.log.position).toBe(two?.log.position ?? 0);
+  expect(world.sandbox.meta.events.total).toBe(60);
+  const events = await exported(world);
+  expect(events.filter(({ type }) => type === "LinkClicked")).toHaveLength(60);
+  expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1));
+  const replayed = await world.command("replay");
+  expect([replayed.code, replayed.err]).toEqual([0, ""]);
+  const takenOver = ({ log }: Running) => log().split("taken over, without a difference").length - 1;
+  for (const service of services) {
+    await until(
+      async () => takenOver(service),
+      (count) => count === PROJECTION_NAMES.length,
+    );
+  }
+  expect((await world.command("audit", "verify")).code).toBe(0);
+}, 60_000);
+
+test("an instance that is killed takes nothing with it, and the others go on", async () => {
+  await using instances = await openInstances(2);
+  const [one, two] = instances.services as [Running, Running];
+  const acknowledged = new Set<string>();
+  const clickAt = async (service: Running, key: string): Promise<void> => {
+    const { id } = (await (await click(service, key)).json()) as { id: string };
+    acknowledged.add(id);
+  };
+  const underWay = Array.from({ length: 40 }, (_, n) => clickAt(one, `k-${n}`).catch(() => {}));
+  await Promise.race(underWay);
+  await kill(one);
+  await Promise.all(underWay);
+  // Whoever was not answered asks the other one.
+  for (let n = 0; n < 40; n++) await clickAt(two, `k-${n}`);
+  const clicks = (await exported(instances.world)).filter(({ type }) => type === "LinkClicked");
+  expect(clicks).toHaveLength(40);
+  expect(acknowledged.size).toBe(40);
+}, 60_000);
+
+test("while the server is away nothing is recorded and all else goes on; it comes back by itself", async () => {
+  await using away = await startPostgres();
+  await using instances = await openInstances(2, away);
+  const { world, services } = instances;
+  const [one, two] = services as [Running, Running];
+  const before = (await (await click(one)).json()) as { id: string };
+  await until(
+    () => Promise.all(services.map(positionOf)),
+    (positions) => positions.every((position) => position >= 1),
+  );
+  await away.stop("immediate");
+  const refused = await click(two);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+  for (const { get } of services) {
+    const [ready, alive, stats] = await Promise.all(["/readyz", "/livez", "/social/stats"].map((path) => get(path)));
+    expect([ready?.status, alive?.status, stats?.status]).toEqual([503, 200, 200]);
+  }
+  await away.start();
+  for (const { get } of services) {
+    await until(
+      async () => (await get("/readyz")).status,
+      (status) => status === 200,
+    );
+  }
+  const after = (await (await click(two)).json()) as { id: string };
+  await until(
+    () => Promise.all(services.map(positionOf)),
+    ([here = 0, there = 0]) => here === there && here >= 2,
+  );
+  const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+  expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
+  expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
+}, 120_000);
+
+test("another daily limit beside an instance that lives is refused, and both are named", async () => {
+  await using instances = await openInstances(1);
+  const { world, services } = instances;
+  const { code, err } = await ended(world.start(["serve"], { DAILY_LIMIT: "50" }));
+  expect(code).toBe(78);
+  expect(err).toContain("DAILY_LIMIT is 50 at http://127.0.0.1:");
+  expect(err).toContain(`and 100 at ${services[0]?.url}`);
+}, 60_000);
+
+test("a server that is not there, or does not serve us, is said in a sentence without the password", async () => {
+  await using world = await openInstallation();
+  const url = new URL(await (await server).newDatabase());
+  url.password = "hunter2";
+  url.pathname = "/no_such_database";
+  const refused = await ended(world.start(["serve"], { ...KEY, DATABASE_URL: url.href }));
+  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("does not serve us: database")]);
+  url.port = "1";
+  const nobody = await ended(world.start(["stats"], { ...KEY, DATABASE_URL: url.href }));
+  expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
+  expect(refused.err + nobody.err).not.toContain("hunter2");
+}, 60_000);
