@@ -1,7 +1,7 @@
 import { isoTime, type Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, type EventLog } from "../log/event-log.ts";
 import { record } from "../log/handle.ts";
-import type { HeldLease } from "../log/lease.ts";
+import type { HeldLease, LeaseDeps } from "../log/lease.ts";
 import { SocialError } from "../networks/network.ts";
 import type { Projector } from "../projector/projector.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
@@ -13,6 +13,7 @@ export interface RefreshDeps {
   readonly eventLog: EventLog;
   readonly projector: Projector;
   readonly clock: Clock;
+  readonly sleep: LeaseDeps["sleep"];
   /** Announces to the operator; once for each key. */
   readonly announce: (text: string, key: string) => Promise<void>;
 }
@@ -62,13 +63,36 @@ export async function refreshPair(
 /** Stores the new pair before anybody uses it: the old refresh token is used up. */
 async function keep(deps: RefreshDeps, old: StoredTokenPair, renewed: TokenPair): Promise<string | undefined> {
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
-  // Another account, or none, while this process stood still.
-  if (!(await deps.pairs.replace(old.accessToken, next))) return (await deps.pairs.read())?.accessToken;
+  if (!(await replaceSoon(deps, old.accessToken, next))) {
+    const kept = await deps.pairs.read();
+    // Another account, or none, while this process stood still. Else it was stored by a try that was not answered.
+    if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
+  }
   await recordRefresh(deps, {
     type: "TokenRefreshed",
     data: { user_id: userId(deps), expires_at: isoTime(next.expiresAt) },
   });
   return next.accessToken;
+}
+
+/** Without the new pair somebody has to authorize the account again: longer than a database takes to come back. */
+const STORE_TRIES_MAX = 120;
+const STORE_RETRY_MS = 500;
+
+async function replaceSoon(
+  { pairs, sleep }: RefreshDeps,
+  stale: string,
+  next: TokenPair & { readonly begun: boolean },
+): Promise<boolean> {
+  const unstopped = new AbortController().signal;
+  for (let tried = 1; ; tried++) {
+    try {
+      return await pairs.replace(stale, next);
+    } catch (fault) {
+      if (tried === STORE_TRIES_MAX) throw fault;
+      await sleep(STORE_RETRY_MS, unstopped);
+    }
+  }
 }
 
 /**

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { unlinkAccount } from "../../src/account/link.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
+import { ServiceError } from "../../src/platform/service-error.ts";
 import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
 
 const LIFE_MS = 60_000;
@@ -297,6 +298,61 @@ test("while the vault cannot be written, as on a full disk, the refresh token is
   expect(await outcomeOf(tokens.use(echo))).toBeInstanceOf(Error);
   expect(world.oauth.refreshed).toEqual([]);
   expect(await first.tokens.use(echo)).toBe("access-2");
+});
+
+/** What the vault does with a new pair, at each try: it stores it or not, and says so or not. */
+async function startStoring(
+  world: AccountHarness,
+  first: AccountProcess,
+  tries: readonly (readonly ["stored" | "lost", "told" | "fault"])[],
+) {
+  let asked = 0;
+  const process = await world.start({
+    vault: {
+      ...first.vault,
+      async put(...given) {
+        // The mark of the refresh is stored before.
+        const [what, how] = world.oauth.refreshed.length === 0 ? [] : (tries[asked++] ?? []);
+        const isStored = what !== "lost" && (await first.vault.put(...given));
+        if (how === "fault") throw new ServiceError("in_doubt", "the vault does not answer");
+        return isStored;
+      },
+    },
+  });
+  return { ...process, asked: () => asked };
+}
+
+test("a new pair that the vault does not take at once, as while its server is away, is stored as soon as it does", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const lost = ["lost", "fault"] as const;
+  const process = await startStoring(world, first, [lost, lost, lost]);
+  expect(await process.tokens.use(echo)).toBe("access-2");
+  expect((await first.tokens.peek())?.refreshToken).toBe("refresh-2");
+  expect([process.asked(), world.oauth.refreshed]).toEqual([4, ["refresh-1"]]);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
+});
+
+test("a new pair that the vault stored without saying so is used and recorded", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const process = await startStoring(world, first, [["stored", "fault"]]);
+  expect(await process.tokens.use(echo)).toBe("access-2");
+  expect(await first.tokens.use(echo)).toBe("access-2");
+  expect([process.asked(), world.oauth.refreshed]).toEqual([1, ["refresh-1"]]);
+  expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
+});
+
+test("a new pair that the vault never takes is given up in the end, and the account is not used with it", async () => {
+  const { world, first } = await linked();
+  await using _world = world;
+  const process = await startStoring(
+    world,
+    first,
+    Array.from({ length: 1_000 }, () => ["lost", "fault"] as const),
+  );
+  expect(await outcomeOf(process.tokens.use(echo))).toBe("in_doubt");
+  expect(await world.types()).toEqual(["AccountAuthorized"]);
 });
 
 test("whoever comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
