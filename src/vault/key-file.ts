@@ -4,6 +4,7 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -13,9 +14,12 @@ import {
 import { dirname } from "node:path";
 import { KEY_BYTES, parseKey } from "./key.ts";
 
-/** Reads the key file, or makes it at the first start. The file holds 64 hex digits and is readable by its owner only. */
+/** Reads the key file, or makes it, and its folder, at the first start. The file holds 64 hex digits and is readable by its owner only. */
 export function loadKeyFile(file: string): Uint8Array {
-  if (!existsSync(file)) makeKeyFile(file, randomBytes(KEY_BYTES));
+  if (!existsSync(file)) {
+    mkdirSync(dirname(file), { recursive: true });
+    makeKeyFile(file, randomBytes(KEY_BYTES));
+  }
   return parseKey(readFileSync(file, "utf8").trim(), file);
 }
 
