@@ -13,6 +13,7 @@ import { doctor } from "./doctor.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { forget } from "./forget.ts";
 import { key } from "./key.ts";
+import { mcp } from "./mcp.ts";
 import { outreach } from "./outreach.ts";
 import { quota } from "./quota.ts";
 import { recipients } from "./recipients.ts";
@@ -45,6 +46,7 @@ const COMMANDS: readonly MakeCommand[] = [
   account,
   token,
   key,
+  mcp,
   completion,
 ];
 

@@ -1,0 +1,26 @@
+import { once } from "node:events";
+import { Command, configOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+
+export const mcp: MakeCommand = (terminal, exit) =>
+  new Command("mcp")
+    .summary("answer an assistant's questions (MCP, on stdio)")
+    .description(
+      `Serves the Model Context Protocol on standard input and output, for an assistant
+that starts it: who was written to, why somebody was skipped, what became of a
+click, the quota, and what a run would do. It reads the configured log beside a
+running service; it can send, spend and erase nothing. Whoever asks sees handles
+and texts of people. Ends when its input does.`,
+    )
+    .action(exit(() => serveMcp(terminal)));
+
+async function serveMcp(terminal: Terminal): Promise<number> {
+  // A wrong configuration is said at once, and not in each answer.
+  configOf(terminal);
+  const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
+  const { createMcpServer } = await import("./mcp/server.ts");
+  const ended = once(process.stdin, "close", { signal: terminal.signal }).catch(() => {});
+  const serving = serveStdio(() => createMcpServer(terminal));
+  await ended;
+  await serving.close();
+  return EXIT.ok;
+}

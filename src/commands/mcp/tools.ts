@@ -1,0 +1,158 @@
+import { Type, type Static, type TObject } from "@sinclair/typebox";
+import { skipReason } from "../../../events/outreach.ts";
+import { show as auditShow } from "../audit/show.ts";
+import { clicks } from "../clicks.ts";
+import type { MakeCommand } from "../command.ts";
+import { contacts } from "../contacts.ts";
+import { lag } from "../deliveries/lag.ts";
+import { list } from "../deliveries/list.ts";
+import { show as deliveriesShow } from "../deliveries/show.ts";
+import { preview } from "../outreach/preview.ts";
+import { quota } from "../quota.ts";
+import { stats } from "../stats.ts";
+
+/** Answers of a question to everybody known: an assistant reads no more, and is told how many there are. */
+export const ANSWERS_MAX = 200;
+
+/** What an assistant may ask: a command of the command line that reads, with `--json`. */
+export interface Tool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input: TObject;
+  readonly command: MakeCommand;
+  /** Beside `--json`. */
+  readonly args: (input: Readonly<Record<string, unknown>>) => readonly string[];
+  /** Which of the lines that the command writes are an answer; absent: all. */
+  readonly isAnswer?: (line: object, input: Readonly<Record<string, unknown>>) => boolean;
+}
+
+/** The tool as it is, with its functions typed by what it takes. */
+function tool<Input extends TObject>(
+  given: Omit<Tool, "input" | "args" | "isAnswer"> & {
+    readonly input: Input;
+    readonly args: (input: Static<Input>) => readonly string[];
+    readonly isAnswer?: (line: never, input: Static<Input>) => boolean;
+  },
+): Tool {
+  return given as unknown as Tool;
+}
+
+const closed = { additionalProperties: false };
+
+const as_of = Type.Optional(
+  Type.String({ description: "An earlier moment: a time or day in ISO 8601, or a position of the log. Absent: now." }),
+);
+const recipient = Type.String({ description: "A person: id, handle or @handle." });
+
+/** What follows a `--` is no option, whatever it looks like. */
+const operand = (value: string | undefined): string[] => (value === undefined ? [] : ["--", value]);
+const asOf = (moment: string | undefined): string[] => (moment === undefined ? [] : [`--as-of=${moment}`]);
+
+const status = Type.Union(
+  ["open", "attempted", "in_doubt", "sent", "failed"].map((name) => Type.Literal(name)),
+  { description: "Only people of this status." },
+);
+
+/** None of them sends, spends or erases: commands that do are not among them. */
+export const TOOLS: readonly Tool[] = [
+  tool({
+    name: "who_was_written_to",
+    title: "Who was written to",
+    description: "Everybody known, or one person: how far we got with them, on what basis, and which variant they got.",
+    input: Type.Object({ recipient: Type.Optional(recipient), status: Type.Optional(status), as_of }, closed),
+    command: contacts,
+    args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],
+    isAnswer: (person: { status: string }, input) => input.status === undefined || person.status === input.status,
+  }),
+  tool({
+    name: "why_skipped",
+    title: "Why people were skipped",
+    description: "People whom a run passed over, with the reasons, or one person; also who is suppressed.",
+    input: Type.Object({ recipient: Type.Optional(recipient), reason: Type.Optional(skipReason), as_of }, closed),
+    command: contacts,
+    args: (input) => [...asOf(input.as_of), ...operand(input.recipient)],
+    isAnswer(person: { skipped: readonly string[]; suppressed: boolean }, input) {
+      if (input.reason !== undefined) return person.skipped.includes(input.reason);
+      return input.recipient !== undefined || person.suppressed || person.skipped.length > 0;
+    },
+  }),
+  tool({
+    name: "what_happened",
+    title: "What happened to a person, a link, an event or a run",
+    description: "All events about one subject, in the order of the log.",
+    input: Type.Object(
+      {
+        subject: Type.String({
+          description: "An id or handle, a link (domain/short_code), or the id of an event or run.",
+        }),
+        as_of,
+      },
+      closed,
+    ),
+    command: auditShow,
+    args: (input) => [...asOf(input.as_of), ...operand(input.subject)],
+  }),
+  tool({
+    name: "what_became_of_click",
+    title: "What became of a click",
+    description:
+      "Each dispatch of one click, notification or message: its attempts on every channel, and where it is now.",
+    input: Type.Object(
+      { event_id: Type.String({ format: "uuid", description: "As the service answered it." }) },
+      closed,
+    ),
+    command: deliveriesShow,
+    args: (input) => operand(input.event_id),
+  }),
+  tool({
+    name: "clicks",
+    title: "Clicks of links",
+    description: "The clicks of all links or of one: people, suspected fetchers of X, and bots.",
+    input: Type.Object({ link: Type.Optional(Type.String({ description: "domain/short_code." })), as_of }, closed),
+    command: clicks,
+    args: (input) => [...asOf(input.as_of), ...operand(input.link)],
+  }),
+  tool({
+    name: "quota",
+    title: "The day's quota",
+    description: "How many messages of the day are used and left, and when it resets.",
+    input: Type.Object({ as_of }, closed),
+    command: quota,
+    args: (input) => asOf(input.as_of),
+  }),
+  tool({
+    name: "stats",
+    title: "All-time counts",
+    description: "How many messages were sent, skipped and failed.",
+    input: Type.Object({ as_of }, closed),
+    command: stats,
+    args: (input) => asOf(input.as_of),
+  }),
+  tool({
+    name: "dead_letters",
+    title: "What is pending and what was given up",
+    description: "Of each channel what is pending, whether it is suspended, and its dead letters.",
+    input: Type.Object({}, closed),
+    command: list,
+    args: () => [],
+  }),
+  tool({
+    name: "delivery_lag",
+    title: "How far each channel is behind",
+    description: "Backlog, age of the oldest click, rates, and when each channel will have caught up.",
+    input: Type.Object({}, closed),
+    command: lag,
+    args: () => [],
+  }),
+  tool({
+    name: "dry_run",
+    title: "What a run would do",
+    description:
+      "Who of the imported people would get which text, and who would be skipped and why. Asks no network, since each " +
+      "question to X is paid for: what only X knows does not show.",
+    input: Type.Object({ recipient: Type.Optional(recipient) }, closed),
+    command: preview,
+    args: (input) => operand(input.recipient),
+  }),
+];

@@ -1,0 +1,155 @@
+// On the process harness.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { ANSWERS_MAX, TOOLS } from "../../src/commands/mcp/tools.ts";
+import { authorize, exported, openInstallation, until, type Installation } from "../harness/process.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+let world: Installation;
+let client: Client;
+let clickId: string;
+
+beforeAll(async () => {
+  world = await openInstallation();
+  const many = Array.from({ length: ANSWERS_MAX }, (_, at) => `somebody_${at},none`);
+  const people = ["username,basis", "ada_builds,opt_in", "ben_noconsent,none", ...many].join("\n");
+  await world.command("recipients", "import", world.file("people.csv", people));
+  await world.command("recipients", "suppress", "carl_asked");
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
+  clickId = ((await (await service.post("/api/tracking/event", click)).json()) as { id: string }).id;
+  await service.post("/social/run", {}, { prefer: "wait=60" });
+  const pending = async () => {
+    const { channels } = (await (await service.get("/api/health")).json()) as {
+      channels: Record<string, { pending: number }>;
+    };
+    return Object.values(channels).reduce((sum, channel) => sum + channel.pending, 0);
+  };
+  await until(pending, (count) => count === 0);
+  client = new Client({ name: "test", version: "1" });
+  const [command, ...args] = [process.execPath, MAIN, "mcp"];
+  await client.connect(new StdioClientTransport({ command, args, cwd: world.directory, env: world.env }));
+});
+afterAll(async () => {
+  await client.close();
+  await world[Symbol.asyncDispose]();
+});
+
+interface Answered {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+async function call(name: string, input: Record<string, unknown> = {}): Promise<Answered> {
+  const { content, isError = false } = await client.callTool({ name, arguments: input });
+  const [first] = content as readonly { readonly text: string }[];
+  return { text: first?.text ?? "", isError };
+}
+
+/** The objects of an answer, one a line. */
+async function answersOf(name: string, input?: Record<string, unknown>): Promise<Record<string, unknown>[]> {
+  const { text, isError } = await call(name, input);
+  expect([name, isError, text]).toEqual([name, false, expect.any(String)]);
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+test("each tool reads only, says so, and says what it takes", async () => {
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
+  for (const { name, description, annotations, inputSchema } of tools) {
+    expect([name, annotations?.readOnlyHint, inputSchema["additionalProperties"]]).toEqual([name, true, false]);
+    expect(description?.length).toBeGreaterThan(30);
+  }
+  expect(client.getInstructions()).toContain("Nothing can be sent, spent or erased");
+});
+
+test("who_was_written_to", async () => {
+  const [ada] = await answersOf("who_was_written_to", { recipient: "@ada_builds" });
+  expect(ada).toMatchObject({ username: "ada_builds", status: "sent", basis: "opt_in" });
+  expect((await answersOf("who_was_written_to", { status: "sent" })).map(({ username }) => username)).toEqual([
+    "ada_builds",
+  ]);
+  expect(await call("who_was_written_to", { recipient: "nobody" })).toEqual({
+    text: expect.stringContaining("nobody is known as nobody"),
+    isError: true,
+  });
+});
+
+test("of many no more are answered than an assistant reads, and it is said how many there are", async () => {
+  const { text } = await call("who_was_written_to", { status: "open" });
+  const lines = text.split("\n");
+  expect([lines.length, lines.at(-1)]).toEqual([
+    ANSWERS_MAX + 1,
+    expect.stringMatching(/^and \d+ more: ask for less$/),
+  ]);
+});
+
+test("a value that looks like an option is none", async () => {
+  const { text, isError } = await call("who_was_written_to", { recipient: "--as-of" });
+  expect([text, isError]).toEqual([expect.stringContaining("is neither a handle"), true]);
+});
+
+test("why_skipped", async () => {
+  const [ben] = await answersOf("why_skipped", { recipient: "ben_noconsent" });
+  expect(ben).toMatchObject({ username: "ben_noconsent", skipped: ["no_consent"] });
+  expect((await call("why_skipped", { reason: "protected" })).text).toBe("none");
+});
+
+test("what_happened", async () => {
+  const types = async (subject: string) => (await answersOf("what_happened", { subject })).map(({ type }) => type);
+  expect(await types("ada_builds")).toContain("DirectMessageSent");
+  expect(await types("go.example/spring")).toContain("LinkClicked");
+});
+
+test("what_became_of_click", async () => {
+  const [dispatch] = await answersOf("what_became_of_click", { event_id: clickId });
+  const channels = dispatch?.["channels"] as readonly { channel: string; fate: { status: string } }[];
+  expect(channels.map(({ channel, fate }) => `${channel} ${fate.status}`)).toEqual([
+    "ads skipped",
+    "chat delivered",
+    "messaging delivered",
+  ]);
+  expect((await call("what_became_of_click", { event_id: "no id" })).isError).toBe(true);
+});
+
+test("clicks, quota, stats, dead_letters and delivery_lag", async () => {
+  expect((await call("clicks", { link: "go.example/spring" })).text).toContain("go.example");
+  expect(await answersOf("quota")).toMatchObject([{ used: 1, limit: 100 }]);
+  expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
+  expect(await answersOf("stats", { as_of: "0" })).toMatchObject([{ sent: 0 }]);
+  expect((await call("dead_letters")).text).toContain("chat");
+  expect((await call("delivery_lag")).text).toContain('"backlog":0');
+});
+
+test("dry_run says what a run would do, and does nothing", async () => {
+  const before = await exported(world);
+  const asked = world.sandbox.x.messages.kept.length;
+  expect((await call("dry_run")).text).toContain("no_consent");
+  expect((await call("dry_run", { recipient: "ben_noconsent" })).isError).toBe(false);
+  expect(world.sandbox.x.messages.kept.length).toBe(asked);
+  expect(await exported(world)).toEqual(before);
+});
+
+test("whatever was asked, no event was recorded for it", async () => {
+  const before = await exported(world);
+  for (const { name } of TOOLS) await call(name, { subject: "ada_builds", event_id: clickId });
+  expect(await exported(world)).toEqual(before);
+});
+
+test("it ends with its input, and a wrong configuration is said at once", async () => {
+  const child = Bun.spawn([process.execPath, MAIN, "mcp"], {
+    cwd: world.directory,
+    env: world.env,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  await child.stdin.end();
+  expect(await child.exited).toBe(0);
+  expect(await world.start(["mcp"], { DAILY_LIMIT: "101" }).exited).toBe(78);
+});
