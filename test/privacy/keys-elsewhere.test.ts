@@ -5,6 +5,7 @@ import type { Owner } from "../../events/encryption.ts";
 import { BELIEVED_MS } from "../../src/privacy/belief.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring } from "../../src/privacy/keyring.ts";
+import { ENGINES } from "../vault/engines.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted, openedBy } from "./encrypted.ts";
 
@@ -85,8 +86,9 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
   );
 });
 
-test("what two processes encrypt for two addresses is forgotten apart", async () => {
-  await using world = openKeys();
+test.each(ENGINES)("on %s, what two processes encrypt for two addresses is forgotten apart", async (_name, engine) => {
+  await using made = await engine();
+  await using world = openKeys(made.place);
   const keyrings = [await world.open(), await world.open()];
   const seal = (keyring: Keyring) =>
     Promise.all(Array.from({ length: 300 }, (_, n) => encrypted(keyring, clicked(`10.0.${n >> 8}.${n & 255}`), "tea")));
@@ -97,6 +99,24 @@ test("what two processes encrypt for two addresses is forgotten apart", async ()
   const left = await openedBy(first, [...here, ...there]);
   expect(left.map((text, at) => (text === undefined ? at : "tea")).filter((one) => one !== "tea")).toEqual([7]);
 });
+
+test.each(ENGINES)(
+  "on %s, two processes that make keys at once for the same people make the same",
+  async (_name, engine) => {
+    await using made = await engine();
+    await using world = openKeys(made.place);
+    const [here, there] = [await world.open(), await world.open()];
+    const people = PEOPLE.map((id) => ({ kind: "person", id, username: `name-${id}` }) as const);
+    const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
+    expect(ofThere).toEqual(ofHere.toReversed());
+
+    // One erases whom the other is about to write of.
+    const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
+    const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
+    now += BELIEVED_MS;
+    expect(await openedBy(there, [ciphertext, await encrypted(there, fresh, "more")])).toEqual([undefined, undefined]);
+  },
+);
 
 test("keys are asked for once for all of a chunk, and not again while they are believed", async () => {
   await using world = openKeys();

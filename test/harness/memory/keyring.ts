@@ -1,19 +1,20 @@
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring } from "../../../src/privacy/keyring.ts";
+import type { SecretPlace } from "../../../src/vault/secret-database.ts";
 import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** A key file in a folder of its own, and a clock that the test sets. */
+/** Keys in a place of their own, by default a file, and a clock that the test sets. */
 export interface KeysHarness extends AsyncDisposable {
   readonly file: string;
   now: number;
   master: Uint8Array;
-  /** The same file, as another process opens it. */
+  /** The same keys, as another process opens them. */
   open(): Promise<Keyring>;
 }
 
-export function openKeys(): KeysHarness {
+export function openKeys(elsewhere?: SecretPlace): KeysHarness {
   const folder = temporaryFolder();
   const opened = new AsyncDisposableStack();
   const world: KeysHarness = {
@@ -23,7 +24,7 @@ export function openKeys(): KeysHarness {
     async open() {
       const { file, master } = world;
       const renew = async (): Promise<Uint8Array> => world.master;
-      const secrets = opened.use(await openSecretStore({ place: sqliteSecrets(file), master, renew }));
+      const secrets = opened.use(await openSecretStore({ place: elsewhere ?? sqliteSecrets(file), master, renew }));
       return openKeyring(keysIn(secrets), () => world.now);
     },
     async [Symbol.asyncDispose]() {
