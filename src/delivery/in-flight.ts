@@ -1,6 +1,7 @@
-import { sourcesOf } from "../../events/sources.ts";
+import type { NewEvent } from "../log/event-log.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
+import { createClaims } from "./claims.ts";
 import { createDeduplicationWindow, type PlannedRequest } from "./deduplication-window.ts";
 import { createPublishedCircuit } from "./published-circuit.ts";
 import { ask, weightiestResult, type DispatchDeps, type Learn } from "./dispatch.ts";
@@ -34,10 +35,11 @@ interface InFlightDeps extends Omit<DispatchDeps, "stopping"> {
 }
 
 export function createInFlight(deps: InFlightDeps): InFlight {
-  const { channel, lease, isShared, clock, logger, rateLimiter, suspension, onCompleted } = deps;
+  const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
+  const claim = createClaims(deps);
   const recorder = createRecorder(deps);
   const deduplicationWindow = createDeduplicationWindow(deps);
-  const circuit = createPublishedCircuit(channel, deps.projector);
+  const { learn, recorded } = createLearning(deps);
   const stopping = new AbortController();
   const askDeps = { ...deps, stopping: stopping.signal };
   /** Requests that wait for the network's answer. */
@@ -45,30 +47,6 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   /** Dispatches that the network answered and the log does not have yet. */
   let unrecorded = 0;
   const underWay = new Set<Promise<void>>();
-
-  const learn: Learn = (results, items) => {
-    const now = clock();
-    const asked = results.filter(wasAsked);
-    if (asked.length === 0) return [];
-    const weightiest = weightiestResult(asked);
-    rateLimiter.learn(weightiest, now);
-    const pauseMs = Math.max(0, ...results.map(pauseOf));
-    if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
-    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
-  };
-
-  /**
-   * Where another may take the channel over, it must know by the log what it would double. Durable before the network is
-   * asked, in one append with what else is recorded just then.
-   */
-  const claim = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
-    const isRecognised = channel.recognisesMs !== undefined && mode !== "digest";
-    const unsent = items.filter((item) => item.unrecorded === undefined);
-    if (!isShared || isRecognised || unsent.length === 0) return;
-    const sources = sourcesOf(unsent.map(({ event }) => event.position));
-    const data = { channel: channel.name, lane: lane.name, token: lease.token, sources };
-    await recorder.record(lane, [], [{ type: "DispatchClaimed", data }]);
-  };
 
   const askAndRecord = async (lane: OutboxWindow, { items, mode }: PlannedRequest): Promise<void> => {
     asking++;
@@ -80,10 +58,7 @@ export function createInFlight(deps: InFlightDeps): InFlight {
         unrecorded += items.length;
         onCompleted();
       });
-      await recorder.record(lane, items, learnt).finally(() => {
-        circuit.recorded();
-        suspension.recorded(learnt);
-      });
+      await recorder.record(lane, items, learnt).finally(() => recorded(learnt));
     } catch (fault) {
       logger.error("a dispatch could not be recorded", { channel: channel.name, ...errorFields(fault) });
       for (const item of items) lane.wait(item, clock() + AFTER_FAULT_MS);
@@ -123,6 +98,28 @@ export function createInFlight(deps: InFlightDeps): InFlight {
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await Promise.all(underWay);
+    },
+  };
+}
+
+/** What answers teach of the channel. `recorded`: the append of what was learnt is over, whether the log took it or not. */
+function createLearning({ channel, projector, clock, rateLimiter, suspension }: InFlightDeps) {
+  const circuit = createPublishedCircuit(channel, projector);
+  const learn: Learn = (results, items) => {
+    const now = clock();
+    const asked = results.filter(wasAsked);
+    if (asked.length === 0) return [];
+    const weightiest = weightiestResult(asked);
+    rateLimiter.learn(weightiest, now);
+    const pauseMs = Math.max(0, ...results.map(pauseOf));
+    if (pauseMs > 0) rateLimiter.pause(now + pauseMs);
+    return [...circuit.learn(rateLimiter.breaker), ...suspension.learn(weightiest, items)];
+  };
+  return {
+    learn,
+    recorded(learnt: readonly NewEvent[]): void {
+      circuit.recorded();
+      suspension.recorded(learnt);
     },
   };
 }

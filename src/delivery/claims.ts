@@ -1,0 +1,53 @@
+import type { Lane } from "../../events/channel.ts";
+import { sourcesOf } from "../../events/sources.ts";
+import { SERVICE_METADATA, STREAMS, type NewEvent } from "../log/event-log.ts";
+import { nextRound } from "./coalescing-scheduler.ts";
+import type { PlannedRequest } from "./deduplication-window.ts";
+import type { DispatchDeps } from "./dispatch.ts";
+import type { OutboxWindow } from "./outbox-window.ts";
+
+/** Says durably which dispatches are about to be sent, in one append for all that are so while another is under way. */
+export type Claim = (lane: OutboxWindow, request: PlannedRequest) => Promise<void>;
+
+interface ClaimsDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog"> {
+  /** Other instances may take the channel over: they must know what they would double. */
+  readonly isShared: boolean;
+}
+
+/** Where nobody else takes over, and where the network recognises a repeat, nothing is claimed. */
+export function createClaims({ channel, lease, eventLog, isShared }: ClaimsDeps): Claim {
+  let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
+  let last = Promise.resolve();
+
+  const append = async (positions: ReadonlyMap<Lane, readonly number[]>): Promise<void> => {
+    const claims = [...positions].map(([lane, claimed]): NewEvent => {
+      const data = { channel: channel.name, lane, token: lease.token, sources: sourcesOf(claimed) };
+      return { type: "DispatchClaimed", data };
+    });
+    const stream = STREAMS.delivery(channel.name);
+    await lease.fenced((fence) => eventLog.append(stream, claims, SERVICE_METADATA, fence));
+  };
+
+  const gather = () => {
+    const positions = new Map<Lane, number[]>();
+    const done = last.then(nextRound).then(() => {
+      gathering = undefined;
+      return append(positions);
+    });
+    last = done.catch(() => {});
+    return { positions, done };
+  };
+
+  return async (lane, { items, mode }) => {
+    // A digest has an id of its own, which the next one has not.
+    const isRecognised = channel.recognisesMs !== undefined && mode !== "digest";
+    const unsent = items.filter(({ unrecorded }) => unrecorded === undefined);
+    if (!isShared || isRecognised || unsent.length === 0) return;
+    gathering ??= gather();
+    const { positions, done } = gathering;
+    const claimed = positions.get(lane.name) ?? [];
+    positions.set(lane.name, claimed);
+    for (const { event } of unsent) claimed.push(event.position);
+    await done;
+  };
+}
