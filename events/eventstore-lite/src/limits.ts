@@ -10,6 +10,8 @@ export interface Limits {
   readonly queuedChars: number;
   /** Events after which a transaction takes no further append. */
   readonly batchEvents: number;
+  /** UTF-16 units of text after which a transaction takes no further append. */
+  readonly batchChars: number;
   /** Size at which the database file counts as a full disk. */
   readonly databaseBytes: number;
 }
@@ -27,6 +29,8 @@ export const DEFAULT_LIMITS: Limits = {
   queuedChars: 64 * MIB,
   // Larger batches are slower (measured): they fall out of the processor's caches, and the first caller waits longer.
   batchEvents: 1_024,
+  // A server holds every batch in memory several times over, and its client waits for all of it.
+  batchChars: 4 * MIB,
   // Beyond any single machine's log; SQLite's own limit with 4 KiB pages is 16 TiB.
   databaseBytes: 8 * TIB,
 };

@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openSqliteStore } from "eventstore-lite";
-import { storeContract, type OpenStore } from "eventstore-lite/contract";
-import { temporaryLogs } from "./temporary-logs.ts";
+import { storeContract } from "eventstore-lite/contract";
+import { engines } from "./engines.ts";
 
-const newLogPath = temporaryLogs();
-const open: OpenStore = (options) => openSqliteStore({ file: newLogPath(), ...options });
-
-storeContract("SQLite", { open, afterAll, beforeAll, describe, expect, test });
+for (const [name, open] of engines()) storeContract(name, { open, afterAll, beforeAll, describe, expect, test });

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type Codec, InvalidAppend, type NewEvent, openSqliteStore, StoreUnusable } from "eventstore-lite";
+import { type Codec, InvalidAppend, type NewEvent, StoreUnusable } from "eventstore-lite";
 import { identityCodec } from "../src/codec.ts";
 import { newEvent, refusalOf, take } from "../src/contract/events.ts";
-import { temporaryLogs } from "./temporary-logs.ts";
+import { type EngineOptions, engines } from "./engines.ts";
 
-const newLogPath = temporaryLogs();
 const FINISH = new URL("./programs/finish.ts", import.meta.url);
 
 interface Parted {
@@ -22,89 +21,92 @@ const leaving: Codec<NewEvent> = {
     }),
 };
 
-function open(options: { readonly codec?: Codec<NewEvent>; readonly finish?: URL; readonly eventBytes?: number } = {}) {
-  const { codec = leaving, finish = FINISH, eventBytes = 1_000 } = options;
-  return openSqliteStore({ file: newLogPath(), codec, finish, limits: { eventBytes } });
-}
-
 const parted = (data: Parted): NewEvent => newEvent("Tested", data);
 
-test("what a codec leaves unfinished is finished before it is stored and hashed, and the rest is stored as it is", async () => {
-  await using store = await open();
-  await store.append("a", [parted({ rest: "x" }), parted({ times: 5 }), parted({ rest: "y", times: 2 })]);
-  const stored = await take(store.readStored());
-  expect(stored.map(({ data }) => data)).toEqual([{ finished: "x" }, { times: 5 }, { finished: "yy" }]);
-  expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
-});
+describe.each(engines())("on %s", (_name, openEngine) => {
+  const open = (options: EngineOptions = {}) =>
+    openEngine({ codec: leaving, finish: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
-test("who follows the log reads it as stored, unless the codec recalls it", async () => {
-  const recalling: Codec<NewEvent> = {
-    ...leaving,
-    recall: (event, place) => (event.type === "Recalled" ? { ...event, ...place } : undefined),
-  };
-  await using store = await open({ codec: recalling });
-  const following = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 3);
-  const data = { rest: "x" };
-  await store.append("a", [parted(data), newEvent("Recalled", data), parted({ times: 3 })]);
-  const read = await following;
-  expect(read.map((event) => event.data)).toEqual([{ finished: "x" }, data, { times: 3 }]);
-  const [first] = await take(store.read());
-  expect(read[0]).toEqual(first);
-});
-
-describe("an append is refused whole, and its neighbours are not,", () => {
-  test.each([
-    ["that cannot be finished", { rest: "broken" }, /could not be finished: it does not fit/],
-    ["of which nothing is made", { rest: "nothing" }, /could not be finished: what finishes it answers no text/],
-    ["that is too large once it is finished", { rest: "x", times: 2_000 }, /at most 1000 bytes/],
-  ] as const)("%s", async (_, data, reason) => {
+  test("what a codec leaves unfinished is finished before it is stored and hashed, and the rest is stored as it is", async () => {
     await using store = await open();
-    const [first, refused, last] = await Promise.all([
-      store.append("a", [parted({ rest: "x" })]),
-      refusalOf(store.append("a", [parted({ rest: "y" }), parted(data)])),
-      store.append("a", [parted({ rest: "z" })]),
-    ]);
-    expect(refused).toBeInstanceOf(InvalidAppend);
-    expect((refused as Error).message).toMatch(reason);
-    expect([first.version, last.version]).toEqual([1, 2]);
-    expect((await take(store.readStored())).map((event) => event.data)).toEqual([{ finished: "x" }, { finished: "z" }]);
+    await store.append("a", [parted({ rest: "x" }), parted({ times: 5 }), parted({ rest: "y", times: 2 })]);
+    const stored = await take(store.readStored());
+    expect(stored.map(({ data }) => data)).toEqual([{ finished: "x" }, { times: 5 }, { finished: "yy" }]);
+    expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
   });
 
-  test("each for its own reason", async () => {
-    await using store = await open();
-    const refusals = await Promise.all(
-      [{ rest: "broken" }, { rest: "x" }, { rest: "nothing" }, { rest: "x", times: 2_000 }].map((data) =>
-        refusalOf(store.append("a", [parted(data)])),
-      ),
-    );
-    expect(refusals.map((refusal) => (refusal as Error | undefined)?.message)).toEqual([
-      expect.stringContaining("does not fit"),
-      undefined,
-      expect.stringContaining("no text"),
-      expect.stringContaining("at most 1000 bytes"),
-    ]);
+  test("who follows the log reads it as stored, unless the codec recalls it", async () => {
+    const recalling: Codec<NewEvent> = {
+      ...leaving,
+      recall: (event, place) => (event.type === "Recalled" ? { ...event, ...place } : undefined),
+    };
+    await using store = await open({ codec: recalling });
+    const following = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 3);
+    const data = { rest: "x" };
+    await store.append("a", [parted(data), newEvent("Recalled", data), parted({ times: 3 })]);
+    const read = await following;
+    expect(read.map((event) => event.data)).toEqual([{ finished: "x" }, data, { times: 3 }]);
+    const [first] = await take(store.read());
+    expect(read[0]).toEqual(first);
   });
 
-  test("whose rest holds a line break", async () => {
-    await using store = await open();
-    expect(await refusalOf(store.append("a", [parted({ rest: "x\ny" })]))).toBeInstanceOf(InvalidAppend);
-    expect((await store.append("a", [parted({ rest: "x" })])).first).toBe(1);
+  describe("an append is refused whole, and its neighbours are not,", () => {
+    test.each([
+      ["that cannot be finished", { rest: "broken" }, /could not be finished: it does not fit/],
+      ["of which nothing is made", { rest: "nothing" }, /could not be finished: what finishes it answers no text/],
+      ["that is too large once it is finished", { rest: "x", times: 2_000 }, /at most 1000 bytes/],
+    ] as const)("%s", async (_, data, reason) => {
+      await using store = await open();
+      const [first, refused, last] = await Promise.all([
+        store.append("a", [parted({ rest: "x" })]),
+        refusalOf(store.append("a", [parted({ rest: "y" }), parted(data)])),
+        store.append("a", [parted({ rest: "z" })]),
+      ]);
+      expect(refused).toBeInstanceOf(InvalidAppend);
+      expect((refused as Error).message).toMatch(reason);
+      expect([first.version, last.version]).toEqual([1, 2]);
+      expect((await take(store.readStored())).map((event) => event.data)).toEqual([
+        { finished: "x" },
+        { finished: "z" },
+      ]);
+    });
+
+    test("each for its own reason", async () => {
+      await using store = await open();
+      const refusals = await Promise.all(
+        [{ rest: "broken" }, { rest: "x" }, { rest: "nothing" }, { rest: "x", times: 2_000 }].map((data) =>
+          refusalOf(store.append("a", [parted(data)])),
+        ),
+      );
+      expect(refusals.map((refusal) => (refusal as Error | undefined)?.message)).toEqual([
+        expect.stringContaining("does not fit"),
+        undefined,
+        expect.stringContaining("no text"),
+        expect.stringContaining("at most 1000 bytes"),
+      ]);
+    });
+
+    test("whose rest holds a line break", async () => {
+      await using store = await open();
+      expect(await refusalOf(store.append("a", [parted({ rest: "x\ny" })]))).toBeInstanceOf(InvalidAppend);
+      expect((await store.append("a", [parted({ rest: "x" })])).first).toBe(1);
+    });
+
+    test("whose rest nobody finishes: without it, it would be stored in part", async () => {
+      await using store = await openEngine({ codec: leaving });
+      const refused = await refusalOf(store.append("a", [parted({ rest: "x" })]));
+      expect(refused).toBeInstanceOf(InvalidAppend);
+      expect((refused as Error).message).toContain("without `finish`");
+      expect((await store.append("a", [parted({})])).first).toBe(1);
+    });
   });
 
-  test("whose rest nobody finishes: without it, it would be stored in part", async () => {
-    await using store = await openSqliteStore({ file: newLogPath(), codec: leaving });
-    const refused = await refusalOf(store.append("a", [parted({ rest: "x" })]));
-    expect(refused).toBeInstanceOf(InvalidAppend);
-    expect((refused as Error).message).toContain("without `finish`");
-    expect((await store.append("a", [parted({})])).first).toBe(1);
+  test("a log does not open with a module that finishes nothing", async () => {
+    for (const name of ["./programs/no-such-module.ts", "./temporary-logs.ts"]) {
+      const refusal = await refusalOf(
+        open({ finish: new URL(name, import.meta.url) }).then((store) => store[Symbol.asyncDispose]()),
+      );
+      expect(refusal).toBeInstanceOf(StoreUnusable);
+    }
   });
-});
-
-test("a log does not open with a module that finishes nothing", async () => {
-  for (const name of ["./programs/no-such-module.ts", "./temporary-logs.ts"]) {
-    const refusal = await refusalOf(
-      open({ finish: new URL(name, import.meta.url) }).then((store) => store[Symbol.asyncDispose]()),
-    );
-    expect(refusal).toBeInstanceOf(StoreUnusable);
-  }
 });

@@ -1,13 +1,9 @@
 import { expect, test } from "bun:test";
-import { type EventStore, LeaseLost, openPostgresStore, openSqliteStore, VersionConflict } from "eventstore-lite";
-import type { OpenStore } from "eventstore-lite/contract";
+import { type EventStore, LeaseLost, VersionConflict } from "eventstore-lite";
 import fc from "fast-check";
 import { newEvents, take } from "../src/contract/events.ts";
+import { engines } from "./engines.ts";
 import { createModel, type Step } from "./model.ts";
-import { newDatabase } from "./postgres/server.ts";
-import { temporaryLogs } from "./temporary-logs.ts";
-
-const newLogPath = temporaryLogs();
 
 const CASES = 1_000;
 const STEPS_MAX = 25;
@@ -34,13 +30,8 @@ const plan = fc.array(fc.record({ step, waits: fc.boolean() }), { maxLength: STE
 
 const TTL_MS = 1_000;
 
-const ENGINES: Readonly<Record<string, OpenStore>> = {
-  SQLite: (options) => openSqliteStore({ file: newLogPath(), ...options }),
-  PostgreSQL: async (options) => openPostgresStore({ url: await newDatabase(), ...options }),
-};
-
-test.each(Object.entries(ENGINES))(
-  `${CASES} random interleavings of appends, keys, leases and fences are answered by %s as by a log in memory`,
+test.each(engines())(
+  "%s answers random interleavings of appends, keys, leases and fences as a log in memory",
   async (_, open) => {
     let nowMs = 10_000_000;
     await using store = await open({ clock: () => nowMs });

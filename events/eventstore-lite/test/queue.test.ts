@@ -97,6 +97,15 @@ test("a batch has a largest size, which only a single append may exceed", async 
   expect(await Promise.all(settled)).toHaveLength(5);
 });
 
+test("a batch has a largest text, which only a single append may exceed", async () => {
+  const { queue, append, sent } = createTestQueue({ batchChars: 500 });
+  const settled = [append(1), append(1), append(30), append(1)];
+  await Promise.resolve();
+  for (let at = 0; at < 3; at += 1) queue.onReply(allAppended(sent[at]));
+  expect(sent.map(counts)).toEqual([[1, 1], [30], [1]]);
+  expect(await Promise.all(settled)).toHaveLength(4);
+});
+
 test("when the thread dies, what was sent is in doubt and what was not is closed", async () => {
   const { queue, append, sent } = createTestQueue({ batchEvents: 64 });
   const outcomes = [append(64), append(64), append()].map(refusalOf);

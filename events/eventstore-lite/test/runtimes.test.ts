@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newDatabase } from "./postgres/server.ts";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 
@@ -15,8 +16,8 @@ const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-runtimes-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 for (const [name, runtime, args] of RUNTIMES) {
-  const lines = async (program: string, file: string): Promise<readonly string[]> => {
-    const command = [runtime ?? "", ...args, join(PROGRAMS, program), file];
+  const lines = async (program: string, ...places: readonly string[]): Promise<readonly string[]> => {
+    const command = [runtime ?? "", ...args, join(PROGRAMS, program), ...places];
     const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
     const printed = await new Response(child.stdout).text();
     expect(await child.exited).toBe(0);
@@ -35,6 +36,16 @@ for (const [name, runtime, args] of RUNTIMES) {
       ]);
     },
   );
+
+  test.skipIf(runtime === null)(`on ${name} a log on PostgreSQL has its whole life, and keeps no process`, async () => {
+    const copy = join(directory, `${name}-copy.sqlite`);
+    expect(await lines("whole-life-postgres.ts", await newDatabase(), copy)).toEqual([
+      'read 1 {"n":1}',
+      "verified true",
+      "copied 1",
+      "closed",
+    ]);
+  });
 
   test.skipIf(runtime === null)(`on ${name} a log that cannot be opened is refused for what it is`, async () => {
     const file = join(directory, `${name}-refused.sqlite`);

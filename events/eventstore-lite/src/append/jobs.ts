@@ -1,4 +1,5 @@
 import { StoreClosed } from "../errors.ts";
+import type { Limits } from "../limits.ts";
 import type { Appended, Lease } from "../store.ts";
 import { encodeBatch, type Operation, type Request } from "./messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
@@ -35,13 +36,17 @@ export function weightOf(job: Job): Weight {
   return { events: 1, chars: 0 };
 }
 
+type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;
+
 /** How many of the first jobs go into one request: one operation, or appends up to the size of a batch. */
-export function countNext(jobs: readonly Job[], eventsMax: number): number {
+export function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimits): number {
   let events = 0;
+  let chars = 0;
   for (const [index, job] of jobs.entries()) {
     if (job.kind === "operation") return Math.max(1, index);
     events += job.append.count;
-    if (events > eventsMax) return Math.max(1, index);
+    chars += job.append.text.length;
+    if (events > batchEvents || chars > batchChars) return Math.max(1, index);
   }
   return jobs.length;
 }
@@ -70,7 +75,7 @@ export interface Waiting {
   drop(keepsClosing: boolean): void;
 }
 
-export function createWaiting(eventsMax: number): Waiting {
+export function createWaiting(limits: BatchLimits): Waiting {
   let jobs: Job[] = [];
   let events = 0;
   return {
@@ -81,7 +86,7 @@ export function createWaiting(eventsMax: number): Waiting {
       events += weightOf(job).events;
     },
     next() {
-      const taken = jobs.splice(0, countNext(jobs, eventsMax));
+      const taken = jobs.splice(0, countNext(jobs, limits));
       for (const job of taken) events -= weightOf(job).events;
       return taken;
     },

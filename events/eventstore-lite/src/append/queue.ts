@@ -49,7 +49,7 @@ export interface Queue {
 }
 
 export function createQueue({ limits, clock, send, isFollowed, onDurable, onCommit }: QueueOptions): Queue {
-  const waiting = createWaiting(limits.batchEvents);
+  const waiting = createWaiting(limits);
   const sent: Job[][] = [];
   const failure = Promise.withResolvers<Error>();
   const load = createLoad(limits);
