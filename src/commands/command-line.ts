@@ -24,6 +24,7 @@ import { serve } from "./serve.ts";
 import { stats } from "./stats.ts";
 import { lineOf } from "./system-fault.ts";
 import { token } from "./token.ts";
+import { upgradeCheck } from "./upgrade-check.ts";
 
 /** In the order of the overview: to begin with, day by day, and now and then. */
 const COMMANDS: readonly MakeCommand[] = [
@@ -41,6 +42,7 @@ const COMMANDS: readonly MakeCommand[] = [
   audit,
   backup,
   restore,
+  upgradeCheck,
   forget,
   deliveries,
   account,

@@ -11,16 +11,9 @@ import { logPlaceOf } from "../service/log-place.ts";
 import { openLog } from "../service/open.ts";
 import { startProjector } from "../projector/projector.ts";
 import { configuredParts } from "./configured-parts.ts";
-import { Command, servedConfigOf, EXIT, type MakeCommand, type Terminal } from "./command.ts";
+import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
+import { finding, report, type Finding } from "./findings.ts";
 import { openExistingLog, openSession } from "./log-session.ts";
-import { printable } from "./table.ts";
-
-/** One thing looked at; where it is wrong, `detail` says what to do about it. */
-interface Finding {
-  readonly what: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
 
 /** How long a network may take to answer. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -45,15 +38,7 @@ with how to correct it.`,
           ...(await checkFiles(config)),
           ...(online === true ? await checkNetworks(config, terminal) : []),
         ];
-        for (const finding of findings) {
-          const { what, ok, detail } = finding;
-          if (json === true) terminal.out(`${JSON.stringify(finding)}\n`);
-          else {
-            terminal.out(ok ? "ok   " : "WRONG", ok ? "green" : "red");
-            terminal.out(` ${what}: ${printable(detail)}\n`);
-          }
-        }
-        return findings.every(({ ok }) => ok) ? EXIT.ok : EXIT.fault;
+        return report(terminal, findings, json === true);
       }),
     );
 
@@ -119,14 +104,6 @@ async function checkAccount(config: Config, terminal: Terminal): Promise<string>
   const { tokens, network } = stack.use(openAccount({ ...session, social, logger, announce }));
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
-}
-
-async function finding(what: string, check: () => string | Promise<string>): Promise<Finding> {
-  try {
-    return { what, ok: true, detail: await check() };
-  } catch (fault) {
-    return { what, ok: false, detail: fault instanceof Error ? fault.message : String(fault) };
-  }
 }
 
 /** Where Linux has the limits of a process; other systems have no such file. */

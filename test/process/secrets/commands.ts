@@ -25,6 +25,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format cloudevents",
   ],
   backup: ["backup DIRECTORY/backup"],
+  "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
   forget: ["forget ada_builds", "forget 203.0.113.7 --json"],
   // They show or exchange a secret, each in a way of its own.
@@ -38,7 +39,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
 /** Runs every command that the overview names. Throws for one that has no line here. */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   const { out } = await world.command("--help");
-  const names = [...out.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name = ""]) => name);
+  const names = [...out.matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name = ""]) => name);
   let count = 0;
   for (const name of names) {
     const lines = LINES[name];

@@ -6,13 +6,13 @@ import { pragma } from "./settings.ts";
 import { createTransaction } from "./transaction.ts";
 
 /** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
-const APPLICATION_ID = 0x65766c74;
+export const APPLICATION_ID = 0x65766c74;
 
 /**
  * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs began,
  * and what was asked under an idempotency key.
  */
-const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 3;
 
 /** Empty: nobody said what was asked, so that a repeat may ask for anything. */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";

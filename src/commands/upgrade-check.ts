@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { examineSqliteLog, type ExaminedLog } from "eventstore-lite";
+import { codec } from "../../events/catalog.ts";
+import { InvalidEvent } from "../../events/event.ts";
+import type { Config } from "../config/config.ts";
+import { VERSION } from "../platform/version.ts";
+import { logPlaceOf } from "../service/log-place.ts";
+import type { SecretPlace } from "../vault/secret-database.ts";
+import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
+import { finding, report, type Finding } from "./findings.ts";
+import { fileLogOf } from "./log-session.ts";
+
+export const upgradeCheck: MakeCommand = (terminal, exit) =>
+  new Command("upgrade-check")
+    .summary("say whether this version can serve this log")
+    .description(
+      `Says whether this version of reachlog can serve this log with these settings, and
+changes nothing: whether it knows the formats of the log, the vault and the keys,
+every type of event and its newest version, and every setting. Run it with the new
+version before the old one is stopped. Exit code 1 when it cannot.`,
+    )
+    .option("--json", "answer with one JSON object for each check")
+    .addHelpText("after", "\nExample:\n  ./reachlog-0.2.0 upgrade-check")
+    .action(exit(async ({ json }) => report(terminal, await findingsOf(terminal), json === true)));
+
+async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
+  let config: Config;
+  try {
+    config = await servedConfigOf(terminal);
+  } catch (fault) {
+    return [await finding("settings", () => Promise.reject(fault))];
+  }
+  return [
+    { what: "settings", ok: true, detail: `reachlog ${VERSION} takes all of them` },
+    ...config.warnings.map((detail) => ({ what: "warning", ok: true, detail })),
+    ...(await examineLog(config)),
+    ...(await examineSecrets(config)),
+  ];
+}
+
+async function examineLog(config: Config): Promise<readonly Finding[]> {
+  const { file } = fileLogOf(config, "the first start of a version brings its tables up to date");
+  if (!existsSync(file))
+    return [{ what: "log", ok: true, detail: `${file} is not there yet; the first start makes it` }];
+  const log = await finding("log", () => formatOf(examineSqliteLog(file)));
+  return log.ok ? [log, await finding("events", () => eventsOf(examineSqliteLog(file)))] : [log];
+}
+
+function formatOf({ format, currentFormat }: ExaminedLog): string {
+  if (format > currentFormat) {
+    throw new Error(
+      `it has format ${format}, and this version knows formats up to ${currentFormat}: a newer one wrote it`,
+    );
+  }
+  if (format === currentFormat) return `format ${format}, that of this version`;
+  return `format ${format}: the first start makes it ${currentFormat}, which older versions do not open; make a backup before`;
+}
+
+/** The newest event of a type has its newest version, since versions only grow. */
+async function eventsOf({ newest }: ExaminedLog): Promise<string> {
+  const faults: string[] = [];
+  for (const event of newest) {
+    try {
+      await codec.decode([event]);
+    } catch (fault) {
+      if (!(fault instanceof InvalidEvent)) throw fault;
+      faults.push(fault.message);
+    }
+  }
+  if (faults.length > 0) throw new Error(faults.join("; "));
+  return `the newest event of each of ${newest.length} types is one that this version reads`;
+}
+
+/** Opening them changes nothing where they are of this version, and fails where they are of another one. */
+async function examineSecrets(config: Config): Promise<readonly Finding[]> {
+  const { vault, keys } = logPlaceOf(config).secrets;
+  const examine = (what: string, place: SecretPlace): Promise<Finding> =>
+    finding(what, async () => {
+      if (!(await place.isThere())) return `${place.name} is not there yet; the first start makes it`;
+      await using _open = await place.open();
+      return `${place.name} has the format of this version`;
+    });
+  return [await examine("vault", vault), await examine("keys", keys)];
+}

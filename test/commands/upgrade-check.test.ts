@@ -1,0 +1,121 @@
+// On the memory harness.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openSqliteStore, type NewEvent } from "eventstore-lite";
+import { upgradeCheck } from "../../src/commands/upgrade-check.ts";
+import { STREAMS } from "../../src/log/event-log.ts";
+import { capture } from "../harness/capture.ts";
+import { openCommands } from "../harness/memory/commands.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+
+let folder: TemporaryFolder;
+let env: Record<string, string>;
+
+/** A log that nobody has open. */
+beforeEach(async () => {
+  folder = temporaryFolder();
+  env = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` };
+  await using world = await openCommands(undefined, env);
+  await world.append(STREAMS.outreach, [
+    { type: "RecipientAdded", data: { recipient: { id: "1" }, basis: "none", fields: {}, source: "list" } },
+  ]);
+});
+afterEach(() => folder[Symbol.dispose]());
+
+/** What was found, as programs get it. */
+async function check(): Promise<{ code: number; findings: Record<string, [boolean, string]> }> {
+  const { code, out } = await capture(upgradeCheck, ["--json"], { env });
+  const lines = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { what: string; ok: boolean; detail: string });
+  return { code, findings: Object.fromEntries(lines.map(({ what, ok, detail }) => [what, [ok, detail]])) };
+}
+
+const bytes = (): Record<string, string> =>
+  Object.fromEntries(readdirSync(folder.path).map((name) => [name, readFileSync(join(folder.path, name), "hex")]));
+
+function setFormat(name: string, format: number): void {
+  const database = new DatabaseSync(folder.file(name));
+  database.exec(`PRAGMA user_version = ${format}`);
+  database.close();
+}
+
+async function appendPast(event: Omit<NewEvent, "id">): Promise<void> {
+  await using store = await openSqliteStore({ file: folder.file("log.sqlite") });
+  await store.append("link-go.example/x", [{ ...event, id: randomUUID() }]);
+}
+
+test("a log of this version is well, and not a byte of it is changed", async () => {
+  const before = bytes();
+  expect(await check()).toEqual({
+    code: 0,
+    findings: {
+      settings: [true, expect.any(String)],
+      warning: [true, expect.any(String)],
+      log: [true, "format 3, that of this version"],
+      events: [true, "the newest event of each of 1 types is one that this version reads"],
+      vault: [true, expect.stringContaining("has the format of this version")],
+      keys: [true, expect.stringContaining("has the format of this version")],
+    },
+  });
+  expect(bytes()).toEqual(before);
+});
+
+describe("what this version cannot serve is named, and not changed:", () => {
+  test.each([
+    [
+      "a newer log",
+      () => setFormat("log.sqlite", 99),
+      "log",
+      "it has format 99, and this version knows formats up to 3",
+    ],
+    ["a newer vault", () => setFormat("log.vault.sqlite", 99), "vault", "of another version of reachlog"],
+    ["newer keys", () => setFormat("log.keys.sqlite", 99), "keys", "of another version of reachlog"],
+    [
+      "an unknown event",
+      () => appendPast({ type: "LinkUnfurled", data: {}, meta: { schema: 1 } }),
+      "events",
+      "LinkUnfurled at 2",
+    ],
+    [
+      "a newer event",
+      () => appendPast({ type: "LinkClicked", data: {}, meta: { schema: 99 } }),
+      "events",
+      "LinkClicked at 2",
+    ],
+  ] as const)("%s", async (_, make, what, sentence) => {
+    await make();
+    const before = bytes();
+    const { code, findings } = await check();
+    expect([code, findings[what]]).toEqual([1, [false, expect.stringContaining(sentence)]]);
+    expect(bytes()).toEqual(before);
+  });
+
+  test("a setting", async () => {
+    env["DAILY_LIMIT"] = "1000";
+    const { code, findings } = await check();
+    expect([code, findings["settings"]]).toEqual([1, [false, expect.stringContaining("DAILY_LIMIT")]]);
+  });
+});
+
+test("an older log is well, and what the first start does to it is said and not done", async () => {
+  setFormat("log.sqlite", 2);
+  const before = bytes();
+  const { code, findings } = await check();
+  expect([code, findings["log"]]).toEqual([
+    0,
+    [true, expect.stringMatching(/^format 2: the first start makes it 3, .* make a backup before$/)],
+  ]);
+  expect(bytes()).toEqual(before);
+});
+
+test("where there is no log yet there is nothing to upgrade", async () => {
+  env["DATABASE_URL"] = `sqlite:${folder.file("none/log.sqlite")}`;
+  const { code, findings } = await check();
+  expect([code, findings["log"]]).toEqual([0, [true, expect.stringContaining("is not there yet")]]);
+  expect(readdirSync(folder.path)).not.toContain("none");
+});
