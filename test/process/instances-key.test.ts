@@ -1,0 +1,71 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { newDatabase } from "eventstore-lite/test/postgres";
+import { authorize, ended, exported, kill, openInstallation, stop, type Running } from "../harness/process.ts";
+
+const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];
+
+const CLICK = {
+  event: "click",
+  domain: "go.example",
+  short_code: "welcome",
+  original_url: "https://shop.example/",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+};
+
+/** Personal data is encrypted, and the account's tokens are read. */
+async function worksAt({ post, get }: Running): Promise<readonly number[]> {
+  return [(await post("/api/tracking/event", CLICK)).status, (await get("/social/me")).status];
+}
+
+test("instances are started anew with another master key one after the other, and none is ever without one", async () => {
+  await using world = await openInstallation();
+  // The keys of personal data have a database of their own.
+  const databases = { DATABASE_URL: await newDatabase(), KEYS_DATABASE_URL: await newDatabase() };
+  Object.assign(world.env, databases, { REACHLOG_KEY: FROM });
+  const rotate = (more: Record<string, string>, ...args: string[]) =>
+    ended(world.start(["key", "rotate", ...args], more));
+  const [one, two] = [await world.serve(), await world.serve()];
+  await authorize(one, world.sandbox);
+  expect([await worksAt(one), await worksAt(two)]).toEqual([
+    [202, 200],
+    [202, 200],
+  ]);
+
+  expect((await rotate({ REACHLOG_KEY_NEXT: TO })).code).toBe(0);
+  expect([await worksAt(one), await worksAt(two)]).toEqual([
+    [202, 200],
+    [202, 200],
+  ]);
+  // Killed before its turn has come, it is back with the key that it has.
+  await kill(one);
+  const again = await world.serve();
+  expect([await worksAt(again), await worksAt(two)]).toEqual([
+    [202, 200],
+    [202, 200],
+  ]);
+  await stop(again);
+  const renewed = await world.serve({ REACHLOG_KEY: TO });
+  expect([await worksAt(renewed), await worksAt(two)]).toEqual([
+    [202, 200],
+    [202, 200],
+  ]);
+
+  expect(await rotate({}, "--end")).toMatchObject({ code: 78, err: expect.stringContaining("the former key") });
+  expect((await rotate({ REACHLOG_KEY: TO }, "--end")).code).toBe(0);
+  // Not started anew yet, it goes on until it stops.
+  expect([await worksAt(renewed), await worksAt(two)]).toEqual([
+    [202, 200],
+    [202, 200],
+  ]);
+  await stop(two);
+  expect(await ended(world.start(["serve"]))).toMatchObject({
+    code: 78,
+    err: expect.stringContaining("was encrypted"),
+  });
+
+  world.env["REACHLOG_KEY"] = TO;
+  const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
+  expect(clicks).toHaveLength(10);
+  expect(clicks.map(({ data }) => data["user_agent"])).toEqual(clicks.map(() => CLICK.user_agent));
+}, 120_000);
