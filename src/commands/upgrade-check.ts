@@ -20,7 +20,7 @@ every type of event and its newest version, and every setting. Run it with the n
 version before the old one is stopped. Exit code 1 when it cannot.`,
     )
     .option("--json", "answer with one JSON object for each check")
-    .addHelpText("after", "\nExample:\n  ./reachlog-0.2.0 upgrade-check")
+    .addHelpText("after", "\nExample:\n  reachlog upgrade-check --json")
     .action(exit(async ({ json }) => report(terminal, await findingsOf(terminal), json === true)));
 
 async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
