@@ -1,10 +1,10 @@
-import { CheckpointRefused, type EventStore, type SigningKey } from "eventstore-lite";
+import { CheckpointRefused, openCheckpoint, type Checkpoint, type EventStore, type SigningKey } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import { SERVICE_METADATA, STREAMS, type EventLog } from "./event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
-import { findLoss, signHead, type Loss } from "./checkpoint.ts";
+import { contradict, findLoss, signHead, type Loss } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { HARMLESS, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -41,6 +41,8 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     if (!acceptLoss) throw contradicted(sentence);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
+    // Before any other instance looks, which has accepted nothing.
+    await checkpoints.write(signHead(store, await store.head(), key, deps.clock));
   }
   return deps.roles.start({ name: "signed-heads", ...HARMLESS }, () => keepCheckpoint(store, key, deps));
 }
@@ -77,6 +79,8 @@ async function keepCheckpoint(
     try {
       const head = await store.head();
       if (head.position === written) return;
+      // What another instance has seen, and the log denies, is for an operator to accept.
+      if (await deniesItsLast(store, checkpoints, key)) return;
       await checkpoints.write(signHead(store, head, key, clock));
       written = head.position;
     } catch (fault) {
@@ -95,6 +99,23 @@ async function keepCheckpoint(
       await writing.then(write);
     },
   };
+}
+
+async function deniesItsLast(
+  store: EventStore<Event>,
+  checkpoints: CheckpointStore,
+  { publicKey }: SigningKey,
+): Promise<boolean> {
+  let known: Checkpoint | undefined;
+  try {
+    const note = await checkpoints.read();
+    known = note === undefined ? undefined : openCheckpoint(note, publicKey);
+  } catch (fault) {
+    // It says nothing, and may be replaced.
+    if (!(fault instanceof CheckpointRefused)) throw fault;
+  }
+  // That of an empty log knew nothing.
+  return known !== undefined && known.position > 0 && (await contradict(store, known, "")) !== undefined;
 }
 
 /** The log does not hold what its last checkpoint knew: `sentence` says what is missing. */

@@ -18,6 +18,8 @@ export interface Projector extends AsyncDisposable {
    */
   state<Name extends ProjectionName>(name: Name): StateOf<Name>;
   readonly position: number;
+  /** Of the last folded event, as the log holds it. */
+  readonly hash: string;
   /** When the last folded event was recorded; undefined for an empty log. */
   readonly time: string | undefined;
   /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
@@ -85,20 +87,7 @@ function follow(
     for await (const batch of store.subscribeBatches({ from: position + 1, signal: stop.signal })) await foldAll(batch);
   };
 
-  const loop = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      try {
-        await followOn();
-      } catch (fault) {
-        // Each event is folded whole or not at all by these, so that the next attempt goes on where this one ended.
-        if (!isPassing(fault)) throw fault;
-        logger?.warn("the log could not be followed; it is tried again", { position, ...errorFields(fault) });
-        await sleep(RETRY_MS, stop.signal);
-      }
-    }
-  };
-
-  const running = loop();
+  const running = untilStopped(followOn, stop.signal, logger);
   const failed = running.then(() => new Promise<never>(() => {}));
   failed.catch((reason: unknown) => {
     fault = { reason };
@@ -109,6 +98,9 @@ function follow(
     state: states.get,
     get position() {
       return position;
+    },
+    get hash() {
+      return last?.hash ?? restored.hash;
     },
     get time() {
       return last?.time ?? restored.time;
@@ -132,6 +124,23 @@ function follow(
       if (fault === undefined) await keeper.saveAll(position);
     },
   };
+}
+
+/** Goes on after what passes by itself, by which each event was folded whole or not at all. */
+async function untilStopped(
+  followOn: () => Promise<void>,
+  stopped: AbortSignal,
+  logger: Logger | undefined,
+): Promise<void> {
+  while (!stopped.aborted) {
+    try {
+      await followOn();
+    } catch (fault) {
+      if (!isPassing(fault)) throw fault;
+      logger?.warn("the log could not be followed; it is tried again", errorFields(fault));
+      await sleep(RETRY_MS, stopped);
+    }
+  }
 }
 
 interface Folding extends Pick<Restored, "states" | "keeper"> {

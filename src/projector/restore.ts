@@ -21,6 +21,8 @@ export interface Restored {
   readonly keeper: Keeper;
   /** All states are folded up to here. */
   readonly position: number;
+  /** Of the event there. */
+  readonly hash: string;
   readonly time: string | undefined;
 }
 
@@ -55,7 +57,7 @@ export async function restore(
   const stops = stretches(Math.min(...positions.values()), head.position);
   const onStop = (): Promise<void> => keeper.saveLong(positions);
   await catchUp(store, states, positions, { to: head.position, stops, onStop });
-  return { states, keeper, position: head.position, time: head.time };
+  return { states, keeper, ...head };
 }
 
 /** Of each projection the position of the last snapshot of the past. */

@@ -11,6 +11,7 @@ import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { aloneAs, joinInstances } from "../log/instances.ts";
+import { watchDivergence } from "../log/divergence.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
@@ -32,7 +33,7 @@ import { openAccount } from "./account.ts";
 import { appDeps } from "./app-deps.ts";
 import { logChanges } from "./log-changes.ts";
 import { connectNetworks } from "./networks.ts";
-import { openLog } from "./open.ts";
+import { openLog, openStoredLog, type StoredLog } from "./open.ts";
 import { outreachContext } from "./outreach.ts";
 import { ownInstance } from "./own-instance.ts";
 
@@ -66,7 +67,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const { publicUrl } = config.http;
   const metrics = createMetrics();
   const opening = { logger, metrics, ...options };
-  const { store, instances, leasing, roles, eventLog, projector } = await openState(stack, config, opening);
+  const { store, instances, leasing, roles, eventLog, projector, failed } = await openState(stack, config, opening);
   const { vault, keyring } = store;
 
   // The networks, and what is delivered to them.
@@ -104,7 +105,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   // HTTP.
   const limit = failureLimitOf(config, store);
   const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
-  const isWritable = writableUntil(store.failed);
+  const isWritable = writableUntil(failed);
   const stopping = new AbortController();
   const http = { access, load, metrics, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
@@ -125,7 +126,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   return {
     url: publicUrl,
     projector,
-    failed: Promise.race([store.failed, projector.failed.catch((fault: unknown) => fault)]),
+    failed: Promise.race([failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
@@ -166,7 +167,10 @@ async function openState(
   const retention = { eventLog, keyring, days, clock, timer: systemTimer, logger };
   stack.use(await roles.start({ name: "retention", ...HARMLESS }, () => startRetention(retention)));
   checkTemplate(config, projector);
-  return { store, instances, leasing, roles, eventLog, projector };
+  const reopen = (): Promise<StoredLog> => openStoredLog(config);
+  const watched = { store, projector, reopen, clock, sleep, logger };
+  const failed = isAlone ? store.failed : stack.use(watchDivergence(watched)).failed;
+  return { store, instances, leasing, roles, eventLog, projector, failed };
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */

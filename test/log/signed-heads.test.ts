@@ -127,6 +127,17 @@ test("while the head moves a newer one is written every ten seconds, and none wh
   expect(readFileSync(home.files.checkpoint, "utf8")).toBe("not overwritten");
 });
 
+test("a checkpoint that another instance left, and the log denies, is not replaced", async () => {
+  const home = house();
+  await home.run(async (eventLog) => {
+    const denied = { origin: originOf(eventLog.store), position: 9, hash: "0".repeat(64), time: undefined };
+    writeFileSync(home.files.checkpoint, signCheckpoint(denied, loadSigningKey(home.files.signingKey)));
+    await write(eventLog, 5);
+  });
+  expect(known(home).position).toBe(9);
+  expect(await refusal(home.run())).toContain("the log ends at position 5");
+});
+
 test("a checkpoint that cannot be written stops nothing, is told, and is written later", async () => {
   const home = house();
   await home.run(async (eventLog) => {

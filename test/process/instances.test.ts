@@ -1,8 +1,18 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/test/postgres";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { ended, exported, kill, openInstallation, stop, until, type Running } from "../harness/process.ts";
+import {
+  ended,
+  exported,
+  kill,
+  openInstallation,
+  stop,
+  until,
+  untilListening,
+  type Running,
+} from "../harness/process.ts";
 
 const server = startPostgres();
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
@@ -143,3 +153,36 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   expect([nobody.code, nobody.err]).toEqual([75, expect.stringContaining("does not answer")]);
   expect(refused.err + nobody.err).not.toContain("hunter2");
 }, 60_000);
+
+test("a server that lost events ends whoever has read them, and no start goes on unasked", async () => {
+  await using instances = await openInstances(1);
+  const { world, services } = instances;
+  const [one] = services as [Running];
+  for (let n = 0; n < 5; n++) await click(one);
+  const url = world.env["DATABASE_URL"] ?? "";
+  // As after a failover to a standby that was behind.
+  await lose(url, 3);
+  expect(await one.process.exited).toBe(70);
+  expect(one.log()).toContain("no longer holds position");
+  const refused = await ended(world.start(["serve"]));
+  expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("--accept-loss")]);
+  const accepting = await untilListening(world.start(["serve", "--accept-loss"]));
+  expect((await click(accepting)).status).toBe(202);
+  expect(await stop(accepting)).toBe(0);
+  expect(await stop(await world.serve())).toBe(0);
+  const types = (await exported(world)).map(({ type }) => type);
+  expect(types.filter((type) => type === "LogLossAccepted")).toHaveLength(1);
+}, 60_000);
+
+/** Takes all events from a position on from the log, which no program of ours can. */
+async function lose(url: string, from: number): Promise<void> {
+  const database = openDatabase({ url, connections: 1, name: "test" });
+  try {
+    await database.run((sql) => sql`ALTER TABLE eventstore.events DISABLE TRIGGER USER`);
+    await database.run((sql) => sql`DELETE FROM eventstore.events WHERE position >= ${from}`);
+    await database.run((sql) => sql`DELETE FROM eventstore.snapshots WHERE position >= ${from}`);
+    await database.run((sql) => sql`ALTER TABLE eventstore.events ENABLE TRIGGER USER`);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,80 @@
+import { LogDiverged, type EventStore } from "eventstore-lite";
+import type { Event } from "../../events/catalog.ts";
+import type { Clock } from "../platform/clock.ts";
+import { errorFields, type Logger } from "../platform/logger.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import type { Projector } from "../projector/projector.ts";
+import { signHead } from "./checkpoint.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+
+export interface DivergenceDeps {
+  readonly store: EventStore<Event>;
+  /** What this instance has folded last. */
+  readonly projector: Pick<Projector, "position" | "hash">;
+  /** Opens the log's checkpoint anew: a store that has stopped writes nothing any more. */
+  readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
+  readonly clock: Clock;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly logger: Logger;
+}
+
+export interface DivergenceWatch extends AsyncDisposable {
+  /** Resolves with the fault after which the instance must end: the store's, or that the log lost what was read of it. */
+  readonly failed: Promise<unknown>;
+}
+
+const LOOK_EVERY_MS = 5_000;
+
+/**
+ * Looks whether the log still holds what this instance has read of it. After a failover to a server that had not heard of
+ * the newest events, it does not, and the states here are of a log that is none any more. The instance ends, and leaves a
+ * checkpoint of what it knew: no start goes on with what is left unless an operator accepts the loss.
+ */
+export function watchDivergence({ store, projector, reopen, clock, sleep, logger }: DivergenceDeps): DivergenceWatch {
+  const stopping = new AbortController();
+
+  /** The loss, once it is on record. */
+  const look = async (): Promise<ServiceError | undefined> => {
+    const { position, hash } = projector;
+    if ((await store.hashAt(position)) === hash) return undefined;
+    await using log = await reopen();
+    const note = signHead(store, { position, hash, time: undefined }, await log.checkpoints.loadKey(), clock);
+    await log.checkpoints.write(note);
+    return new ServiceError(
+      "damaged",
+      `the log no longer holds position ${position} as this instance has read it: its server lost events, or is another one`,
+    );
+  };
+
+  const lookOn = async (): Promise<ServiceError | undefined> => {
+    for (;;) {
+      await sleep(LOOK_EVERY_MS, stopping.signal);
+      if (stopping.signal.aborted) return undefined;
+      try {
+        const loss = await look();
+        if (loss !== undefined) return loss;
+      } catch (fault) {
+        logger.debug("whether the log is what it was could not be asked", errorFields(fault));
+      }
+    }
+  };
+
+  const looking = lookOn();
+  return {
+    failed: Promise.race([
+      looking.then((loss) => loss ?? new Promise<never>(() => {})),
+      store.failed.then((fault) =>
+        fault instanceof LogDiverged
+          ? look().then(
+              (loss) => loss ?? fault,
+              () => fault,
+            )
+          : fault,
+      ),
+    ]),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await looking;
+    },
+  };
+}

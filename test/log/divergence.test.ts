@@ -1,0 +1,89 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { LogDiverged, openSqliteStore, type EventStore } from "eventstore-lite";
+import { codec, type Event } from "../../events/catalog.ts";
+import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
+import { checkpointInDatabase } from "../../src/log/checkpoint-store.ts";
+import { findLoss } from "../../src/log/checkpoint.ts";
+import { watchDivergence } from "../../src/log/divergence.ts";
+import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
+import { sleep } from "../../src/platform/clock.ts";
+import { startProjector } from "../../src/projector/projector.ts";
+import { METADATA, newLogFile, randomId, SILENT } from "../harness/memory/log.ts";
+
+const SEED = new Uint8Array(32).fill(5);
+
+/** An instance that has read some events of a log, and looks at once when its turn comes. */
+async function openInstance(events: number, other: Partial<EventStore<Event>> = {}, left = Infinity) {
+  const stack = new AsyncDisposableStack();
+  const file = newLogFile();
+  const open = () => openSqliteStore<Event>({ file, codec });
+  const store = { ...stack.use(await open()), ...other };
+  const projector = stack.use(await startProjector(store));
+  const eventLog = createEventLog(store, randomId);
+  for (let n = 1; n <= events; n++) {
+    await eventLog.append(STREAMS.requests, [{ type: "MessageRequested", data: { text: `${n}` } }], METADATA);
+  }
+  await projector.until(events);
+  const looks = { left, passed: Promise.withResolvers<void>() };
+  const watch = stack.use(
+    watchDivergence({
+      store,
+      projector,
+      async reopen() {
+        const log = await open();
+        return { ...log, checkpoints: checkpointInDatabase(log, SEED) };
+      },
+      clock: () => 0,
+      async sleep(_ms, signal) {
+        if (looks.left-- <= 0) {
+          looks.passed.resolve();
+          await sleep(60_000, signal);
+        }
+      },
+      logger: SILENT,
+    }),
+  );
+  return {
+    file,
+    watch,
+    /** What a start says that finds this log as it is now. */
+    async start() {
+      await using log = await open();
+      const checkpoints = checkpointInDatabase(log, SEED);
+      return (await findLoss(log, checkpoints, await checkpoints.loadKey()))?.sentence;
+    },
+    async looked(times: number) {
+      looks.left = times;
+      await looks.passed.promise;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+test("a log that lost what was read of it ends the instance, and no start goes on with it unasked", async () => {
+  await using instance = await openInstance(9);
+  tamper(instance.file, "DELETE FROM events WHERE position > 6");
+  expect(await instance.watch.failed).toMatchObject({
+    kind: "damaged",
+    message: expect.stringContaining("no longer holds position 9"),
+  });
+  expect(await instance.start()).toContain("the log ends at position 6, but the checkpoint in the database knew 9");
+});
+
+test("what the store found by itself is on record too", async () => {
+  const failed = Promise.withResolvers<Error>();
+  await using instance = await openInstance(3, { failed: failed.promise, hashAt: async () => undefined }, 0);
+  failed.resolve(new LogDiverged("position 3 is not what it was"));
+  expect(await instance.watch.failed).toMatchObject({ message: expect.stringContaining("position 3") });
+  tamper(instance.file, "DELETE FROM events WHERE position > 2");
+  expect(await instance.start()).toContain("knew 3 events");
+});
+
+test("a log that holds all of it, or cannot be asked, ends nothing", async () => {
+  await using whole = await openInstance(3);
+  await whole.looked(5);
+  await using away = await openInstance(3, { hashAt: () => Promise.reject(new Error("away")) });
+  await away.looked(5);
+  expect([await whole.start(), await away.start()]).toEqual([undefined, undefined]);
+});
