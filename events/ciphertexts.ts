@@ -63,11 +63,17 @@ export function createCiphertexts(
     fresh.add(id);
   };
 
-  const closeAll = (events: readonly NewEvent[], parts: readonly Part[], keys: readonly EncryptionKey[]): Encoded[] => {
+  /** Who comes to a deletion while keys are asked for must not be given anything that was encrypted with those of before. */
+  const closeAll = (
+    events: readonly NewEvent[],
+    parts: readonly Part[],
+    keys: readonly EncryptionKey[],
+    asOf: number,
+  ): Encoded[] => {
     const closed: Encoded[] = [...events];
     for (const [index, { at, personal, divided }] of parts.entries()) {
       const [event, key] = [events[at]!, keys[index]!];
-      if (key.key === undefined) fresh.delete(event.id);
+      if (key.key === undefined || asOf !== deletions) fresh.delete(event.id);
       else noteFresh(event.id);
       closed[at] = encryptDivided(personal, event, divided, key);
     }
@@ -86,14 +92,8 @@ export function createCiphertexts(
       }
       if (encryptor === undefined || parts.length === 0) return events;
       const owners = parts.map(({ at, personal }) => ownerOf(personal, events[at]!.data));
-      const closeWithKeys = (): Awaitable<readonly Encoded[]> => {
-        const asOf = deletions;
-        return andThen(encryptor.keysFor(owners), (keys) =>
-          // Who came to a deletion meanwhile must not be given anything that was encrypted with the keys of before.
-          asOf === deletions ? closeAll(events, parts, keys) : closeWithKeys(),
-        );
-      };
-      return closeWithKeys();
+      const asOf = deletions;
+      return andThen(encryptor.keysFor(owners), (keys) => closeAll(events, parts, keys, asOf));
     },
     open(stored) {
       const closed: Closed[] = [];
@@ -120,7 +120,7 @@ export function createCiphertexts(
       if (!DELETING.has(type)) return;
       deletions++;
       fresh.clear();
-      encryptor?.refresh();
+      encryptor?.revalidate();
     },
     deletions: () => deletions,
   };

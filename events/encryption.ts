@@ -61,8 +61,8 @@ export interface Encryptor {
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
   /** Stands for whoever the ciphertext was about. */
   markOf(ciphertext: string): string;
-  /** Keys may have been deleted elsewhere: what is held of them is dropped. */
-  refresh(): void;
+  /** Keys may have been deleted elsewhere: what is held of them is used again once it is known that they were not. */
+  revalidate(): void;
 }
 
 /** What is shown in the place of erased text. */

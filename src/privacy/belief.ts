@@ -6,6 +6,8 @@ export const BELIEVED_MS = 50;
 export interface Belief {
   /** Undefined: what is held is as the store had it at most {@link BELIEVED_MS} ago. Else it is once this resolves. */
   renew(): Promise<void> | undefined;
+  /** Keys may have been deleted: what is held is believed again once the store was asked after this. */
+  doubt(): void;
 }
 
 /**
@@ -14,28 +16,36 @@ export interface Belief {
  */
 export async function startBelief(keys: Pick<KeyStore, "revision">, refresh: () => void): Promise<Belief> {
   let seen = await keys.revision();
-  let believedUntil = -Infinity;
+  /** How often the store was asked, and how often somebody doubted. */
+  let [questions, doubts] = [0, 0];
+  /** The last question that was answered: its number, when it was asked, and how many doubts there were then. */
+  let answered = { number: 0, at: -Infinity, doubts: 0 };
   let asking: Promise<void> | undefined;
+  const believedUntil = (): number => (answered.doubts === doubts ? answered.at + BELIEVED_MS : -Infinity);
   const ask = async (): Promise<void> => {
-    const askedAt = performance.now();
+    const question = { number: ++questions, at: performance.now(), doubts };
     const revision = await keys.revision();
     if (revision !== seen) refresh();
     seen = revision;
-    believedUntil = askedAt + BELIEVED_MS;
+    answered = question;
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
   /** What was asked long before it was called for says nothing of what happened since. */
-  const askSince = async (since: number): Promise<void> => {
+  const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();
-    if (believedUntil <= since) await askSince(since);
+    if (answered.number <= before && believedUntil() <= since) await askSince(since, before);
   };
   return {
     renew() {
       const now = performance.now();
-      if (believedUntil <= now) return askSince(now);
+      const left = believedUntil() - now;
+      if (left <= 0) return askSince(now, questions);
       // Whoever needs the answer asks once more, and meets with the fault.
-      if (believedUntil - now < BELIEVED_MS / 2) askOnce().catch(() => {});
+      if (left < BELIEVED_MS / 2) askOnce().catch(() => {});
       return undefined;
+    },
+    doubt() {
+      doubts++;
     },
   };
 }

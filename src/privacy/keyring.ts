@@ -32,6 +32,8 @@ export interface Keyring extends Encryptor {
    * Answers how many were there.
    */
   destroy(refs: readonly string[], spared?: readonly string[]): Promise<number>;
+  /** Keys were deleted by this process: nothing that is held of them is used any more. */
+  refresh(): void;
   /** Encrypts states that hold personal data. */
   encryptState(name: string, state: string): Promise<string>;
   /** Undefined: the key was replaced since. */
@@ -83,6 +85,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock): Promise<Keyring
     keys,
     id,
     refresh,
+    revalidate: belief.doubt,
     keysFor(owners) {
       const renewed = belief.renew();
       return renewed === undefined ? choice.keysFor(owners) : renewed.then(() => choice.keysFor(owners));

@@ -60,6 +60,25 @@ test("who comes later waits for an answer of after they came, where the one on i
   expect([await isDone(late), world.refreshed]).toEqual([true, 1]);
 });
 
+test("doubted, what is held is believed again once the store was asked after that", async () => {
+  const { world, belief, answer } = await openBelief();
+  const before = belief.renew();
+  answer();
+  await before;
+  expect(belief.renew()).toBeUndefined();
+  now += BELIEVED_MS * 0.75;
+  // Asked ahead of time, and still on its way.
+  expect(belief.renew()).toBeUndefined();
+  world.revision = 2;
+  belief.doubt();
+  const after = belief.renew();
+  answer();
+  expect([await isDone(after), world.refreshed]).toEqual([false, 0]);
+  answer();
+  expect([await isDone(after), world.refreshed]).toEqual([true, 1]);
+  expect(belief.renew()).toBeUndefined();
+});
+
 test("a store that does not answer in time, or fails, is asked again by who needs it", async () => {
   let calls = 0;
   const belief = await startBelief(

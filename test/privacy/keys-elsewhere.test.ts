@@ -76,7 +76,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
           closedFrom[done.whom] = Math.min(closedFrom[done.whom]!, now + BELIEVED_MS);
         } else {
           // As the log's event makes it do.
-          reader.refresh();
+          reader.revalidate();
           for (const [at, from] of closedFrom.entries()) if (from < Infinity) closedFrom[at] = now;
         }
       }
