@@ -1,18 +1,11 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import {
-  openPostgresStore,
-  openSqliteStore,
-  StoreUnavailable,
-  type Codec,
-  type Commit,
-  type EventStore,
-} from "eventstore-lite";
-import { isUnanswered, openDatabase, sqlState } from "eventstore-lite/postgres";
+import { openPostgresStore, openSqliteStore, type Codec, type Commit, type EventStore } from "eventstore-lite";
+import { openDatabase } from "eventstore-lite/postgres";
 import type { Event } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
-import { ServiceError } from "../platform/service-error.ts";
+import { reaching } from "./reaching.ts";
 
 /** Where a log is kept, or comes to be. */
 export interface StorePlace {
@@ -74,24 +67,6 @@ export function postgresStore({ url, shown }: PostgresPlace): StorePlace {
       }),
     open: (options = {}) => reaching(shown, () => openPostgresStore<Event>({ url: url.reveal(), ...given(options) })),
   };
-}
-
-/** What a server answers to those whom it does not serve: not known to it, no such database, no right to it. */
-const NOT_SERVED = /^(?:28|3D|42501)/;
-
-/** Says of a first attempt why it failed: later ones find a server that was there. */
-async function reaching<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
-  try {
-    return await reach();
-  } catch (fault) {
-    const cause = fault instanceof StoreUnavailable ? fault.cause : fault;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    if (NOT_SERVED.test(sqlState(cause) ?? "")) {
-      throw new ServiceError("configuration", `DATABASE_URL: ${shown} does not serve us: ${reason}`, { cause });
-    }
-    if (!(fault instanceof StoreUnavailable) && (!isUnanswered(cause) || fault instanceof ServiceError)) throw fault;
-    throw new ServiceError("unavailable", `${shown} does not answer: ${reason}`, { cause });
-  }
 }
 
 /** An engine takes an option that is left out for another one than one that is undefined. */

@@ -1,4 +1,5 @@
 import {
+  isLost,
   isUnanswered,
   migrate,
   openDatabase,
@@ -6,6 +7,7 @@ import {
   type Database,
   type TransactionSql,
 } from "eventstore-lite/postgres";
+import { reaching } from "../log/reaching.ts";
 import type { Secret } from "../platform/secret.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -44,10 +46,11 @@ const CONNECTIONS = 2;
 async function openSecrets(url: Secret, store: string, name: string): Promise<SecretDatabase> {
   const database = openDatabase({ url: url.reveal(), connections: CONNECTIONS, name: "reachlog secrets" });
   try {
-    await migrate(database, { schema: SCHEMA, component: "secrets", migrations: MIGRATIONS });
+    const tables = { schema: SCHEMA, component: "secrets", migrations: MIGRATIONS };
+    await reaching(name, () => migrate(database, tables));
   } catch (fault) {
     await database.close();
-    throw faultOf(fault, name);
+    throw fault;
   }
   return databaseIn(database, store, name);
 }
@@ -115,5 +118,5 @@ function faultOf(fault: unknown, name: string): unknown {
   if ([LOCK_NOT_AVAILABLE, QUERY_CANCELED].includes(state))
     return new ServiceError("busy", `${name} is being changed by another instance`, cause);
   if ([DISK_FULL, READ_ONLY].includes(state)) return new ServiceError("full", `${name} cannot be written now`, cause);
-  return isUnanswered(fault) ? new ServiceError("full", `${name} does not answer`, cause) : fault;
+  return isLost(fault) ? new ServiceError("full", `${name} does not answer`, cause) : fault;
 }

@@ -74,14 +74,38 @@ test("while the server is away a secret is neither read nor stored, and afterwar
   await using vault = await openVault(place, KEY);
   await vault.put("tokens", "first", 0);
   await server.stop("fast");
-  for (const ask of [() => vault.get("tokens"), () => vault.put("tokens", "second", 1), () => openVault(place, KEY)]) {
-    expect(await ask().catch((fault: unknown) => fault)).toMatchObject({
-      name: "ServiceError",
-      kind: "full",
-      message: "the vault in postgres://localhost/test does not answer",
-    });
+  const faultOf = (asked: Promise<unknown>) => asked.catch((fault: unknown) => fault);
+  const message = "the vault in postgres://localhost/test does not answer";
+  for (const ask of [() => vault.get("tokens"), () => vault.put("tokens", "second", 1)]) {
+    expect(await faultOf(ask())).toMatchObject({ name: "ServiceError", kind: "full", message });
   }
+  expect(await faultOf(openVault(place, KEY))).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringContaining(`${message}: `),
+  });
   await server.start();
   expect(await vault.get("tokens")).toEqual({ version: 1, value: "first" });
   expect(await vault.put("tokens", "second", 1)).toBe(true);
 }, 30_000);
+
+test("a database that is not there is a matter of configuration, and so are tables of a newer version", async () => {
+  const url = new URL(await newDatabase());
+  await using _vault = await openVault(placesIn(url.href).vault, KEY);
+  const database = openDatabase({ url: url.href, connections: 1, name: "test" });
+  await database.run((sql) => sql`UPDATE reachlog_vault.migrations SET number = 99`);
+  await database.close();
+  expect(openVault(placesIn(url.href).vault, KEY)).rejects.toThrow(
+    "secrets has format 99; this program knows formats up to 1",
+  );
+  url.pathname = "/no_such_database";
+  expect(openVault(placesIn(url.href).vault, KEY)).rejects.toMatchObject({
+    kind: "configuration",
+    message: expect.stringContaining("the vault in postgres://localhost/test does not serve us: database"),
+  });
+});
+
+test("what is asked of a closed vault is refused as closed", async () => {
+  const vault = await openVault(placesIn(await newDatabase()).vault, KEY);
+  await vault[Symbol.asyncDispose]();
+  expect(vault.get("tokens")).rejects.toMatchObject({ code: "closed" });
+});

@@ -1,4 +1,4 @@
 // For tables of one's own beside a log on PostgreSQL: the same connections, migrations and errors.
 export { openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
-export { isUnanswered, sqlState } from "./postgres/errors.ts";
+export { isLost, isUnanswered, sqlState } from "./postgres/errors.ts";
 export { migrate } from "./postgres/migrate.ts";
