@@ -6,11 +6,11 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 
 /** The log holds what was encrypted with keys that are not there. */
-export function keysLost(file: string, isThere: boolean): ServiceError {
+export function keysLost(place: string, isThere: boolean): ServiceError {
   return new ServiceError(
     "configuration",
-    `${file} ${isThere ? "does not belong to this log" : "is gone"}: without its key file nobody can read the personal ` +
-      "data in the log, nor erase any of it. Put the file back; or, to go on without that data, run " +
+    `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys nobody can read the personal ` +
+      "data in the log, nor erase any of it. Put them back; or, to go on without that data, run " +
       "reachlog serve --accept-lost-keys",
   );
 }
@@ -34,7 +34,7 @@ export async function refuseLostKeys(
     throw new ServiceError(
       "configuration",
       `${vault.name} is gone, and the master key was exchanged at position ${position}: without it, people who were ` +
-        "suppressed and erased would not be known again. Put the file back; or, to go on without, run " +
+        "suppressed and erased would not be known again. Put it back; or, to go on without, run " +
         "reachlog serve --accept-lost-keys",
     );
   }
