@@ -8,6 +8,8 @@ export interface Program {
   tell(line: string): void;
   /** Resolves once a line was said for which `matches` holds; rejects when the program ends without. */
   said(matches: (line: string) => boolean): Promise<string>;
+  /** As `said`, of what it says from now on. */
+  next(matches: (line: string) => boolean): Promise<string>;
   /** Kills it, and resolves as `ended`. */
   kill(): Promise<void>;
   /** Resolves when it is gone and all that it said was taken. */
@@ -59,6 +61,25 @@ export function startProgram(name: string, { arguments: args, wrapper = [], onLi
     for (const look of waiting) look();
   }
 
+  function lineFrom(first: number, matches: (line: string) => boolean): Promise<string> {
+    return new Promise((resolve, reject) => {
+      let seen = first;
+      const look = () => {
+        for (; seen < lines.length; seen += 1) {
+          const line = lines[seen]!;
+          if (!matches(line)) continue;
+          waiting.delete(look);
+          return resolve(line);
+        }
+        if (!isOver) return;
+        waiting.delete(look);
+        reject(new Error(`${name} ended, and its last words were: ${lines.slice(-5).join(" | ")}`));
+      };
+      waiting.add(look);
+      look();
+    });
+  }
+
   const taken = takeLines();
   const ended = Promise.all([taken, child.exited]).then(() => ({ code: child.exitCode, signal: child.signalCode }));
   return {
@@ -73,22 +94,7 @@ export function startProgram(name: string, { arguments: args, wrapper = [], onLi
       signal("SIGKILL");
       await ended;
     },
-    said: (matches) =>
-      new Promise((resolve, reject) => {
-        let seen = 0;
-        const look = () => {
-          for (; seen < lines.length; seen += 1) {
-            const line = lines[seen]!;
-            if (!matches(line)) continue;
-            waiting.delete(look);
-            return resolve(line);
-          }
-          if (!isOver) return;
-          waiting.delete(look);
-          reject(new Error(`${name} ended, and its last words were: ${lines.slice(-5).join(" | ")}`));
-        };
-        waiting.add(look);
-        look();
-      }),
+    said: (matches) => lineFrom(0, matches),
+    next: (matches) => lineFrom(lines.length, matches),
   };
 }

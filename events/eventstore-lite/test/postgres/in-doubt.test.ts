@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { openPostgresStore, StoreUnavailable } from "eventstore-lite";
+import { newEvent, refusalOf } from "../../src/contract/events.ts";
 import { cutConnections } from "./cuts.ts";
 import { startProxy } from "./proxy.ts";
 import { newDatabase } from "./server.ts";
@@ -14,4 +16,32 @@ test("a connection cut at any message leaves no append lost, doubled, or appende
   expect(report.unavailable).toBeGreaterThan(5);
   expect(report.acknowledged).toBeGreaterThan(5);
   expect(report.cuts).toBeGreaterThan(ROUNDS / 2);
+});
+
+test("a batch that arrives after its writer was told that it is not in the log is refused by the server", async () => {
+  const url = await newDatabase();
+  await using proxy = await startProxy(url);
+  await using store = await openPostgresStore({ url: proxy.url });
+  await store.append("a", [newEvent()]);
+  let lost = 0;
+  proxy.decide(({ application, from, connection }) => {
+    if (application !== "eventstore-lite writer") return "pass";
+    if (lost === 0) lost = connection;
+    return connection === lost && from === "client" ? "strand" : "pass";
+  });
+  expect(await refusalOf(store.append("a", [newEvent("Late")]))).toBeInstanceOf(StoreUnavailable);
+
+  const answers: string[] = [];
+  const answered = Promise.withResolvers<void>();
+  proxy.decide(({ from, type, connection }) => {
+    if (connection === lost && from === "server") answers.push(type);
+    if (answers.at(-1) === "Z") answered.resolve();
+    return "pass";
+  });
+  proxy.release();
+  await answered.promise;
+  // ErrorResponse, and nothing of a result.
+  expect(answers).toContain("E");
+  expect(answers).not.toContain("C");
+  expect(await store.append("a", [newEvent()], { expected: 1 })).toMatchObject({ first: 2 });
 });

@@ -11,8 +11,11 @@ export interface Message {
   readonly connection: number;
 }
 
-/** `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and nobody notices. */
-export type Verdict = "pass" | "cut" | "cut-behind" | "lose";
+/**
+ * `cut`: both sides lose the connection instead; `cut-behind`: right after it; `lose`: it vanishes, and nobody notices;
+ * `strand`: the client loses the connection, and the server gets the message once it is released.
+ */
+export type Verdict = "pass" | "cut" | "cut-behind" | "lose" | "strand";
 
 /** Stands between a store and its server, and does what networks do. */
 export interface Proxy extends AsyncDisposable {
@@ -20,6 +23,8 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string;
   /** Asked for every message; until then all pass. */
   decide(verdict: (message: Message) => Verdict): void;
+  /** Lets stranded messages arrive. */
+  release(): void;
 }
 
 export async function startProxy(url: string): Promise<Proxy> {
@@ -27,6 +32,7 @@ export async function startProxy(url: string): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let decide: (message: Message) => Verdict = () => "pass";
 
+  const stranded: (() => void)[] = [];
   let connections = 0;
 
   const server = createServer({ noDelay: true }, (client) => {
@@ -34,6 +40,7 @@ export async function startProxy(url: string): Promise<Proxy> {
     const upstream = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     const both = [client, upstream];
     let application = "";
+    let isStranded = false;
     const cut = (): void => both.forEach((socket) => socket.destroy());
 
     function relay(from: Message["from"], source: Socket, sink: Socket): void {
@@ -44,13 +51,21 @@ export async function startProxy(url: string): Promise<Proxy> {
           const verdict = decide({ from, type, application, connection });
           if (verdict === "cut") return cut();
           if (verdict === "lose") continue;
+          if (verdict === "strand") {
+            isStranded = true;
+            stranded.push(() => sink.write(message));
+            setImmediate(() => source.destroy());
+            continue;
+          }
           if (!sink.destroyed) sink.write(message);
           // Flushed, and with an end that is seen behind it: not a reset, which could overtake it.
           if (verdict === "cut-behind") return both.forEach((socket) => socket.destroySoon());
         }
       });
       source.on("error", cut);
-      source.on("close", cut);
+      source.on("close", () => {
+        if (!isStranded) cut();
+      });
       sockets.add(source);
     }
     relay("client", client, upstream);
@@ -63,6 +78,9 @@ export async function startProxy(url: string): Promise<Proxy> {
   return {
     url: own.href,
     decide: (verdict) => void (decide = verdict),
+    release() {
+      for (const arrive of stranded.splice(0)) arrive();
+    },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

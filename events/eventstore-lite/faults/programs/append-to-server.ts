@@ -1,0 +1,42 @@
+// Appends without end to the log at the URL named by its first argument, whatever becomes of its server. Each append has a
+// name of its own, but no idempotency key: what is appended twice is in the log twice.
+import { setTimeout as delay } from "node:timers/promises";
+import { openPostgresStore, StoreError, type EventStore } from "eventstore-lite";
+import { keyOf, eventsOf, streamOf } from "./keyed.ts";
+import { say } from "./say.ts";
+
+const CALLERS = 8;
+/** Between two attempts of a caller that was refused. */
+const PAUSE_MS = 20;
+
+const [url = "", firstNumber = "0"] = process.argv.slice(2);
+let next = Number(firstNumber);
+
+async function open(): Promise<EventStore> {
+  for (;;) {
+    try {
+      return await openPostgresStore({ url });
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== "unavailable") throw error;
+      await delay(PAUSE_MS);
+    }
+  }
+}
+
+async function appendForEver(store: EventStore): Promise<void> {
+  for (;;) {
+    const key = keyOf(next++);
+    say("?", key);
+    try {
+      const { first, last } = await store.append(streamOf(key), eventsOf(key));
+      say("+", key, first, last);
+    } catch (error) {
+      say("!", key, (error as Error).name);
+      if (!(error instanceof StoreError) || error.code === "closed") throw error;
+      await delay(PAUSE_MS);
+    }
+  }
+}
+
+const store = await open();
+await Promise.all(Array.from({ length: CALLERS }, () => appendForEver(store)));

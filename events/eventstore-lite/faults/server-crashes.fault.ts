@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { startPostgres } from "../test/postgres/server.ts";
+import { isWhole } from "./tools.ts";
+import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
+
+const ROUNDS = isWhole ? 120 : 24;
+
+test(`${ROUNDS} crashes of writers and of PostgreSQL under load: acknowledged is found, refused is not, nothing is twice`, async () => {
+  await using server = await startPostgres({ durable: true });
+  const report = await crashUnderLoad(server, await server.newDatabase(), ROUNDS);
+  const { acknowledged, refused, inDoubt, unanswered, lost, zombies, doubled, gaps } = report;
+  console.log(
+    `PostgreSQL and its writers crashed ${ROUNDS} times: acknowledged ${acknowledged}, refused ${refused}, in doubt ${inDoubt}, ` +
+      `unanswered ${unanswered}; lost ${lost.length}, refused but there ${zombies.length}, doubled ${doubled.length}, gaps ${gaps}`,
+  );
+  expect(report).toMatchObject(UNHARMED);
+  expect(acknowledged).toBeGreaterThan(10 * ROUNDS);
+  // Without any, no crash would have come while appends were under way.
+  expect(refused).toBeGreaterThan(0);
+}, 600_000);

@@ -1,0 +1,88 @@
+import { openPostgresStore } from "eventstore-lite";
+import { take } from "../src/contract/events.ts";
+import type { PostgresServer } from "../test/postgres/server.ts";
+import { type Program, startProgram } from "./program.ts";
+import { eventsOf } from "./programs/keyed.ts";
+
+/** What the callers of some processes were told, and what the log they shared holds. */
+export interface CrashReport {
+  readonly acknowledged: number;
+  readonly refused: number;
+  readonly inDoubt: number;
+  /** Neither acknowledged nor refused: their process was killed. */
+  readonly unanswered: number;
+  readonly lost: readonly string[];
+  /** Refused, and in the log all the same. */
+  readonly zombies: readonly string[];
+  readonly doubled: readonly string[];
+  readonly torn: readonly string[];
+  readonly gaps: number;
+}
+
+export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 };
+
+const WRITERS = 3;
+/** Apart enough that no two processes use one name. */
+const NUMBERS_EACH = 1_000_000;
+/** A crash comes this long after every writer was acknowledged something, at random. */
+const LIFE_MS_MAX = 150;
+
+type Crash = "writer" | "immediate" | "kill";
+/** In turn: a writer is killed twice for each crash of the server, which is once a stop and once a kill. */
+const CRASHES: readonly Crash[] = ["writer", "immediate", "writer", "writer", "kill", "writer"];
+
+/** Three processes append to one log, while now one of them is killed and now the server. */
+export async function crashUnderLoad(server: PostgresServer, url: string, rounds: number): Promise<CrashReport> {
+  const told = new Map<string, string>();
+  let started = 0;
+  const start = (): Program =>
+    startProgram("append-to-server", {
+      arguments: [url, String(NUMBERS_EACH * started++)],
+      onLine(line) {
+        const [sign, key = "", outcome = ""] = line.split(" ");
+        told.set(key, sign === "!" ? outcome : (sign ?? ""));
+      },
+    });
+  const isAcknowledged = (line: string): boolean => line.startsWith("+");
+  const writers = Array.from({ length: WRITERS }, start);
+  for (let round = 0; round < rounds; round += 1) {
+    await Promise.all(writers.map((writer) => writer.next(isAcknowledged)));
+    await Bun.sleep(Math.random() * LIFE_MS_MAX);
+    const crash = CRASHES[round % CRASHES.length]!;
+    if (crash === "writer") {
+      const index = round % WRITERS;
+      await writers[index]!.kill();
+      writers[index] = start();
+    } else {
+      await server.stop(crash);
+      await Bun.sleep(Math.random() * LIFE_MS_MAX);
+      await server.start();
+    }
+  }
+  await Promise.all(writers.map((writer) => writer.next(isAcknowledged)));
+  await Promise.all(writers.map((writer) => writer.kill()));
+  return compare(url, told);
+}
+
+async function compare(url: string, told: ReadonlyMap<string, string>): Promise<CrashReport> {
+  await using store = await openPostgresStore({ url });
+  const verification = await store.verify();
+  if (!verification.ok) throw new Error(`position ${verification.fault?.position}: ${verification.fault?.reason}`);
+  const events = await take(store.read());
+  const found = Map.groupBy(events, ({ data }) => (data as { key: string }).key);
+  const copies = (key: string): number => (found.get(key)?.length ?? 0) / eventsOf(key).length;
+  const toldAs = (...outcomes: string[]): string[] =>
+    [...told].flatMap(([key, outcome]) => (outcomes.includes(outcome) ? [key] : []));
+  const refused = toldAs("StoreUnavailable", "StoreOverloaded");
+  return {
+    acknowledged: toldAs("+").length,
+    refused: refused.length,
+    inDoubt: toldAs("AppendInDoubt").length,
+    unanswered: toldAs("?").length,
+    lost: toldAs("+").filter((key) => copies(key) < 1),
+    zombies: refused.filter((key) => copies(key) > 0),
+    doubled: [...found.keys()].filter((key) => copies(key) > 1),
+    torn: [...found.keys()].filter((key) => copies(key) < 1),
+    gaps: events.filter(({ position }, index) => position !== index + 1).length,
+  };
+}
