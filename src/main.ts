@@ -1,6 +1,7 @@
 import { runCommandLine } from "./commands/command-line.ts";
 import { EXIT } from "./commands/command.ts";
 import { writeAll, writeText } from "./commands/write.ts";
+import { loadEnvFile } from "./platform/env-file.ts";
 import { handleUncaughtErrors } from "./platform/uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";
 
@@ -14,6 +15,8 @@ const interruption = watchSignals({
 });
 
 const reportError = handleUncaughtErrors((line) => writeAll(STDERR, line));
+
+loadEnvFile();
 
 const code = await runCommandLine(process.argv.slice(2), {
   env: process.env,

@@ -1,10 +1,14 @@
 /**
  * Runs every test, a file to each of some processes at a time, and ends with one line `N passed, N failed` (and
- * `N skipped` where something was). Arguments are handed on to `bun test`.
+ * `N skipped` where something was). Arguments are handed on to `bun test`. With RUNTIME=deno it runs those tests that
+ * start the service as a process, and the service on Deno.
  */
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { RUNTIME } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { runReported, summaryOf } from "./reported.ts";
+import { harnessesOf } from "./structure/harness.ts";
 
 /** Two for each core: a file that waits for a timer or a process leaves the core to another one. */
 const PROCESSES = 2 * availableParallelism();
@@ -12,10 +16,19 @@ const PROCESSES = 2 * availableParallelism();
 /** Only what hangs is cut. The processes beside the first have no other way to know. */
 const TEST_TIMEOUT_MS = 1_200_000;
 
+const OF_A_PROCESS: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
+
 useTemporaryFolder();
 // What a file leaves behind in its process is no other file's matter either way, and one load of the code serves many.
 const parallel = [`--parallel=${PROCESSES}`, "--no-isolate", `--timeout=${TEST_TIMEOUT_MS}`];
-const { ok, ...totals } = await runReported([...parallel, ...process.argv.slice(2)]);
+const given = process.argv.slice(2);
+const chosen = RUNTIME === "bun" || given.length > 0 ? given : filesOfAProcess();
+const { ok, ...totals } = await runReported([...parallel, ...chosen]);
 console.log(summaryOf(totals));
 // A crash outside of any test fails the run although no test did.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
+
+function filesOfAProcess(): readonly string[] {
+  const harnesses = harnessesOf(join(import.meta.dirname, ".."));
+  return [...harnesses].flatMap(([file, harness]) => (OF_A_PROCESS.has(harness) ? [`./${file}`] : []));
+}

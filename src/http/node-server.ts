@@ -85,7 +85,8 @@ function requestOf(incoming: IncomingMessage): Request | number {
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   // Takes of the connection only what is read; to leave it in the middle does not break the connection off.
   const body = hasBody(method, headers) ? webStream(incoming.iterator({ destroyOnReturn: false })) : null;
-  const init = { method, headers, body, duplex: "half" };
+  // A Request takes no TRACE. No endpoint has either, so both are answered the same.
+  const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {
     return new Request(`http://localhost${url}`, init);
   } catch {

@@ -64,7 +64,12 @@ function channelOf(config: ChatConfig | MessagingConfig, safeFetch: SafeFetch): 
 }
 
 /** The one way out, open to the configured networks only. */
-export function outbound({ x, meta, chat, messaging }: Config): SafeFetch {
+export function outbound(config: Config): SafeFetch {
+  return createSafeFetch({ allowedOrigins: outboundUrls(config) });
+}
+
+/** URLs of the configured networks, of which some are secrets: only their origins are called. */
+export function outboundUrls({ x, meta, chat, messaging }: Config): readonly string[] {
   const urls = [x?.apiUrl, meta?.apiUrl, chat?.webhookUrl.reveal(), messaging?.apiUrl];
-  return createSafeFetch({ allowedOrigins: urls.filter((url) => url !== undefined) });
+  return urls.filter((url) => url !== undefined);
 }

@@ -142,8 +142,10 @@ async function whenFree<Result>(file: string, work: () => Result | Promise<Resul
 const SQLITE_BUSY = 5;
 
 function isBusy(fault: unknown): boolean {
-  const code = fault instanceof Error && "errcode" in fault ? fault.errcode : undefined;
-  return typeof code === "number" && (code & 0xff) === SQLITE_BUSY;
+  if (!(fault instanceof Error)) return false;
+  const code = "errcode" in fault ? fault.errcode : undefined;
+  // Deno 2.9 gives no code where `exec` fails.
+  return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 
 /** Behind every character of a name. */

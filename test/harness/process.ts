@@ -5,7 +5,7 @@ import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { settingsOf } from "../../src/sandbox/settings.ts";
 import { capture, type Captured } from "./capture.ts";
-import { onRuntime } from "./runtime.ts";
+import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 
 /** The token of the caller `tester`. */
 export const TOKEN = "process-test-token-0123456789";
@@ -16,10 +16,10 @@ export interface Installation extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
-  /** Starts one command; it is killed with the world at the latest. */
-  start(args: readonly string[], more?: Record<string, string>): Running["process"];
+  /** Starts one command, with flags of its runtime; it is killed with the world at the latest. */
+  start(args: readonly string[], more?: Record<string, string>, flags?: readonly string[]): Running["process"];
   /** Starts `reachlog serve` and waits until it listens. */
-  serve(more?: Record<string, string>): Promise<Running>;
+  serve(more?: Record<string, string>, flags?: readonly string[]): Promise<Running>;
   /** Runs one command to its end. */
   command(...args: string[]): Promise<Captured>;
   /** Writes a file and gives its path. */
@@ -41,6 +41,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
   const children = new Set<Bun.Subprocess>();
   const env = {
     PATH: process.env["PATH"] ?? "",
+    ...RUNTIME_ENV,
     ...settingsOf(sandbox),
     PORT: "0",
     DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}`,
@@ -49,8 +50,8 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     SEND_SPACING_SECONDS: "0",
     IN_DOUBT_SETTLE_SECONDS: "1",
   };
-  const start: Installation["start"] = (args, more = {}) => {
-    const child = Bun.spawn(onRuntime(args), {
+  const start: Installation["start"] = (args, more = {}, flags = []) => {
+    const child = Bun.spawn(onRuntime(args, { flags }), {
       // The folder holds no .env, so nothing of the machine's own configuration gets in.
       cwd: directory,
       env: { ...env, ...more },
@@ -65,7 +66,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     sandbox,
     env,
     start,
-    serve: (more) => untilListening(start(["serve"], more)),
+    serve: (more, flags) => untilListening(start(["serve"], more, flags)),
     command: (...args) => ended(start(args)),
     file(name, content) {
       const path = join(directory, name);

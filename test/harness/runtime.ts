@@ -1,10 +1,15 @@
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 /** What the service's processes run on: Bun, or what the environment says. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
+
+/** What the runtime itself is told: Deno's cache of compiled modules is one for the whole run, and in nobody's folder. */
+export const RUNTIME_ENV: Readonly<Record<string, string>> =
+  RUNTIME === "deno" ? { DENO_DIR: join(tmpdir(), "deno") } : {};
 
 const PROGRAMS: Readonly<Record<string, () => readonly string[]>> = {
   bun: () => [process.execPath],

@@ -107,7 +107,7 @@ test.each([
     { AUTH_POLICY: "strict", X_ACCOUNT: "we", OPEN_ROUTES: "/api/messaging" },
     "OPEN_ROUTES: /api/messaging always wants a token",
   ],
-  [{ API_TOKENS_FILE: "gone" }, 'API_TOKENS_FILE: "gone" cannot be read (ENOENT)'],
+  [{ API_TOKENS_FILE: "gone" }, 'gone" cannot be read (ENOENT)'],
 ] as Record<string, string>[][] as [Record<string, string>, string][])(
   "with %j the service does not start, and says why",
   async (more, why) => {

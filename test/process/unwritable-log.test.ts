@@ -1,15 +1,10 @@
 // On the process harness.
 import { expect, test } from "bun:test";
+import { freePort } from "../harness/free-port.ts";
 import { openInstallation, until } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
 const CLICK = { event: "click", domain: "d", short_code: "s", original_url: "https://shop.example/" };
-
-/** A port that nobody has now: what a service says of its own goes to a full disk here. */
-function freePort(): number {
-  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  return server.port ?? 0;
-}
 
 test("a service whose stderr is a file on a full disk starts, takes clicks and tells the networks", async () => {
   await using world = await openInstallation();

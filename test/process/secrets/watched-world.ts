@@ -26,8 +26,8 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
   mkdirSync(temporary);
   Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });
 
-  const start: Installation["start"] = (args, more) => {
-    const child = world.start(args, more);
+  const start: Installation["start"] = (args, more, flags) => {
+    const child = world.start(args, more, flags);
     keep(`the process list of ${args.join(" ")}`, readFileSync(`/proc/${child.pid}/cmdline`));
     return child;
   };

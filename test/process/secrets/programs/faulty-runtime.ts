@@ -1,14 +1,22 @@
 /** Preloaded: a runtime whose faults repeat all that they were given, and that throws on SIGUSR2 out of any order. */
-function repeating(url: string, init: RequestInit): Error {
-  const told = `${url} ${JSON.stringify([...new Headers(init.headers)])} ${JSON.stringify(init.body)}`;
+import { ClientRequest } from "node:http";
+
+function repeating(url: string, headers: object, body: unknown): Error {
+  const told = `${url} ${JSON.stringify(headers)} ${JSON.stringify(body)}`;
   const cause = new Error(`the request was ${told}`);
-  return Object.assign(new TypeError(`cannot fetch ${told}`, { cause }), { url, init, told });
+  return Object.assign(new TypeError(`cannot fetch ${told}`, { cause }), { url, told });
 }
 
-// oxlint-disable-next-line no-restricted-properties -- what is replaced is what the service calls
-globalThis.fetch = Object.assign((url: string, init: RequestInit = {}) => Promise.reject(repeating(url, init)), {
-  preconnect: () => {},
-}) as typeof fetch;
+// What is replaced is what the service calls, with Bun and without.
+// oxlint-disable-next-line no-restricted-properties
+globalThis.fetch = Object.assign(
+  (url: string, { headers, body }: RequestInit = {}) => Promise.reject(repeating(url, [...new Headers(headers)], body)),
+  { preconnect: () => {} },
+) as typeof fetch;
+
+ClientRequest.prototype.end = function end(this: ClientRequest, body?: unknown) {
+  return this.destroy(repeating(`${this.host}${this.path}`, this.getHeaders(), body));
+} as typeof ClientRequest.prototype.end;
 
 process.on("SIGUSR2", () => {
   throw new Error("thrown on purpose");

@@ -1,0 +1,67 @@
+/**
+ * Prints what `reachlog serve` needs to be allowed by Deno, with the settings that it would find here: to listen at its
+ * address, to call the networks that are configured, to read the program and what settings name, and to write where the
+ * log lies. `deno task serve` starts it with these, and with no others.
+ */
+import { dirname, join, resolve } from "node:path";
+import { configOf } from "../src/commands/command.ts";
+import type { LogConfig } from "../src/config/log.ts";
+import { settings } from "../src/config/schema.ts";
+import { loadEnvFile } from "../src/platform/env-file.ts";
+import { outboundUrls } from "../src/service/networks.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** The ports of URLs that name none. */
+const PORTS: Readonly<Record<string, string>> = {
+  "http:": "80",
+  "https:": "443",
+  "postgres:": "5432",
+  "postgresql:": "5432",
+};
+
+loadEnvFile();
+console.log(flags().join(" "));
+
+function flags(): readonly string[] {
+  const named = [...settings].flatMap((name) => (name.endsWith("_FILE") ? (process.env[name] ?? []) : []));
+  const read = [ROOT, ".env", ...named].map((path) => resolve(path));
+  const config = configured();
+  // The service says what is wrong with its settings, for which it needs no more.
+  if (config === undefined) return ["--allow-env", `--allow-read=${read.join()}`];
+  const { host, port } = config.http;
+  const folders = foldersOf(config.log);
+  const net = [
+    `${host.includes(":") ? `[${host}]` : host}${port === 0 ? "" : `:${port}`}`,
+    ...[...outboundUrls(config), ...databasesOf(config.log)].map(hostOf),
+  ];
+  return [
+    "--allow-env",
+    `--allow-net=${net.join()}`,
+    `--allow-read=${[...read, ...folders].join()}`,
+    ...(folders.length === 0 ? [] : [`--allow-write=${folders.join()}`]),
+  ];
+}
+
+function configured() {
+  try {
+    const signal = new AbortController().signal;
+    return configOf({ env: process.env, out() {}, err() {}, interactive: false, signal });
+  } catch {
+    return undefined;
+  }
+}
+
+function foldersOf(log: LogConfig): readonly string[] {
+  if (log.kind !== "sqlite") return [];
+  return [log.file, log.keysFile ?? log.file].map((file) => dirname(file));
+}
+
+function databasesOf(log: LogConfig): readonly string[] {
+  return log.kind === "sqlite" ? [] : [log, log.keys].map(({ url }) => url.reveal());
+}
+
+function hostOf(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port === "" ? PORTS[protocol] : port}`;
+}

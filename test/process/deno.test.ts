@@ -1,0 +1,123 @@
+// On the process harness.
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { freePort } from "../harness/free-port.ts";
+import {
+  authorize,
+  BEARER,
+  ended,
+  exported,
+  openInstallation,
+  stop,
+  until,
+  untilListening,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+import { denoProgram } from "../harness/runtime.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const CLICK = { event: "click", domain: "go.example", short_code: "s", original_url: "https://shop.example/" };
+
+/** What `deno task serve` runs, with another program in the place of the service, if one is named. */
+function serveTask(program = "src/main.ts serve"): string {
+  const { tasks } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8")) as { tasks: { serve: string } };
+  return `exec ${tasks.serve.replace("src/main.ts serve", program)}`.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
+}
+
+/** Of all that is below `/dev`, a memory disk too, Deno keeps out whoever is not allowed everything. */
+const DISK = "/var/tmp";
+
+interface Folder extends AsyncDisposable {
+  readonly world: Installation;
+  readonly path: string;
+}
+
+/** A folder with settings in `.env`, and with none in the environment, where nothing was ever started. */
+async function openFolder(): Promise<Folder> {
+  const path = mkdtempSync(join(DISK, "reachlog-deno-"));
+  const world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
+  Object.assign(world.env, {
+    PORT: String(freePort()),
+    DATABASE_URL: `sqlite:${join(path, "data/reachlog.sqlite")}`,
+  });
+  const { PATH: _path, ...settings } = world.env;
+  writeFileSync(
+    join(path, ".env"),
+    Object.entries(settings)
+      .map(([name, value]) => `${name}='${value}'\n`)
+      .join(""),
+  );
+  return {
+    world,
+    path,
+    async [Symbol.asyncDispose]() {
+      await world[Symbol.asyncDispose]();
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+function start({ path }: Folder, line: string, ...args: string[]): Running["process"] {
+  return Bun.spawn(["sh", "-c", `${line} "$@"`, "sh", ...args], {
+    cwd: path,
+    env: { PATH: `${dirname(denoProgram())}:${process.env["PATH"]}`, HOME: path },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+test("on Deno, with its permissions and settings in .env: a click, its dispatches, a run, a page that follows", async () => {
+  await using folder = await openFolder();
+  const { world } = folder;
+  await world.command("recipients", "import", world.file("people.csv", "username,basis\nada_builds,opt_in\n"));
+  const service = await untilListening(start(folder, serveTask()));
+  using _ended = { [Symbol.dispose]: () => service.process.kill("SIGKILL") };
+
+  const stream = await service.get("/events?from=1", { headers: { authorization: BEARER.authorization } });
+  await authorize(service, world.sandbox);
+  expect((await service.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
+  const ran = await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+  expect([ran.status, [...world.sandbox.x.accepted.values()]]).toEqual([200, [1]]);
+  const succeeded = (await until(() => exported(world), isDispatched)).filter(
+    ({ type }) => type === "DispatchSucceeded",
+  );
+  expect(succeeded.length).toBeGreaterThan(0);
+
+  const types = new Set<string>();
+  for await (const chunk of (stream.body as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {
+    for (const [, type = ""] of chunk.matchAll(/"type":"(\w+)"/g)) types.add(type);
+    if (types.has("LinkClicked") && types.has("RunFinished")) break;
+  }
+  expect(await stop(service)).toBe(0);
+  expect(service.log()).not.toContain('"level":"error"');
+});
+
+function isDispatched(events: readonly { readonly type: string; readonly data: Record<string, unknown> }[]): boolean {
+  return events.some(({ type }) => type === "DispatchSucceeded") && events.some(({ type }) => type === "RunFinished");
+}
+
+test("on Deno the runtime itself refuses what the service has no use for", async () => {
+  await using folder = await openFolder();
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const writable = join(folder.path, "data");
+  mkdirSync(writable);
+  const tried = { allowed: folder.world.sandbox.url, other: other.url.href, writable, outside: folder.path };
+  const { code, out, err } = await ended(
+    start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),
+  );
+  expect([code, err]).toEqual([0, ""]);
+  expect(out.trim().split("\n")).toEqual([
+    "an address that is configured: done",
+    "another port of it: refused",
+    "another host: refused",
+    "listening elsewhere: refused",
+    "a file where the log lies: done",
+    "a file beside that: refused",
+    "a file of the machine: refused",
+    "the program itself: refused",
+    "another program: refused",
+    "the machine's own addresses: refused",
+    "a library of the machine: refused",
+  ]);
+});
