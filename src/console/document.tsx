@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { isoTime } from "../platform/clock.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { Time } from "./time.tsx";
 import type { Notice, View } from "./view.ts";
@@ -30,6 +31,7 @@ interface ConsoleDocumentProps {
 
 /** What every page of the console has: head, menu, and how far the log was read for it. */
 export function ConsoleDocument({ title, path, view, isStill = false, children }: ConsoleDocumentProps): VNode {
+  const awaySince = view?.live?.awaySince();
   return (
     <html lang="en">
       <head>
@@ -53,6 +55,7 @@ export function ConsoleDocument({ title, path, view, isStill = false, children }
           {view === undefined ? null : <SignOut view={view} />}
         </header>
         {view === undefined || isStill ? null : <MomentBar view={view} />}
+        {awaySince === undefined ? null : <AwayBar since={awaySince} />}
         {view?.notice === undefined ? null : <NoticeBar {...view.notice} />}
         <main id="main" data-position={isStill ? undefined : view?.position}>
           {children}
@@ -83,6 +86,16 @@ function SignOut({ view: { formToken, settings } }: { readonly view: View }): VN
       <input type="hidden" name="form_token" value={formToken} />
       <button>Sign out</button>
     </form>
+  );
+}
+
+/** What is shown was known when the log was last in reach. */
+function AwayBar({ since }: { readonly since: number }): VNode {
+  return (
+    <p class="notice fault" role="status">
+      The log is out of reach since <Time at={isoTime(since)} />. Nothing is recorded meanwhile, and what is shown here
+      may be out of date.
+    </p>
   );
 }
 

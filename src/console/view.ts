@@ -38,6 +38,8 @@ export interface View {
 }
 
 export interface Live {
+  /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
+  awaySince(): number | undefined;
   /** Whether it sends to the channel; undefined for one that is not configured. */
   circuit(channel: ChannelName): Circuit | undefined;
   /** The verification of the log that goes on; undefined: none does. */

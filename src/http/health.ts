@@ -16,6 +16,8 @@ import { count, id, oneOf, orNull, perChannel, text, time } from "./schema.ts";
 
 export interface OutreachHealthDeps {
   readonly projector: Projector;
+  /** Since when the log is out of reach, in ms since 1970; undefined: it is in reach. */
+  readonly awaySince: () => number | undefined;
   readonly quota: DailyQuota;
   readonly clock: Clock;
 }
@@ -48,11 +50,11 @@ export const outreachHealth: Operation<OutreachHealthDeps> = {
     "Shows whether a run is in progress, whether an X account is authorized, and what is left of the day's messages.",
   answers: { 200: { says: "How it is.", schema: outreachState } },
   problems: [],
-  handle({ projector, quota, clock }) {
+  handle({ projector, quota, clock, awaySince }) {
     const { current } = projector.state("run");
     const { user, authorized } = projector.state("account");
     // Somebody was linked, and the grant died: no run can start until a person authorizes again.
-    const degraded = user !== null && !authorized;
+    const degraded = (user !== null && !authorized) || awaySince() !== undefined;
     return json(200, {
       status: degraded ? "degraded" : "ok",
       running: current !== null,

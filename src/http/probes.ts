@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { kindOf } from "../log/error-kind.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Projector } from "../projector/projector.ts";
 import { json } from "./answer.ts";
@@ -59,9 +60,19 @@ export const readyz: Operation<ReadinessDeps> = {
   problems: [],
   async handle(deps) {
     const names = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
-    const found = await Promise.all(names.map(async (name) => [name, await CHECKS[name](deps)] as const));
-    const isReady = found.every(([, holds]) => holds);
+    const found = await Promise.all(names.map(async (name) => [name, await holds(CHECKS[name](deps))] as const));
+    const isReady = found.every(([, isSo]) => isSo);
     const status = isReady ? "ok" : "unavailable";
     return json(isReady ? 200 : 503, { status, checks: Object.fromEntries(found) });
   },
 };
+
+/** What cannot be found out because the log is out of reach does not hold. */
+async function holds(check: Promise<boolean>): Promise<boolean> {
+  try {
+    return await check;
+  } catch (fault) {
+    if (kindOf(fault) === undefined) throw fault;
+    return false;
+  }
+}

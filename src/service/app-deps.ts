@@ -55,6 +55,8 @@ interface Served {
   readonly load: LoadShedding;
   readonly metrics: Metrics;
   readonly isWritable: () => boolean;
+  /** Since when the log is out of reach. */
+  readonly awaySince: () => number | undefined;
   /** Aborts when the service begins to stop. */
   readonly stopping: AbortSignal;
 }
@@ -63,7 +65,7 @@ interface Served {
 export function appDeps(served: Served): AppDeps {
   const { config, vault, hashesOf, eventLog, projector, logger, delivery, account, runner, load } = served;
   const { http } = config;
-  const { openedLog, instances, isWritable, stopping, metrics } = served;
+  const { openedLog, instances, isWritable, awaySince, stopping, metrics } = served;
   const { authentication, failureLimit } = served.access;
   const isSecure = http.publicUrl.startsWith("https:");
   const isLocal = isOfThisMachineOnly(http);
@@ -81,7 +83,7 @@ export function appDeps(served: Served): AppDeps {
   const file = config.log.kind === "sqlite" ? config.log.file : undefined;
   metrics.observe({ store, projector, delivery, quota, load, clock, version: VERSION, file });
   const verifier = createLogVerifier({ eventLog, checkpoints, clock, logger, announce: served.announce });
-  const live = { circuit: delivery.circuit, verification: () => verifier.progress };
+  const live = { awaySince, circuit: delivery.circuit, verification: () => verifier.progress };
   return {
     authentication,
     failureLimit,
@@ -123,6 +125,7 @@ export function appDeps(served: Served): AppDeps {
       }),
     version: VERSION,
     instances: () => instances.live,
+    awaySince,
     clock,
     makeId,
     logger,

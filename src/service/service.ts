@@ -11,7 +11,7 @@ import { listen, withPort } from "../http/listen.ts";
 import { createLoadShedding } from "../http/load-shedding.ts";
 import { createEventLog } from "../log/event-log.ts";
 import { aloneAs, joinInstances } from "../log/instances.ts";
-import { watchDivergence } from "../log/divergence.ts";
+import { watchFile, watchLog, type LogWatch } from "../log/watch-log.ts";
 import { recordRestore } from "../log/record-restore.ts";
 import { createRoles, HARMLESS } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
@@ -67,7 +67,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   const { publicUrl } = config.http;
   const metrics = createMetrics();
   const opening = { logger, metrics, ...options };
-  const { store, instances, leasing, roles, eventLog, projector, failed } = await openState(stack, config, opening);
+  const { store, instances, leasing, roles, eventLog, projector, watch } = await openState(stack, config, opening);
   const { vault, keyring } = store;
 
   // The networks, and what is delivered to them.
@@ -105,9 +105,9 @@ export async function startService(given: Config, logger: Logger, options: Servi
   // HTTP.
   const limit = failureLimitOf(config, store);
   const access = openAuthenticator({ http: config.http, limit, eventLog, logger }, stack);
-  const isWritable = writableUntil(failed);
+  const isWritable = writableUntil(watch);
   const stopping = new AbortController();
-  const http = { access, load, metrics, isWritable, stopping: stopping.signal };
+  const http = { awaySince: watch.awaySince, access, load, metrics, isWritable, stopping: stopping.signal };
   const served = { ...base, ...http, openedLog: store, instances, delivery, account, runner };
   stack.use(await listen(createApp(appDeps(served)), config.http, load));
   // Before the server, which waits for its answers: streams of events have no end of their own.
@@ -126,7 +126,7 @@ export async function startService(given: Config, logger: Logger, options: Servi
   return {
     url: publicUrl,
     projector,
-    failed: Promise.race([failed, projector.failed.catch((fault: unknown) => fault)]),
+    failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
@@ -169,8 +169,8 @@ async function openState(
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
   const watched = { store, projector, reopen, clock, sleep, logger };
-  const failed = isAlone ? store.failed : stack.use(watchDivergence(watched)).failed;
-  return { store, instances, leasing, roles, eventLog, projector, failed };
+  const watch = stack.use(isAlone ? watchFile(store) : watchLog(watched));
+  return { store, instances, leasing, roles, eventLog, projector, watch };
 }
 
 /** A log in a file has one service; of a database server's log, all count together. */
@@ -180,13 +180,13 @@ function failureLimitOf({ log }: Config, { master, vault }: Unlocked): FailureLi
   return shareFailures({ claim: vault.claim, key, clock: systemClock });
 }
 
-/** False once a fault has stopped the log. */
-function writableUntil(failed: Promise<unknown>): () => boolean {
-  let isWritable = true;
+/** False once a fault has stopped the log, and while it is out of reach. */
+function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
+  let hasFailed = false;
   void failed.then(() => {
-    isWritable = false;
+    hasFailed = true;
   });
-  return () => isWritable;
+  return () => !hasFailed && awaySince() === undefined;
 }
 
 /** Placeholders that nobody can fill are refused at start, before a run skips everybody. */

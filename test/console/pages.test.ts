@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { PEOPLE_SHOWN } from "../../src/console/people.tsx";
 import { oddIn } from "../harness/page.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
-import { click, openConsole, pageAt, person, rowsOf } from "./pages.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/variants", "/audit", "/audit/1"];
 
@@ -140,4 +140,13 @@ test.each(["/console.css", "/console.js", "/idiomorph.js"])("%s is served to any
   const response = await ask(harness.app, path);
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toStartWith(path.endsWith(".css") ? "text/css" : "text/javascript");
+});
+
+test("while the log is out of reach each page says since when, and that it may be out of date", async () => {
+  const harness = await openConsole({ awaySince: Date.parse("2026-03-01T07:59:00.000Z") });
+  const [bar] = await textsAt(await pageAt(harness, "/links"), "p.notice");
+  expect(bar?.text).toContain("The log is out of reach since");
+  expect(bar?.text).toContain("may be out of date");
+  const [none] = await textsAt(await pageAt(await openConsole(), "/links"), "p.notice");
+  expect(none).toBeUndefined();
 });

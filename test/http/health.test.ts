@@ -100,3 +100,8 @@ test("health names the instances of the log, the one that is asked first", async
     { id: other.id, version: "1.2.4", started_at: INSTANCE.started_at, configuration: "other" },
   ]);
 });
+
+test("while the log is out of reach outreach is degraded", async () => {
+  await using world = await openApp({ awaySince: 0 });
+  expect(await (await ask(world.app, "/social/health")).json()).toMatchObject({ status: "degraded" });
+});

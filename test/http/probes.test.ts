@@ -1,5 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import { StoreUnavailable } from "eventstore-lite";
 import { BEHIND_MAX } from "../../src/http/probes.ts";
 import { openApp, type AppHarness } from "../harness/memory/app.ts";
 
@@ -37,5 +38,12 @@ test("one whose projections are too far behind the log is not ready", async () =
   expect(await probed(world, "/readyz")).toEqual([200, { status: "ok", checks: WELL }]);
   head++;
   const checks = { ...WELL, projections_caught_up: false };
+  expect(await probed(world, "/readyz")).toEqual([503, { status: "unavailable", checks }]);
+});
+
+test("one whose log is out of reach is not ready, and says so check by check", async () => {
+  const away = () => Promise.reject(new StoreUnavailable(new Error("no route to the server")));
+  await using world = await openApp({ isWritable: false, store: (store) => ({ ...store, head: away }) });
+  const checks = { ...WELL, log_writable: false, projections_caught_up: false };
   expect(await probed(world, "/readyz")).toEqual([503, { status: "unavailable", checks }]);
 });

@@ -15,3 +15,8 @@ test("stats are counted over all time, as of a position", async () => {
     as_of: { position: 1, time: world.projector.time ?? "" },
   });
 });
+
+test("while the log is out of reach they say that they may be out of date", async () => {
+  await using world = await openApp({ awaySince: 0 });
+  expect(await (await ask(world.app, "/social/stats")).json()).toMatchObject({ as_of: { stale: true } });
+});

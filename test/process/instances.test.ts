@@ -112,8 +112,18 @@ test("while the server is away nothing is recorded and all else goes on; it come
   const refused = await click(two);
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
   for (const { get } of services) {
-    const [ready, alive, stats] = await Promise.all(["/readyz", "/livez", "/social/stats"].map((path) => get(path)));
-    expect([ready?.status, alive?.status, stats?.status]).toEqual([503, 200, 200]);
+    // It looks once a second.
+    await until(
+      async () => ((await (await get("/readyz")).json()) as { checks: Record<string, boolean> }).checks,
+      (checks) => checks["running"] === true && !checks["log_writable"] && !checks["projections_caught_up"],
+    );
+    expect((await get("/readyz")).status).toBe(503);
+    expect((await get("/livez")).status).toBe(200);
+    const health = await get("/api/health");
+    expect([health.status, await health.json()]).toMatchObject([503, { status: "degraded" }]);
+    const stats = await get("/social/stats");
+    expect([stats.status, await stats.json()]).toMatchObject([200, { as_of: { stale: true } }]);
+    expect(await (await get("/social/health")).json()).toMatchObject({ status: "degraded" });
   }
   await away.start();
   for (const { get } of services) {

@@ -76,6 +76,8 @@ export interface Given {
   readonly hasTemplate?: boolean;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
+  /** Since when the log is out of reach, in ms since 1970. */
+  readonly awaySince?: number;
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
   /** What the console takes for the configuration. */
@@ -246,7 +248,7 @@ function wire({
       store: eventLog.store,
       projector,
       past: given.past ?? createPastStates({ store: eventLog.store, projector, stopping }),
-      live: { circuit: delivery.circuit, verification: () => verifier.progress },
+      live: { awaySince: () => given.awaySince, circuit: delivery.circuit, verification: () => verifier.progress },
       settings: consoleSettings(config, {
         configured: channels,
         hashesOf,
@@ -271,6 +273,7 @@ function wire({
     account: account && createAccount(account),
     version: "1.2.3",
     instances: () => [INSTANCE],
+    awaySince: () => given.awaySince,
     clock,
     makeId: randomId,
     logger: log,

@@ -7,7 +7,7 @@ import type { Projector } from "../projector/projector.ts";
 import { signHead } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 
-export interface DivergenceDeps {
+export interface WatchLogDeps {
   readonly store: EventStore<Event>;
   /** What this instance has folded last. */
   readonly projector: Pick<Projector, "position" | "hash">;
@@ -18,20 +18,28 @@ export interface DivergenceDeps {
   readonly logger: Logger;
 }
 
-export interface DivergenceWatch extends AsyncDisposable {
+export interface LogWatch extends AsyncDisposable {
   /** Resolves with the fault after which the instance must end: the store's, or that the log lost what was read of it. */
   readonly failed: Promise<unknown>;
+  /** Since when the log is out of reach, in ms since 1970: what is known here may be out of date. Undefined: it is in reach. */
+  awaySince(): number | undefined;
 }
 
-const LOOK_EVERY_MS = 5_000;
+/** Of a log in a file, which is never out of reach. */
+export function watchFile({ failed }: Pick<EventStore<Event>, "failed">): LogWatch {
+  return { failed, awaySince: () => undefined, async [Symbol.asyncDispose]() {} };
+}
+
+const LOOK_EVERY_MS = 1_000;
 
 /**
- * Looks whether the log still holds what this instance has read of it. After a failover to a server that had not heard of
+ * Looks whether the log is in reach, and still holds what this instance has read of it. After a failover to a server that had not heard of
  * the newest events, it does not, and the states here are of a log that is none any more. The instance ends, and leaves a
  * checkpoint of what it knew: no start goes on with what is left unless an operator accepts the loss.
  */
-export function watchDivergence({ store, projector, reopen, clock, sleep, logger }: DivergenceDeps): DivergenceWatch {
+export function watchLog({ store, projector, reopen, clock, sleep, logger }: WatchLogDeps): LogWatch {
   const stopping = new AbortController();
+  let away: number | undefined;
 
   /** The loss, once it is on record. */
   const look = async (): Promise<ServiceError | undefined> => {
@@ -53,14 +61,18 @@ export function watchDivergence({ store, projector, reopen, clock, sleep, logger
       try {
         const loss = await look();
         if (loss !== undefined) return loss;
+        if (away !== undefined) logger.info("the log is in reach again", { away_ms: clock() - away });
+        away = undefined;
       } catch (fault) {
-        logger.debug("whether the log is what it was could not be asked", errorFields(fault));
+        if (away === undefined) logger.warn("the log is out of reach", errorFields(fault));
+        away ??= clock();
       }
     }
   };
 
   const looking = lookOn();
   return {
+    awaySince: () => away,
     failed: Promise.race([
       looking.then((loss) => loss ?? new Promise<never>(() => {})),
       store.failed.then((fault) =>

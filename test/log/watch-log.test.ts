@@ -5,7 +5,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { checkpointInDatabase } from "../../src/log/checkpoint-store.ts";
 import { findLoss } from "../../src/log/checkpoint.ts";
-import { watchDivergence } from "../../src/log/divergence.ts";
+import { watchLog } from "../../src/log/watch-log.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock.ts";
 import { startProjector } from "../../src/projector/projector.ts";
@@ -27,7 +27,7 @@ async function openInstance(events: number, other: Partial<EventStore<Event>> = 
   await projector.until(events);
   const looks = { left, passed: Promise.withResolvers<void>() };
   const watch = stack.use(
-    watchDivergence({
+    watchLog({
       store,
       projector,
       async reopen() {
