@@ -30,7 +30,7 @@ export function canonicalText(
  * {@link canonicalText} as SQL over events e, streams s and types t: verifying reads one column instead of eight. One
  * call is faster than as many `||`; `concat_ws` would leave out a NULL with its line break.
  */
-export const CANONICAL_SQL = `concat(${["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"].join(", char(10), ")})`;
+export const CANONICAL_SQL: string = `concat(${["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"].join(", char(10), ")})`;
 
 /**
  * Makes the function that links one event to the chain: SHA-256(previous hash ‖ UTF-8 of the canonical text).

@@ -20,7 +20,7 @@ const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
 /** An em dash, the key's name (no spaces, no plus), key id and signature in base64. */
 const SIGNATURE_LINE = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u;
 
-export const KEY_NAME = /^[^\s+]+$/u;
+export const KEY_NAME: RegExp = /^[^\s+]+$/u;
 
 /** The text of a note, and who is said to have signed it: nothing of it is to be believed yet. */
 export interface Note {

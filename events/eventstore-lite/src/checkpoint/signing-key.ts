@@ -72,11 +72,14 @@ function parsePrivateKey(pem: string, file: string): KeyObject {
 
 /** The file appears whole or not at all; of two processes that make it at once, one wins. */
 function makeSigningKey(file: string): void {
-  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+  const { privateKey } = generateKeyPairSync("ed25519", {
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
   const draft = `${file}.${randomUUID()}.partial`;
   const descriptor = openSync(draft, "wx", OWNER_ONLY);
   try {
-    writeSync(descriptor, pem);
+    writeSync(descriptor, privateKey);
     // Lost with a power cut, no checkpoint could be checked any more.
     fsyncSync(descriptor);
     linkSync(draft, file);

@@ -19,7 +19,7 @@ export function chainContract({ describe, expect, open, test }: Runner): void {
     test("is SHA-256 over the previous hash and the event's canonical bytes", async () => {
       await using store = await open();
       await store.append("é", [newEvent("T", { text: "line\nbreak" }), newEvent("T", [1, "ü"])]);
-      let previous = Buffer.alloc(32);
+      let previous: Buffer = Buffer.alloc(32);
       for await (const { position, stream, version, id, type, time, data, meta, hash } of store.read()) {
         const fields = [
           position,

@@ -11,7 +11,7 @@ export function newEvents(count: number, type = "Tested"): NewEvent[] {
 }
 
 /** Takes `count` elements, or all there are. Leaving early ends the iteration. */
-export async function take<Element>(elements: AsyncIterable<Element>, count = Infinity): Promise<Element[]> {
+export async function take<Element>(elements: AsyncIterable<Element>, count: number = Infinity): Promise<Element[]> {
   const taken: Element[] = [];
   for await (const element of elements) {
     taken.push(element);

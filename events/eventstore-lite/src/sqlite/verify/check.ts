@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
 import { CANONICAL_SQL, createLink, GENESIS_HASH, HASH_BYTES } from "../../chain.ts";
 import { isDamage } from "../faults.ts";
@@ -164,7 +164,8 @@ export function createReadRows(
   db: DatabaseSync,
   sql: string,
 ): (first: number, second: number) => readonly unknown[] | Unreadable {
-  const statement = db.prepare(sql);
+  // Not every runtime declares what all of them have.
+  const statement = db.prepare(sql) as StatementSync & { setReturnArrays(isOn: boolean): unknown };
   statement.setReturnArrays(true);
   return (first, second) => {
     try {

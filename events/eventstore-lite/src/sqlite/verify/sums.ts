@@ -16,8 +16,8 @@ const MASK = 0xff_ff_ff;
 const STREAM_FACTOR = 1_021;
 
 /** The SQL of what {@link addTo} adds, of an event e. */
-export const SUMS_BY_TYPE = summed("e.type");
-export const SUMS_BY_PLACE = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
+export const SUMS_BY_TYPE: string = summed("e.type");
+export const SUMS_BY_PLACE: string = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
 
 function masked(sql: string): string {
   return `(${sql} & ${MASK})`;
