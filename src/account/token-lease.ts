@@ -1,5 +1,6 @@
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, type LeaseDeps } from "../log/lease.ts";
+import { ROLES } from "../log/role.ts";
 import { SocialError } from "../networks/network.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 
@@ -21,7 +22,7 @@ export interface TokenLease extends AsyncDisposable {
  * Short, since nobody can refresh while that of a dead process lasts; renewed, since a token request may take longer, and
  * often enough that one renewal may fail.
  */
-const TERMS = { name: "account-tokens", ttlMs: 15_000, renewMs: 5_000 };
+const TERMS = { name: ROLES.tokens, ttlMs: 15_000, renewMs: 5_000 };
 const POLL_MS = 200;
 
 /** Longer than a token request of another process takes, and than the lease of a dead one lasts. */

@@ -1,8 +1,8 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { LANES, type ChannelName } from "../../events/channel.ts";
+import { LANES } from "../../events/channel.ts";
 import { laneOf, requestsDispatch } from "../../events/dispatches.ts";
 import type { HeldLease } from "../log/lease.ts";
-import type { Roles, RoleTerms } from "../log/role.ts";
+import { ROLES, type Roles } from "../log/role.ts";
 import type { Channel } from "../networks/network.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
@@ -149,7 +149,7 @@ export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease
 }
 
 /** Nobody who posts a click waits for a dispatch, and a stopped instance gives its channels up at once. */
-const terms = (channel: ChannelName): RoleTerms => ({ name: `dispatcher-${channel}`, ttlMs: 15_000, renewMs: 5_000 });
+const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
 /** One dispatcher a channel works at a time, over all instances. */
 export async function startDispatchers(
@@ -175,7 +175,9 @@ export async function startDispatchers(
   };
 
   const started = await Promise.all(
-    channels.map((channel) => roles.start(terms(channel.name), (lease) => begin(channel, lease))),
+    channels.map((channel) =>
+      roles.start({ name: ROLES.dispatcher(channel.name), ...TERMS }, (lease) => begin(channel, lease)),
+    ),
   );
   return {
     holdClicks() {

@@ -80,6 +80,8 @@ export interface ServiceHealthDeps {
   readonly version: string;
   /** Those that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
+  /** What one of them does for all, with the id of that one; nothing while the log is out of reach. */
+  readonly roles: () => Promise<Readonly<Record<string, string>>>;
 }
 
 const serviceState = Type.Object({
@@ -87,6 +89,7 @@ const serviceState = Type.Object({
   version: text("0.2.0"),
   log: Type.Object({ position: count }),
   instances: Type.Array(Type.Object({ id, version: text("0.2.0"), started_at: time, configuration: text("9b2d6f0a") })),
+  roles: Type.Record(Type.String({ examples: ["dispatcher-chat"] }), id),
   channels: perChannel(
     Type.Object({
       configured: Type.Boolean(),
@@ -103,13 +106,14 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
   summary: "Health of the log and of each channel.",
   description:
     "Shows whether events can be recorded, and of each channel what waits and whether it is refused. `degraded`: the log " +
-    "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait).",
+    "takes nothing (503), or a channel is suspended or its circuit is not closed (200: events are recorded, and wait). " +
+    "`roles`: what one instance does for all, with the id of that one; one of a dead instance is taken over within a minute.",
   answers: {
     200: { says: "The log takes what comes.", schema: serviceState },
     503: { says: "It does not.", schema: serviceState },
   },
   problems: [],
-  async handle({ projector, delivery, requestLog, version, instances }) {
+  async handle({ projector, delivery, requestLog, version, instances, roles }) {
     const deliveries = projector.state("deliveries");
     const channels = CHANNELS.map((name) => ({
       name,
@@ -125,7 +129,8 @@ export const serviceHealth: Operation<ServiceHealthDeps> = {
       return { id, version: its, started_at, configuration };
     });
     const byName = Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel]));
-    return json(isWritable ? 200 : 503, { status, version, log, instances: live, channels: byName });
+    const body = { status, version, log, instances: live, roles: await roles(), channels: byName };
+    return json(isWritable ? 200 : 503, body);
   },
 };
 

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { CHANNELS, type ChannelName } from "../../events/channel.ts";
 import { errorFields } from "../platform/logger.ts";
+import type { EventLog } from "./event-log.ts";
 import { takeLease, type HeldLease, type LeaseDeps, type LeaseTerms } from "./lease.ts";
 
 export interface RolesDeps extends LeaseDeps {
@@ -25,6 +27,23 @@ export interface Roles {
    * the role is disposed.
    */
   start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role>;
+}
+
+/** The leases of roles, for whoever asks who has them. */
+export const ROLES = {
+  dispatcher: (channel: ChannelName) => `dispatcher-${channel}`,
+  run: "run",
+  tokens: "account-tokens",
+  retention: "retention",
+  signedHeads: "signed-heads",
+} as const;
+
+/** The instance that has it, by each role that one has now. */
+export async function holdersOf({ store }: EventLog): Promise<Readonly<Record<string, string>>> {
+  const { dispatcher, ...others } = ROLES;
+  const held = await store.leases.list([...CHANNELS.map(dispatcher), ...Object.values(others)]);
+  // Each run is a holder of its own on its instance.
+  return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
 /** How often those who wait ask: a read for the log, and so late is a role taken that was given up. */

@@ -6,7 +6,7 @@ import { errorFields, type Logger } from "../platform/logger.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
 import { contradict, findLoss, signHead, type Loss } from "./checkpoint.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { HARMLESS, type Roles } from "./role.ts";
+import { HARMLESS, ROLES, type Roles } from "./role.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface CheckpointsDeps {
@@ -44,7 +44,7 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     // Before any other instance looks, which has accepted nothing.
     await checkpoints.write(signHead(store, await store.head(), key, deps.clock));
   }
-  return deps.roles.start({ name: "signed-heads", ...HARMLESS }, () => keepCheckpoint(store, key, deps));
+  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(store, key, deps));
 }
 
 async function isGone(checkpoints: CheckpointStore): Promise<boolean> {

@@ -1,8 +1,9 @@
 import { takeLease, type HeldLease } from "../log/lease.ts";
+import { ROLES } from "../log/role.ts";
 import type { OutreachContext } from "./context.ts";
 
 /** Under this lease runs are made, one at a time over all instances; a dead one does not block the next run for long. */
-const TERMS = { name: "run", ttlMs: 30_000, renewMs: 10_000 };
+const TERMS = { name: ROLES.run, ttlMs: 30_000, renewMs: 10_000 };
 
 /** Longer than one request to send takes. */
 export const SEND_MS_MAX = 20_000;

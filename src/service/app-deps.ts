@@ -20,6 +20,7 @@ import { createSessions } from "../http/session.ts";
 import { createStreamPace } from "../http/stream-pace.ts";
 import type { EventLog } from "../log/event-log.ts";
 import type { Instances } from "../log/instances.ts";
+import { holdersOf } from "../log/role.ts";
 import { signHeadNow } from "../log/sign-head-now.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -126,6 +127,7 @@ export function appDeps(served: Served): AppDeps {
     version: VERSION,
     instances: () => instances.live,
     awaySince,
+    roles: () => holdersOf(eventLog).catch(() => ({})),
     clock,
     makeId,
     logger,

@@ -13,7 +13,7 @@ import { createEventLog } from "../log/event-log.ts";
 import { aloneAs, joinInstances } from "../log/instances.ts";
 import { watchFile, watchLog, type LogWatch } from "../log/watch-log.ts";
 import { recordRestore } from "../log/record-restore.ts";
-import { createRoles, HARMLESS } from "../log/role.ts";
+import { createRoles, HARMLESS, ROLES } from "../log/role.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { startClient } from "../networks/safe-fetch.ts";
@@ -165,7 +165,7 @@ async function openState(
   stack.use(logChanges(projector, logger));
   const days = config.retentionDays;
   const retention = { eventLog, keyring, days, clock, timer: systemTimer, logger };
-  stack.use(await roles.start({ name: "retention", ...HARMLESS }, () => startRetention(retention)));
+  stack.use(await roles.start({ name: ROLES.retention, ...HARMLESS }, () => startRetention(retention)));
   checkTemplate(config, projector);
   const reopen = (): Promise<StoredLog> => openStoredLog(config);
   const watched = { store, projector, reopen, clock, sleep, logger };

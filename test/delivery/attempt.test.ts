@@ -14,7 +14,7 @@ function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
   const { type, request } = outcome;
   const data = { channel: "messaging", lane: "direct", low_watermark: 0, requests: [{ sources: [42], ...request }] };
   // Whatever is decided has to fit the schema of its event.
-  codec.encode([makeEvent(type, ID, data as never, {})]);
+  void codec.encode([makeEvent(type, ID, data as never, {})]);
   return outcome;
 }
 

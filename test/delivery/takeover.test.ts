@@ -96,6 +96,20 @@ test("one instance dispatches, and another goes on where it stopped", async () =
   expect([first.sent.length, second.sent.length]).toEqual([3, 2]);
 });
 
+test("whoever takes over has seen all that was recorded before, however late it hears of appends", async () => {
+  await using pair = openPair();
+  const [first, second] = [fakeChannel("chat"), fakeChannel("chat")];
+  const one = await pair.start("one", [first]);
+  await pair.start("two", [second]);
+  await one.clicks(3);
+  await one.settled();
+  await one.dispatchers[Symbol.asyncDispose]();
+  // It asks for the lease at once, and has not looked for the appends of others yet.
+  pair.time.ring();
+  await pair.pass(TAKEN_OVER_MS);
+  expect([first.sent.length, second.sent.length]).toEqual([3, 0]);
+});
+
 test.each([
   ["a network that recognises no repeat is in doubt, and not sent again", fakeChannel, 0],
   ["a network that recognises a repeat is sent again", knowing, 1],

@@ -46,6 +46,7 @@ test("health shows version, position and channels; a log that takes nothing make
     version: "1.2.3",
     log: { position: 0 },
     instances: [expect.objectContaining({ id: INSTANCE.id })],
+    roles: {},
     channels: { ads: off, chat: { configured: true, pending: 0, circuit: "closed", suspended: null }, messaging: off },
   };
   const response = await ask(world.app, "/api/health");
@@ -105,3 +106,16 @@ test("while the log is out of reach outreach is degraded", async () => {
   await using world = await openApp({ awaySince: 0 });
   expect(await (await ask(world.app, "/social/health")).json()).toMatchObject({ status: "degraded" });
 });
+
+test("health says which instance has which role, and no other lease", async () => {
+  await using world = await openApp();
+  const { leases } = world.store;
+  const one = { holder: INSTANCE.id, ttlMs: 60_000 };
+  await leases.acquire("dispatcher-chat", one);
+  await leases.acquire("run", { holder: `${OTHER}/the run`, ttlMs: 60_000 });
+  await leases.acquire("answer-of-a-request", one);
+  const { roles } = (await (await ask(world.app, "/api/health")).json()) as { roles: object };
+  expect(roles).toEqual({ "dispatcher-chat": INSTANCE.id, run: OTHER });
+});
+
+const OTHER = "01890a5d-ac96-774b-bcce-b302099a8057";

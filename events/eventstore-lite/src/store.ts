@@ -183,8 +183,8 @@ export interface Leases {
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
   /** Frees the lease; without effect when another took it meanwhile. */
   release(lease: Lease): Promise<void>;
-  /** Those that are held now, in the order of their names. */
-  list(): Promise<readonly Lease[]>;
+  /** Those of these names that are held now, in the order of their names. */
+  list(names: readonly string[]): Promise<readonly Lease[]>;
 }
 
 /**

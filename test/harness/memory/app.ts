@@ -25,6 +25,7 @@ import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoi
 import { createEventLog, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { Instance } from "../../../src/log/instances.ts";
+import { holdersOf } from "../../../src/log/role.ts";
 import { signHeadNow } from "../../../src/log/sign-head-now.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createLogVerifier } from "../../../src/log/verifier.ts";
@@ -274,6 +275,7 @@ function wire({
     version: "1.2.3",
     instances: () => [INSTANCE],
     awaySince: () => given.awaySince,
+    roles: () => holdersOf(eventLog),
     clock,
     makeId: randomId,
     logger: log,

@@ -59,11 +59,17 @@ export async function listSnapshots(reader: Reader, prefix: string): Promise<rea
 }
 
 /** Those that are held at a time, by the server's clock where none is given. */
-export async function listLeases(reader: Reader, nowMs: number | undefined): Promise<readonly Lease[]> {
+export async function listLeases(
+  reader: Reader,
+  names: readonly string[],
+  nowMs: number | undefined,
+): Promise<readonly Lease[]> {
   const rows = await reader.all<{ name: string; holder: string; token: number; expires_at: number }>(
     `SELECT name, holder, token, expires_at FROM log.leases, coalesce($1::bigint, log.now_ms()) AS now
-     WHERE log.is_running(expires_at, ttl, now) ORDER BY name`,
+     WHERE name IN (SELECT jsonb_array_elements_text($2::text::jsonb)) AND log.is_running(expires_at, ttl, now)
+     ORDER BY name`,
     nowMs ?? null,
+    JSON.stringify(names),
   );
   return rows.map(({ expires_at, ...lease }) => ({ ...lease, expiresAt: new Date(expires_at) }));
 }

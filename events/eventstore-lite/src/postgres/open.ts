@@ -120,7 +120,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
       load: (name) => loadSnapshot(reader, name),
       list: (prefix) => listSnapshots(reader, prefix),
     },
-    leases: { ...createLeaseWriter(queue, now), list: () => listLeases(reader, clock?.()) },
+    leases: { ...createLeaseWriter(queue, now), list: (names) => listLeases(reader, names, clock?.()) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }

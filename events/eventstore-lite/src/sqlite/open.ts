@@ -124,7 +124,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
       load: (name) => attempt(() => loadSnapshot(reader, name)),
       list: (prefix) => attempt(() => listSnapshots(reader, prefix)),
     },
-    leases: { ...createLeaseWriter(queue, clock), list: () => attempt(() => listLeases(reader, clock())) },
+    leases: { ...createLeaseWriter(queue, clock), list: (names) => attempt(() => listLeases(reader, names, clock())) },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }

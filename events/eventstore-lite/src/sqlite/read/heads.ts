@@ -57,8 +57,12 @@ export function listSnapshots(reader: DatabaseReader, prefix: string): readonly 
   }));
 }
 
-export function listLeases(reader: DatabaseReader, nowMs: number): readonly Lease[] {
-  const rows = reader.all("SELECT name, holder, token, expires_at, ttl FROM leases ORDER BY name");
+export function listLeases(reader: DatabaseReader, names: readonly string[], nowMs: number): readonly Lease[] {
+  const rows = reader.all(
+    `SELECT name, holder, token, expires_at, ttl FROM leases
+     WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name`,
+    JSON.stringify(names),
+  );
   return rows
     .map((row) => ({
       name: String(row["name"]),
