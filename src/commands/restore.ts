@@ -38,7 +38,8 @@ Examples:
   reachlog restore /mnt/backup/monday
 
 The proof wants as much room as the backup: in TMPDIR to rehearse, else beside
-the log. The first start records that the log was restored: no run on that day,
+the log; a reachlog-rehearsal-* is left there of one that was killed, and may be
+deleted. The first start records that the log was restored: no run on that day,
 and what may have been sent or delivered since the backup is not repeated.
 Consumers that keep a cursor and saw more than the backup holds are refused from
 then on.`,

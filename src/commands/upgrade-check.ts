@@ -8,7 +8,6 @@ import { logPlaceOf } from "../service/log-place.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { Command, servedConfigOf, type MakeCommand, type Terminal } from "./command.ts";
 import { finding, report, type Finding } from "./findings.ts";
-import { fileLogOf } from "./log-session.ts";
 
 export const upgradeCheck: MakeCommand = (terminal, exit) =>
   new Command("upgrade-check")
@@ -38,8 +37,14 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
   ];
 }
 
-async function examineLog(config: Config): Promise<readonly Finding[]> {
-  const { file } = fileLogOf(config, "the first start of a version brings its tables up to date");
+/** Its tables have a version each, which only whoever may change them compares. */
+const ON_A_SERVER =
+  "on PostgreSQL, which is not examined: the first start brings its tables up to date, and a start that finds an event " +
+  "or a table of a newer version refuses";
+
+async function examineLog({ log: place }: Config): Promise<readonly Finding[]> {
+  if (place.kind === "postgres") return [{ what: "log", ok: true, detail: ON_A_SERVER }];
+  const { file } = place;
   if (!existsSync(file))
     return [{ what: "log", ok: true, detail: `${file} is not there yet; the first start makes it` }];
   const log = await finding("log", () => formatOf(examineSqliteLog(file)));
@@ -73,6 +78,8 @@ async function eventsOf({ newest }: ExaminedLog): Promise<string> {
 
 /** Opening them changes nothing where they are of this version, and fails where they are of another one. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
+  // To open them on a server makes their tables.
+  if (config.log.kind === "postgres") return [];
   const { vault, keys } = logPlaceOf(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>
     finding(what, async () => {

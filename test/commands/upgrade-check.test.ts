@@ -113,6 +113,18 @@ test("an older log is well, and what the first start does to it is said and not 
   expect(bytes()).toEqual(before);
 });
 
+test("beside a service that has the log open it finds the same", async () => {
+  await using _world = await openCommands(undefined, env);
+  const { code, findings } = await check();
+  expect([code, findings["log"]]).toEqual([0, [true, "format 3, that of this version"]]);
+});
+
+test("of a log on PostgreSQL it says that it was not examined, and asks no server", async () => {
+  env = { DATABASE_URL: "postgres://ann:hunter2@127.0.0.1:1/reach", REACHLOG_KEY: "A".repeat(43) };
+  const { code, findings } = await check();
+  expect([code, findings["log"]]).toEqual([0, [true, expect.stringContaining("is not examined")]]);
+});
+
 test("where there is no log yet there is nothing to upgrade", async () => {
   env["DATABASE_URL"] = `sqlite:${folder.file("none/log.sqlite")}`;
   const { code, findings } = await check();
